@@ -1,13 +1,13 @@
-/** Question: in which order must waiting authentications be served so that a storm ends? A simulation with the master's own queue beside simpler ones. */
+/** Question: in which order must a master serve waiting authentications so that a storm ends? Simulates the master's queue and simpler ones. */
 import { AuthQueue } from "../src/master/requests/auth-queue.ts";
 import { itemKinds } from "../src/workers/batch/frames.ts";
 
-/** Salt's: `auth_timeout`, `auth_tries`, and the wait after they are used up (`acceptance_wait_time`). */
+/** Salt's `auth_timeout` and `auth_tries`, and the wait after the last try (`acceptance_wait_time`). */
 const clientTimeoutMs = 5_000;
 const triesMax = 7;
 const restartWaitMs = 10_000;
 const batchCount = 16;
-/** A storm that has not ended by then does not end. */
+/** A storm that has not ended after this time counts as endless. */
 const endMs = 300_000;
 
 type Request = { readonly minion: number; readonly sentMs: number };
@@ -62,7 +62,7 @@ function mastersOwn(): Policy {
       queue.offer(0, {
         kind: itemKinds.ordinary,
         bytes: frame,
-        peer: { number: sent, address: "", isProven: false },
+        connection: { number: sent, address: "", isProven: false, answeredMs: Number.NEGATIVE_INFINITY },
         id,
         pub: undefined,
         queuedMs,
@@ -72,7 +72,7 @@ function mastersOwn(): Policy {
       clock.nowMs = nowMs;
       const taken = queue.take(0, false);
       if (taken.length > 0) queue.settle(0);
-      return taken.flatMap(({ peer }) => requests.get(String(peer.number)) ?? []);
+      return taken.flatMap(({ connection }) => requests.get(String(connection.number)) ?? []);
     },
   };
 }
@@ -80,14 +80,14 @@ function mastersOwn(): Policy {
 type Storm = {
   readonly name: string;
   readonly minions: number;
-  /** All of them ask within this time, and once more whenever an answer has come too late. */
+  /** All minions ask within this time, and again when an answer came too late. */
   readonly withinMs: number;
   readonly perSecond: number;
-  /** From a request's sending until the master sees it, while it is busy: connections and sockets' buffers. */
+  /** From a request's sending until a busy master reads it: time in sockets' buffers. */
   readonly hiddenMs: number;
 };
 
-/** Same numbers for every policy. */
+/** The same random numbers for every policy. */
 function generator(seed: number): () => number {
   let state = seed;
   return () => {
@@ -101,7 +101,7 @@ type Client = { tries: number; isDone: boolean; sentMs: number };
 function simulate(policy: Policy, storm: Storm) {
   const random = generator(7);
   const clients: Client[] = Array.from({ length: storm.minions }, () => ({ tries: 0, isDone: false, sentMs: 0 }));
-  /** Sendings in the order of time: a bucket for each millisecond. */
+  /** Requests by the millisecond in which they are sent. */
   const sendings = new Map<number, number[]>();
   const send = (minion: number, atMs: number) => {
     const at = Math.ceil(atMs);
@@ -138,7 +138,7 @@ function simulate(policy: Policy, storm: Storm) {
 
   function answer(client: Client | undefined, sentMs: number, nowMs: number): void {
     if (client === undefined) return;
-    // Its socket is another one by now, or it has its answer.
+    // The minion has opened another socket by now, or has its answer.
     if (client.isDone || client.sentMs !== sentMs || nowMs - sentMs >= clientTimeoutMs) {
       outcome.wasted += 1;
       return;

@@ -1,16 +1,16 @@
-/** CPU time of a program over a span: as exact as the kernel's, and complete though threads and processes come and go. */
+/** CPU time of a program over a span, exact to the nanosecond where possible, and complete although threads and processes come and go. */
 import { readdirSync, readFileSync } from "node:fs";
 import { cpuTimeMs, familyOf } from "./cpu-time.ts";
 
-/** Both looks at one process are rounded to 10 ms, user and system time apart. */
+/** Rounding error of two readings of one process: 10 ms each for user and system time. */
 const roundingMs = 40;
 
-/** From now on; each call says the milliseconds that the program with all its threads and processes has used since. */
+/** Starts now. Each call returns the CPU milliseconds of all threads and processes of the program since then. */
 export function startCpuClock(processId: number): () => number {
   const [ticksBefore, runBefore] = [cpuTimeMs(processId), runTimeMs(processId)];
   return () => {
     const [ticks, run] = [cpuTimeMs(processId) - ticksBefore, runTimeMs(processId) - runBefore];
-    // What the threads that live used is all of it, if nothing but rounding separates the two.
+    // If the sum of living threads differs from the rounded total by no more than rounding, it is complete and more exact.
     return Math.abs(ticks - run) <= roundingMs ? run : ticks;
   };
 }
@@ -30,7 +30,7 @@ function runTimeMs(processId: number): number {
     }, 0);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // Also for a thread that ended since it was listed.
+    // The process ended, or a thread of it after it was listed.
     if (code === "ENOENT" || code === "ESRCH") return Number.NaN;
     throw error;
   }

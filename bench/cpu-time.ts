@@ -1,7 +1,7 @@
 /** CPU time of a program with all its threads and processes, from the operating system's own accounting. */
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Unit of the times in /proc/<pid>/stat on every Linux that Node runs on. */
+/** The unit of times in /proc/<pid>/stat on every Linux that Node supports. */
 const ticksPerSecond = 100;
 export const ticksToMs = 1_000 / ticksPerSecond;
 
@@ -13,11 +13,11 @@ function readTimes(pid: string): ProcessTimes | undefined {
     stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // It ended since the directory was listed; its parent has its time.
+    // The process ended after the directory was listed; its parent's times include it.
     if (code === "ENOENT" || code === "ESRCH") return undefined;
     throw error;
   }
-  // The name in parentheses may hold spaces; the numbered fields go on after it with field 3.
+  // The name in parentheses may hold spaces; after it comes field 3.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const tick = (field: number): number => Number(fields[field - 3]);
   // utime and stime of the process with all its threads; cutime and cstime of children that ended.
@@ -40,12 +40,12 @@ function familyAmong(all: readonly ProcessTimes[], rootProcessId: number): Set<n
   return family;
 }
 
-/** A process and everything below it. */
+/** A process and its descendants. */
 export function familyOf(rootProcessId: number): Set<number> {
   return familyAmong(allTimes(), rootProcessId);
 }
 
-/** Milliseconds that a process and everything below it have used, children that ended included. Resolution: 10 ms per process. */
+/** CPU milliseconds of a process and its descendants, ended children included. Resolution: 10 ms per process. */
 export function cpuTimeMs(rootProcessId: number): number {
   const all = allTimes();
   const family = familyAmong(all, rootProcessId);

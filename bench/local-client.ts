@@ -1,5 +1,5 @@
 /**
- * The local operator's clear requests in the form that every release of Salt's master and ours answer alike.
+ * The local operator's clear requests, in the form that every release of Salt's master and ours answer the same way.
  * Source: docs/protocol.md sections 7.2 and 11.2.
  */
 import { readFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { decode } from "../src/wire/msgpack.ts";
 import { encodeClearRequest } from "../src/wire/request.ts";
 import type { Encodable, Value, ValueMap } from "../src/wire/values.ts";
 
-/** A publish to thousands is expanded and stored before it is answered. */
+/** Timeout: a publish to thousands is expanded and stored before its answer. */
 const requestTimeoutMs = 30_000;
 const pingTimeoutMs = 1_000;
 /** Accepted by every current release; older masters ignore it. */
@@ -76,7 +76,7 @@ export class LocalClient {
     return reply;
   }
 
-  /** A master may write a new one when it starts. */
+  /** Read for each request, because a master may write a new key when it starts. */
   #key(): string {
     return readFileSync(this.#keyFile, "utf8").trim();
   }

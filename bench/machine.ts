@@ -1,4 +1,4 @@
-/** The machine that measured: every bench prints it beside its figures. */
+/** The machine of a measurement: every bench prints it beside its figures. */
 import { spawnSync } from "node:child_process";
 import { availableParallelism, cpus, loadavg, release, totalmem } from "node:os";
 import { dirname } from "node:path";
@@ -10,7 +10,7 @@ export type Machine = {
   readonly node: string;
   readonly cpu: string;
   readonly cores: number;
-  /** `+` after it: the tree had changes. */
+  /** A `+` at the end: the tree had changes. */
   readonly commit: string;
 };
 
@@ -23,14 +23,14 @@ export function thisMachine(): Machine {
   };
 }
 
-/** What two results must have in common before their figures compare; ask when a run begins, for the load average. */
+/** The facts that two comparable results must share. Call it when a run begins, because of the load average. */
 export function machineFingerprint(): MachineFingerprint {
   const { node, cpu, cores } = thisMachine();
   const [loadAverage = 0] = loadavg();
   return { node, cpu, cores, memoryBytes: totalmem(), kernel: release(), loadAverage };
 }
 
-/** The program that measured. */
+/** The version and commit of the measuring program. */
 export function thisTool(): { version: string; commit: string } {
   return { version: readOwnPackage().version, commit: commit() };
 }

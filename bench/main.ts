@@ -1,4 +1,4 @@
-/** The bench program: what `saltworks bench` and `saltworks tune` start, with their name and command line as its arguments. */
+/** The bench program, started by `saltworks bench` and `saltworks tune` with the command's name and arguments. */
 import { answered } from "../src/cli/dispatch.ts";
 import { processHost } from "../src/cli/host/host.ts";
 import { openProgress } from "../src/cli/host/progress.ts";
@@ -7,7 +7,7 @@ import { tuneCommand } from "./commands/tune.ts";
 
 const [name = "bench", ...argv] = process.argv.slice(2);
 const host = processHost();
-/** On standard error: standard output is the result. */
+/** Writes to standard error, because standard output is the result. */
 const progress = openProgress({ stream: process.stderr, isTerminal: process.stderr.isTTY === true });
 const command = name === "tune" ? tuneCommand : benchCommand;
 process.exitCode = await answered(name, host, () => command(argv, host, progress).finally(() => progress.close()));

@@ -15,20 +15,20 @@ import { LocalClient } from "./local-client.ts";
 export type MasterOptions = {
   /** The program and its first arguments; `-c DIR` is added. */
   readonly command: readonly string[];
-  /** Master configuration beside directories, ports and user. */
+  /** Master configuration besides directories, ports and user. */
   readonly config: Readonly<Record<string, unknown>>;
-  /** Descriptors that the program may open. */
+  /** Limit of the program's descriptors. */
   readonly descriptors: DescriptorNeed;
   readonly env?: Readonly<Record<string, string>>;
-  /** Aborts a start and removes all of it. */
+  /** Aborts a start and removes its directories. */
   readonly signal?: AbortSignal;
 };
 
-/** What a master may take to come up, with an old machine in mind. */
+/** Timeout of a start, for slow machines. */
 const startDeadlineMs = 60_000;
 const startPollMs = 100;
 const stopDeadlineMs = 20_000;
-/** Lines of the log that a failure quotes. */
+/** Log lines that an error message quotes. */
 const logLinesQuoted = 30;
 
 export class MasterProcess {
@@ -38,7 +38,7 @@ export class MasterProcess {
   readonly #options: MasterOptions;
   #child: ChildProcess | undefined;
   #hasEnded: Promise<void> = Promise.resolve();
-  /** Ends the master with this process, also after an uncaught error: in its own group it would run on for ever. */
+  /** Ends the master with this process, also after an uncaught error, because a master in its own process group would go on. */
   readonly #onExit = (): void => {
     const isRunning = this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
     if (isRunning) this.#signalGroup("SIGKILL");
@@ -55,20 +55,20 @@ export class MasterProcess {
       ret_port: requestPort,
       publish_port: publishPort,
       user: ownUserName(),
-      // Both masters put paths that lie elsewhere below it.
+      // Both masters put paths that lie elsewhere below `root_dir`.
       root_dir: this.directory,
       pki_dir: join(this.directory, "pki"),
       cachedir: this.cacheDirectory,
       sock_dir: this.socketDirectory,
       log_file: join(this.directory, "log-file"),
-      // A token in the home directory of the user would log commands in that use this configuration.
+      // Otherwise a token in the user's home directory would log in commands that use this configuration.
       token_file: join(this.directory, "salt_token"),
     };
     // JSON is YAML.
     writeFileSync(join(this.configDirectory, "master"), JSON.stringify({ ...base, ...options.config }, undefined, 1));
   }
 
-  /** Resolves when it answers requests. */
+  /** Resolves when the master answers requests. */
   static async start(options: MasterOptions): Promise<MasterProcess> {
     const [requestPort, publishPort] = await freePorts(2);
     if (requestPort === undefined || publishPort === undefined) throw new RangeError("no ports");
@@ -86,7 +86,7 @@ export class MasterProcess {
     return join(this.directory, "conf");
   }
 
-  /** Where `config` says, or below `directory`. */
+  /** The path in `config`, or a path below `directory`. */
   get cacheDirectory(): string {
     const { cachedir } = this.#options.config;
     return typeof cachedir === "string" ? cachedir : join(this.directory, "cache");
@@ -106,13 +106,13 @@ export class MasterProcess {
     return pid;
   }
 
-  /** Starts the program in the same directories; resolves when it answers requests. */
+  /** Starts the program again in the same directories; resolves when it answers requests. */
   async restart(): Promise<void> {
     const command = [...this.#options.command, "-c", this.configDirectory];
     const { file, args } = withDescriptors(this.#options.descriptors, command);
     const log = openSync(join(this.directory, "output"), "a");
     const env = { ...withoutNodeVariables(process.env), ...this.#options.env };
-    // A process group of its own: Salt's master is many processes, and all must go with it.
+    // A process group of its own, because Salt's master has many processes, and all must end with it.
     const child = spawn(file, args, { stdio: ["ignore", log, log], detached: true, env });
     closeSync(log);
     process.off("exit", this.#onExit).once("exit", this.#onExit);
@@ -152,7 +152,7 @@ export class MasterProcess {
     return lines.slice(-logLinesQuoted).join("\n");
   }
 
-  /** TERM, and KILL if that does not end it in time. @returns the exit code, null after KILL */
+  /** Sends TERM, and KILL if the master does not end in time. @returns the exit code, null after KILL */
   async stop(): Promise<number | null> {
     const child = this.#child;
     if (child === undefined) return null;
@@ -164,7 +164,7 @@ export class MasterProcess {
     return child.exitCode;
   }
 
-  /** Resolves when it has ended by itself, with its exit code; null after a signal. */
+  /** Resolves with the exit code when the master has ended by itself; null after a signal. */
   async ended(): Promise<number | null> {
     await this.#hasEnded;
     return this.#child?.exitCode ?? null;
@@ -176,7 +176,7 @@ export class MasterProcess {
     await this.#hasEnded;
   }
 
-  /** Ends it if it runs, and removes its directories. */
+  /** Ends the master if it runs, and removes its directories. */
   async remove(): Promise<void> {
     await this.stop();
     process.off("exit", this.#onExit);
@@ -189,13 +189,13 @@ export class MasterProcess {
     try {
       process.kill(-pid, signal);
     } catch (error) {
-      // The group is gone already.
+      // The process group has ended already.
       if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
     }
   }
 }
 
-/** Ends this process as a signal does by default, but by way of "exit", on which its masters end; a program that listens itself decides. */
+/** A signal ends this process by "exit", whose listeners end its masters, unless the program has its own listener. */
 function endOnSignals(): void {
   for (const [signal, exitCode] of [
     ["SIGTERM", 143],
@@ -207,14 +207,14 @@ function endOnSignals(): void {
 }
 
 /**
- * Below the range that kernels take outgoing connections' ports from (32,768 on Linux): between a look at a port and the master's
- * start a fleet of thousands of connections would take one of those.
+ * Below the kernel's range of outgoing ports (from 32,768 on Linux). Otherwise a fleet of thousands of connections could take a port
+ * between the check and the master's start.
  */
 const portMin = 10_240;
 const portMax = 32_767;
 const portTriesMax = 100;
 
-/** `count` ports that were free a moment ago. @throws SaltworksError MASTER_UNREACHABLE */
+/** `count` ports that were free when checked. @throws SaltworksError MASTER_UNREACHABLE */
 export async function freePorts(count: number): Promise<number[]> {
   const found: number[] = [];
   for (let tried = 0; tried < portTriesMax && found.length < count; tried += 1) {

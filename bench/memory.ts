@@ -1,16 +1,16 @@
-/** Resident memory of a program and everything below it, from /proc: now, and at its peak. */
+/** Resident memory of a program and its descendants, from /proc: now, and at its peak. */
 import { readFileSync } from "node:fs";
 import { familyOf } from "./cpu-time.ts";
 
 const bytesPerKib = 1_024;
 
 /**
- * `anonymousBytes`: the program's own resident memory. The rest are pages of files, mostly the job cache's. They grow with it, and the kernel
+ * `anonymousBytes`: resident memory without mapped files. Mapped pages, mostly the job cache's, grow with the files, and the kernel
  * takes them back when other programs need memory.
  */
 export type MemoryUse = { readonly rssBytes: number; readonly anonymousBytes: number; readonly peakRssBytes: number };
 
-/** Sums over processes: pages that they share count in each. `peakRssBytes` adds up each process's own peak. */
+/** Sums over processes: a page that processes share counts in each. `peakRssBytes` is the sum of each process's peak. */
 export function memoryOf(rootProcessId: number): MemoryUse {
   let rssBytes = 0;
   let anonymousBytes = 0;
@@ -29,7 +29,7 @@ function statusOf(pid: number): string {
     return readFileSync(`/proc/${pid}/status`, "utf8");
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // It ended since it was listed.
+    // The process ended after it was listed.
     if (code === "ENOENT" || code === "ESRCH") return "";
     throw error;
   }

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { openMinionData } from "../src/store/minions/data.ts";
 import { encode } from "../src/wire/msgpack.ts";
-import { MinionFacts } from "../src/workers/holding/facts.ts";
 import { Matcher } from "../src/workers/match/match.ts";
-import type { MatchAnswer, MatchTask } from "../src/workers/messages/shard.ts";
+import type { MatchAnswer, MatchTask } from "../src/workers/messages/worker.ts";
+import { MinionFacts } from "../src/workers/state/facts.ts";
 import { LatencyHistogram } from "./load/histogram.ts";
 import { thisMachine } from "./machine.ts";
 import { seedMinionData } from "./targeting/seed.ts";
@@ -22,10 +22,10 @@ const { values } = parseArgs({
   },
 });
 const minions = Number(values.minions);
-/** One of this number of minions belongs to this worker. */
+/** One in this number of minions belongs to this worker. */
 const workers = Number(values.workers);
 const samples = Number(values.samples);
-/** Samples that do not count, until the code is compiled. */
+/** Samples before the code is compiled; they do not count. */
 const warmUps = 50;
 const answerPollMs = 1;
 let refreshes = 0;
@@ -64,7 +64,7 @@ try {
   rmSync(directory, { recursive: true, force: true });
 }
 
-/** Before each sample one minion reports other grains, as it would between two jobs of a busy fleet. */
+/** Before each sample one minion reports changed grains, as between two jobs of a busy fleet. */
 async function measure(matcher: Matcher, facts: MinionFacts, { name, kind, expression }: TargetCase): Promise<object> {
   const task: MatchTask = { kind: "match", target: encode(expression, "raw"), targetKind: kind, delimiter: ":" };
   const cpuBefore = process.cpuUsage();

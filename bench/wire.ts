@@ -1,4 +1,4 @@
-/** Question: how much CPU time goes into each step that the bytes of one version 3 return pass through? Closed loop, no sockets. */
+/** Question: how much CPU time does each step take that the bytes of one version 3 return pass through? Closed loop, no sockets. */
 import { createHistogram } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import { Crypticle, generateKeyString } from "../src/crypto/crypticle.ts";
@@ -30,7 +30,7 @@ const nonce = "adabedfe880e47ceaafe9fe15f513d09";
 const nil = Buffer.of(0xc0);
 const tokenBytes = 256;
 
-/** The steps in the order in which a return meets them; each is one call. */
+/** The steps in the order of a return's way; each is one call. */
 function makeSteps(returnBytes: number): Readonly<Record<string, () => unknown>> {
   const crypticle = new Crypticle(generateKeyString());
   const load = encode(
@@ -69,7 +69,7 @@ function makeSteps(returnBytes: number): Readonly<Record<string, () => unknown>>
   };
 }
 
-/** Nanoseconds of CPU, garbage collection included, of one operation, over rounds: a busy machine changes them little. */
+/** Nanoseconds of CPU of one operation, garbage collection included, over rounds. A busy machine affects them little. */
 function measure(
   step: () => unknown,
   rounds: number,

@@ -1,8 +1,8 @@
-// Fails if a `growth` result shows memory that grows, returns that were lost. Argument: the folder of the result.
+// Fails if a `growth` result shows growing memory or lost returns. Argument: the folder of the result.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** What the lowest looks of two parts of a run may differ by: V8 collects when it likes. */
+/** The allowed difference between the lowest readings of two parts of a run, because V8 collects garbage at any time. */
 const noiseBytes = 64 * 1024 * 1024;
 
 const [folder] = process.argv.slice(2);

@@ -1,5 +1,5 @@
 /**
- * Writes docs/config.md, errors.md, limits.md, metrics.md, runners.md, house.svg and the manual pages from the tables
+ * Writes docs/config.md, errors.md, limits.md, metrics.md, runners.md, house.svg, layers.svg and the manual pages from the tables
  * and folders of src, so that they list exactly what exists. `npm run docs` runs it; test/tidy.test.ts compares.
  */
 import { readFileSync, writeFileSync } from "node:fs";
@@ -20,12 +20,13 @@ import { argumentWords } from "../src/runners/contract/doc-text.ts";
 import { runnerFunctions } from "../src/runners/registry.ts";
 import { wheelFunctions } from "../src/runners/wheel.ts";
 import { houseDrawing } from "./draw-house.ts";
+import { layersDrawing } from "./draw-layers.ts";
 import { manualPages } from "./man.ts";
 import { memorySection } from "./memory.ts";
 
 const generatedNote = "<!-- Written by `npm run docs`. Change the table in src instead. -->";
 
-/** A default value as it stands in a configuration file. */
+/** A default value in the form of a configuration file. */
 function shownDefault(option: Option<unknown>): string {
   if (option.default === null) return "not set";
   if (option.default === "") return "empty";
@@ -112,7 +113,8 @@ export function errorsDoc(): string {
   const errorsIntroduction = `# Error codes
 
 Every error of this program carries one of these codes. Codes are permanent: never renamed, never reused. \`HTTP\` is the
-status that the HTTP API answers. \`retry\` says whether the same call may succeed later without a change.
+status for the HTTP API, which does not exist yet. \`retry\` says whether the same call may succeed later without a
+change.
 `;
   return `${[generatedNote, errorsIntroduction, "| code | HTTP | retry | meaning |", "| --- | --- | --- | --- |", ...rows].join("\n")}\n`;
 }
@@ -272,6 +274,7 @@ export function generatedDocs(root = packageRoot()): Map<string, string> {
     ["docs/limits.md", limitsDoc(limitsSource)],
     ["docs/metrics.md", metricsDoc()],
     ["docs/house.svg", houseDrawing(root)],
+    ["docs/layers.svg", layersDrawing(root)],
     ...manualPages(),
     ["docs/runners.md", runnersDoc()],
   ]);

@@ -1,11 +1,11 @@
-/** Reads src for docs/house.svg: which rooms each folder has, how many files stand in each, and which folder imports which. */
+/** Reads src for docs/house.svg: the rooms of each folder, the number of files in each room, and the imports between folders. */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, posix, relative } from "node:path";
 import { layers } from "../test/tidy/layers.ts";
 import { readSource } from "../test/tidy/source-file.ts";
 
 export type Room = {
-  /** Path below the folder of src; empty for the files that stand directly in it. */
+  /** Path below the folder of src; empty for files directly in it. */
   readonly name: string;
   readonly fileCount: number;
   /** Rooms of the same folder that this one imports, by name. */
@@ -17,6 +17,11 @@ export type Folder = {
   /** Imports of files of other folders, counted by folder. */
   readonly imports: ReadonlyMap<string, number>;
 };
+
+/** Files of all its rooms. */
+export function fileCountOf({ rooms }: Folder): number {
+  return rooms.reduce((total, { fileCount }) => total + fileCount, 0);
+}
 
 /** `jinja/run` of `src/pillar/jinja/run/loop.ts`. */
 function roomOf(path: string): string {
@@ -58,14 +63,14 @@ function readFolder(name: string, imports: ReadonlyMap<string, readonly string[]
   return { name, rooms: [...rooms].map(([room, facts]) => ({ name: room, ...facts })), imports: others };
 }
 
-/** The folders of src with their rooms; the foundation, which imports none, is the last one. */
+/** The folders of src with their rooms. The last one is the foundation, which imports no folder. */
 export function readHouse(root: string): Folder[] {
   const imports = importsOf(root);
   const folders = Object.keys(layers).map((name) => readFolder(name, imports));
   return folders.filter(({ rooms }) => rooms.length > 0).reverse();
 }
 
-/** Rooms in floors: a room imports only rooms of later floors. Two rooms that import each other share a floor. */
+/** Rooms in floors: a room imports only rooms of later floors. Rooms that import each other share a floor. */
 export function floorsOf(rooms: readonly Room[]): Room[][] {
   const height = new Map<string, number>();
   const measure = (room: Room, way: readonly string[]): number => {

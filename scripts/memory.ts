@@ -1,4 +1,4 @@
-/** The sum of memory in docs/limits.md: what a master with default options holds at most, from the bounds themselves. */
+/** The sum of memory in docs/limits.md: the most that a master with default options holds, computed from its bounds. */
 import { masterOptions } from "../src/config/options/master.ts";
 import * as limits from "../src/limits.ts";
 
@@ -16,7 +16,7 @@ type Share = { readonly holder: string; readonly bound: string; readonly bytes: 
 
 const workers = masterOptions.worker_threads.default;
 
-/** What is held once in the process. */
+/** Held once in the process. */
 const shares: readonly Share[] = [
   {
     holder: "requests that wait for workers",
@@ -60,8 +60,8 @@ const shares: readonly Share[] = [
   },
   {
     holder: "addresses",
-    bound: "150 B × (`owingAddressesMax` + `provenAddressesMax`)",
-    bytes: entryBytes.address * (limits.owingAddressesMax + limits.provenAddressesMax),
+    bound: "150 B × (`owingAddressesMax` + `provenAddressesMax` + `forgerAddressesMax`)",
+    bytes: entryBytes.address * (limits.owingAddressesMax + limits.provenAddressesMax + limits.forgerAddressesMax),
   },
   {
     holder: "indexes of targets",

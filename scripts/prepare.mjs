@@ -1,4 +1,4 @@
-// Makes `npm start` and `npm test` work as the only command: installs when the lock is newer, builds when a source is.
+// Makes `npm start` and `npm test` work without other commands: installs if the lock file is newer, builds if a source is newer.
 // Install scripts are off in this project, so `prestart` and `pretest` hooks would not run; this file stands in for them.
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";

@@ -1,7 +1,7 @@
-// Runs the tests under test/security and test/fault in their long forms, the programs named `*.soak.ts` there, one file at a time, and the growth
-// of the master's memory: hours, by hand.
-// Arguments: how many seconds each program may take (default 600), and words that a file's path must hold. SALTWORKS_FAULT_ROUNDS is how often
-// each test is repeated; every test prints the seed of what it draws. Ends with 1 if one of them failed.
+// Runs the tests under test/security and test/fault in their long forms, the programs named `*.soak.ts` there, one file at a time, and then the
+// growth of the master's memory. Takes hours; started by hand.
+// Arguments: seconds for each program (default 600), and words that a file's path must hold. SALTWORKS_FAULT_ROUNDS is the number of repeats
+// of each test; every test prints the seed of its random choices. Ends with 1 if a test failed.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -30,7 +30,7 @@ for (const file of files) {
   const flags = ["--enable-source-maps", ...testFlags, file];
   if (spawnSync(process.execPath, flags, { cwd: root, stdio: "inherit", env }).status !== 0) process.exitCode = 1;
 }
-/** Ends with 2 if the generator limited itself, which changes nothing about memory; the check looks at the returns. */
+/** The bench ends with 2 if the generator was the limit, which does not affect memory; the check looks at the returns. */
 const limitedExit = 2;
 
 function runsGrowth() {

@@ -1,15 +1,17 @@
 // Runs compiled tests with node's own runner. `npm test` runs the group "light": files that share the machine well and need nothing but Node.
-// `npm run test:all` adds the group "heavy": whole masters, fleets and real Salt, one file a runner, two at a time where files mostly wait.
+// `npm run test:all` adds the group "heavy": whole masters, fleets and real Salt, one file a runner, two at a time and a third that waits.
 // Arguments: `--group light|heavy|all|node`, and words that a file's path must hold (which look in all groups). "node" are the light files that
-// hang on the version of Node: sockets, threads, processes, files, crypto and native packages. A failed test fails the run;
-// failed files are run once more, alone, only to say whether they fail always. The slowest files are listed at the end.
+// depend on the version of Node: sockets, threads, processes, files, crypto and native packages. A failed test fails the run. Up to three failed
+// files of a group are run once more, alone, only to say whether they fail always. The slowest files are listed at the end; with `--times FOLDER`
+// the times are left there instead, for one list of several runs (scripts/slowest-files.mjs).
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { readTimes, showSlowest } from "./slowest-files.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const testRoot = join(root, "dist", "test");
@@ -18,20 +20,29 @@ const nodeFolders = ["client", "crypto", "fileserver", "store", "transport", "wi
 const nodeFiles = [
   /^(?:cli\/(?:call|check-store|completion|daemon|host|log|run|terminal)|master\/(?:ports|shutdown|upkeep)|minion\/(?:call|jobs|minion|modules\/(?:cmd|file)|session)|bench\/(?:master-process|zmtp)|config\/yaml|pillar\/external|python)/,
 ];
-const slowestShown = 20;
-/** Files that measure, or that need both cores: never beside another. The others mostly wait, for minions and for Salt's own timeouts. */
+/** Files that assert how soon something happens: each runs alone. */
 const aloneFiles = [
   /security\/(?:floods|publish-floods|stranger-floods)\./,
-  /fault\/(?:chaos-day|disk-errors|clock-jumps)\./,
-  /fleet\/(?:benches\/|golden\/timing\.|masters\/(?:thousand-minions|worker-loss|slow-subscriber|keepalive)\.)/,
-  /interop\/real-(?:minions|masters)\./,
+  /fleet\/(?:golden\/timing|masters\/(?:slow-subscriber|keepalive)|rights\/auth-flood)\./,
+  /interop\/real-minions\./,
 ];
-/** The longest first, so that lanes end together. */
+/** Files that mostly wait and use less than half of one core: they have a lane beside the others. */
+const waitingFiles = [
+  /fault\/(?:chaos-day|disk-errors|clock-jumps|clock-jumps-minions)\./,
+  /fleet\/(?:benches\/bench-and-tune|jobs\/(?:missing-returns|deliver-within|schedules)|masters\/worker-loss|rights\/key-removals)\./,
+  /interop\/(?:deliver-within|golden\/waits)\./,
+  /workers\/(?:threads\/lane-pool|lanes\/(?:runner-lane|external-lane))\./,
+  /master\/(?:ports\/publish-front|jobs\/deliveries|upkeep\/salt-files|shutdown\/leave)\./,
+  /cli\/(?:top|log\/syslog)\.|pillar\/external\./,
+];
+/** The longest files come first, so that the lanes end together. */
 const longFiles = [
-  /interop\/golden\/(?:commands|salt-commands)\./,
-  /fleet\/golden\/(?:commands|jobs|masters)\.|interop\/golden\/waits\./,
-  /fleet\/masters\/(?:daemons|kill-nine)\.|interop\/(?:mines|pillars|runners)\.|fleet\/jobs\/missing-returns\./,
+  /interop\/golden\/(?:commands|salt-commands|waits)\./,
+  /fleet\/golden\/(?:commands|jobs|masters)\.|fleet\/benches\/bench-and-tune\./,
+  /interop\/real-masters\.|fleet\/benches\/(?:scenarios|peers)\.|fleet\/masters\/(?:daemons|kill-nine)\.|fault\/chaos-day\./,
+  /interop\/(?:mines|pillars|runners)\.|fleet\/jobs\/missing-returns\./,
 ];
+/** One more lane runs the files that wait. */
 const lanes = 2;
 
 function testFiles(folder) {
@@ -50,14 +61,17 @@ function isOfNode(file) {
   return nodeFolders.includes(path.split("/")[0] ?? "") || nodeFiles.some((pattern) => pattern.test(path));
 }
 
-const timesFolder = mkdtempSync(join(tmpdir(), "saltworks-test-times-"));
-process.once("exit", () => rmSync(timesFolder, { recursive: true, force: true }));
+const { values, positionals: words } = parseArgs({
+  allowPositionals: true,
+  options: { group: { type: "string" }, times: { type: "string" } },
+});
+const timesFolder = values.times ?? mkdtempSync(join(tmpdir(), "saltworks-test-times-"));
+mkdirSync(timesFolder, { recursive: true });
+if (values.times === undefined) process.once("exit", () => rmSync(timesFolder, { recursive: true, force: true }));
 let timesCount = 0;
 
-/** Flags of one runner: what it prints for people, and its times in a file of their own. */
-function runnerFlags() {
-  timesCount += 1;
-  const times = join(timesFolder, `${timesCount}.json`);
+/** Flags of one runner: its output for people, and its times in the file `times`. */
+function runnerFlags(times) {
   return [
     ...["--enable-source-maps", "--test"],
     ...["--test-reporter=spec", "--test-reporter-destination=stdout"],
@@ -65,7 +79,12 @@ function runnerFlags() {
   ];
 }
 
-/** Runners under way. Each leads a process group: a signal for this program reaches its tests, too, and what they started ends with them. */
+function newTimes(group) {
+  timesCount += 1;
+  return join(timesFolder, `${group}-${timesCount}.json`);
+}
+
+/** Runners under way. Each leads a process group, so that a signal for this program ends their tests and all that the tests started. */
 const runners = new Set();
 const endGraceMs = 10_000;
 
@@ -100,15 +119,25 @@ for (const [signal, exitCode] of [
   });
 }
 
-async function run(files, concurrency) {
-  const flags = [...runnerFlags(), `--test-concurrency=${concurrency}`, ...files.sort()];
+/** @returns the files in which tests failed, which may be files that test files import; all of `files` if the runner did not tell */
+async function run(group, files, concurrency) {
+  const times = newTimes(group);
+  const flags = [...runnerFlags(times), `--test-concurrency=${concurrency}`, ...files.toSorted()];
   const [status] = await once(startRunner(flags, ["ignore", "inherit", "inherit"]), "exit");
-  return status ?? 1;
+  if (status === 0) return [];
+  const failed = readTimes(times).flatMap(({ file, isFailed }) => (isFailed ? [compiled(file)] : []));
+  return failed.length > 0 ? failed : files;
 }
 
-/** As `run` for one file, beside others: what it prints comes at its end, in one piece. */
-async function runBesideOthers(file) {
-  const child = startRunner([...runnerFlags(), file], ["ignore", "pipe", "pipe"]);
+/** Node reports a file by its source, because the compiled file has a source map. */
+function compiled(file) {
+  const path = relative(root, file);
+  return path.startsWith("test") ? join(root, "dist", path.replace(/\.ts$/, ".js")) : file;
+}
+
+/** As `run`, for one file beside others: its output is printed in one piece at its end. */
+async function runBesideOthers(group, file) {
+  const child = startRunner([...runnerFlags(newTimes(group)), file], ["ignore", "pipe", "pipe"]);
   const printed = [];
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => printed.push(chunk));
   const [status] = await once(child, "close");
@@ -116,62 +145,63 @@ async function runBesideOthers(file) {
   return status ?? 1;
 }
 
-/** More failed files than this need no second look. */
+/** Failed files of a group that are run once more. More than these have one cause, as a rule. */
 const secondLooksMax = 3;
 
 async function lookAgain(failed) {
   const names = failed.map((file) => relative(testRoot, file));
   process.stdout.write(`\nFiles with failed tests: ${names.join(" ")}\n`);
-  if (failed.length > secondLooksMax) return;
-  for (const [index, file] of failed.entries()) {
-    process.stdout.write(`\nOnce more, alone: ${names[index]}\n`);
-    const isPassed = (await run([file], 1)) === 0;
+  const runnable = failed.filter((file) => file.endsWith(".test.js"));
+  for (const file of runnable.slice(0, secondLooksMax)) {
+    const name = relative(testRoot, file);
+    process.stdout.write(`\nOnce more, alone: ${name}\n`);
+    const isPassed = (await run("again", [file], 1)).length === 0;
     process.stdout.write(
-      `\n${names[index]} ${isPassed ? "failed once and passed alone: a defect all the same" : "fails always"}\n`,
+      `\n${name} ${isPassed ? "failed once and passed alone: a defect all the same" : "fails always"}\n`,
     );
   }
 }
 
-async function runHeavy(files) {
+const isOneOf = (patterns) => (file) => patterns.some((pattern) => pattern.test(file));
+
+/** The files in the order of `longFiles`, then the others. */
+function longestFirst(files) {
+  const rank = (file) => [...longFiles, /./].findIndex((pattern) => pattern.test(file));
+  return files.toSorted((one, other) => rank(one) - rank(other));
+}
+
+/** Node's runner takes files by name. Files that wait run beside it, so that a long one of a late name does not run alone at the end. */
+async function runLight(group, files) {
+  const isWaiting = isOneOf(waitingFiles);
+  const busy = files.filter((file) => !isWaiting(file));
   const failed = [];
-  const isAlone = (file) => aloneFiles.some((pattern) => pattern.test(file));
-  const beside = files.filter((file) => !isAlone(file));
-  const long = longFiles.flatMap((pattern) => beside.filter((file) => pattern.test(file)));
-  const queue = [...long, ...beside.filter((file) => !long.includes(file))];
-  const lane = async () => {
-    for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
-      if ((await runBesideOthers(file)) !== 0) failed.push(file);
+  const besides = async () => {
+    for (const file of files.filter(isWaiting)) if ((await runBesideOthers(group, file)) !== 0) failed.push(file);
+  };
+  const [failedBusy] = await Promise.all([busy.length === 0 ? [] : run(group, busy, 2), besides()]);
+  return [...failedBusy, ...failed];
+}
+
+async function runHeavy(group, files) {
+  const failed = [];
+  const isAlone = isOneOf(aloneFiles);
+  const isWaiting = isOneOf(waitingFiles);
+  const beside = longestFirst(files.filter((file) => !isAlone(file)));
+  const waiting = beside.filter(isWaiting);
+  const busy = beside.filter((file) => !isWaiting(file));
+  const lane = async (...queues) => {
+    for (const queue of queues) {
+      for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
+        if ((await runBesideOthers(group, file)) !== 0) failed.push(file);
+      }
     }
   };
-  await Promise.all(Array.from({ length: lanes }, lane));
-  for (const file of files.filter(isAlone)) if ((await run([file], 1)) !== 0) failed.push(file);
+  await Promise.all([lane(waiting), ...Array.from({ length: lanes }, () => lane(busy, waiting))]);
+  for (const file of files.filter(isAlone)) failed.push(...(await run(group, [file], 1)));
   process.stdout.write(`\nFiles of whole fleets: ${files.length}, with failed tests: ${failed.length}\n`);
-  if (failed.length > 0) await lookAgain(failed);
-  return failed.length === 0 ? 0 : 1;
+  return failed;
 }
 
-/** All times that runners wrote, the longest first. */
-function fileTimes() {
-  const times = readdirSync(timesFolder).flatMap((name) => {
-    const text = readFileSync(join(timesFolder, name), "utf8");
-    return text === "" ? [] : JSON.parse(text);
-  });
-  return times.sort((one, other) => other.ms - one.ms);
-}
-
-function showSlowest() {
-  const times = fileTimes();
-  const total = times.reduce((sum, { ms }) => sum + ms, 0);
-  process.stdout.write(
-    `\nThe slowest of ${times.length} files, which took ${(total / 1_000).toFixed(0)} s together:\n`,
-  );
-  for (const { file, ms, names } of times.slice(0, slowestShown)) {
-    const seconds = (ms / 1_000).toFixed(1).padStart(6);
-    process.stdout.write(`${seconds} s  ${relative(root, file)}: ${names.join("; ")}\n`);
-  }
-}
-
-const { values, positionals: words } = parseArgs({ allowPositionals: true, options: { group: { type: "string" } } });
 const group = values.group ?? (words.length > 0 ? "all" : "light");
 const groups = group === "node" ? ["light"] : ["light", "heavy"].filter((name) => group === "all" || group === name);
 const files = testFiles(testRoot).filter((file) => words.every((word) => relative(root, file).includes(word)));
@@ -184,7 +214,12 @@ if (groups.length === 0 || chosen.every((list) => list.length === 0)) {
 }
 let status = 0;
 for (const [index, list] of chosen.entries()) {
-  if (list.length > 0) status = (await (groups[index] === "light" ? run(list, 2) : runHeavy(list))) || status;
+  if (list.length === 0) continue;
+  const name = group === "node" ? group : groups[index];
+  const failed = groups[index] === "light" ? await runLight(name, list) : await runHeavy(name, list);
+  if (failed.length === 0) continue;
+  status = 1;
+  await lookAgain(failed);
 }
-showSlowest();
+if (values.times === undefined) showSlowest(timesFolder);
 process.exit(status);

@@ -6,7 +6,7 @@ export function plain(value: Value): unknown {
   return Array.isArray(value) ? value.map(plain) : value;
 }
 
-/** The same by way of JSON: numbers, texts and nested maps in the form that a recorded JSON file has. */
+/** The same through JSON: numbers, texts and nested maps in the form of a recorded JSON file. */
 export function plainJson(value: unknown): unknown {
   return JSON.parse(
     JSON.stringify(value, (_key, member: unknown) => (member instanceof Map ? Object.fromEntries(member) : member)),

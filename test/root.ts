@@ -1,4 +1,4 @@
-/** Where the repository's data files are, for compiled tests that run from any output folder. */
+/** The repository's root, for compiled tests that read its data files from any output folder. */
 import { packageRoot } from "../src/config/host/program.ts";
 
 export const repositoryRoot = packageRoot();

@@ -1,4 +1,4 @@
-/** The tree keeps its own rules: what imports what, how long things may be, what they may be called, and docs that list what exists. */
+/** Rules of the tree: imports between folders, lengths of files and functions, names, and documents that list what exists. */
 import assert from "node:assert/strict";
 import { basename } from "node:path";
 import { describe, it } from "node:test";
@@ -77,7 +77,7 @@ describe("files and functions", () => {
   it(`have at most ${fileLinesMax} and ${functionLinesMax} lines`, () => {
     const findings = inSources((path, { lineCount, functions }) => {
       const isLong = lineCount > (path === limitsTable ? limitsLinesMax : fileLinesMax);
-      // A suite is a list of tests, not a function that one reads as a whole.
+      // A suite is a list of tests, so its length does not count.
       const longOnes = functions.filter((place) => place.lineCount > functionLinesMax && place.calledBy !== "describe");
       return [
         ...(isLong ? [`${path}: ${lineCount} lines`] : []),
@@ -94,7 +94,7 @@ describe("files and functions", () => {
   });
 
   it("open with a comment that says what they are", () => {
-    // A test's own name and titles say it.
+    // A test file's name and titles say what it is.
     const isSilent = (path: string, { opening = "" }: SourceFacts) =>
       !path.endsWith(".test.ts") && opening.trim().length < 20;
     none(inSources((path, facts) => (isSilent(path, facts) ? [path] : [])));

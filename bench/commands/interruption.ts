@@ -1,7 +1,7 @@
-/** Ctrl-C in a long run: the first one stops the run and shows what is known, the second one ends the program. */
+/** Ctrl-C in a long run: the first one stops the run and shows the results so far, the second one ends the program. */
 import type { Host } from "../../src/cli/host/host.ts";
 
-/** As a shell counts a program that SIGINT ended. */
+/** The exit code that a shell gives a program that SIGINT ended. */
 const interruptedExitCode = 130;
 
 export class Interruption {
@@ -22,7 +22,7 @@ export class Interruption {
     return this.#controller.signal;
   }
 
-  /** From here on a signal ends the process again. */
+  /** From now on a signal ends the process again. */
   end(): void {
     this.#ignore();
   }

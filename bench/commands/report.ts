@@ -1,4 +1,4 @@
-/** `saltworks bench report`: the page of a result, beside it unless another place is named. */
+/** `saltworks bench report`: writes the page of a result beside the result, or to the path that is given. */
 import { writeFileSync } from "node:fs";
 import type { Host } from "../../src/cli/host/host.ts";
 import { SaltworksError } from "../../src/errors.ts";
@@ -10,7 +10,7 @@ export function writeReport(paths: readonly string[], file: string | undefined, 
   const [path, ...others] = paths;
   if (path === undefined || others.length > 0) throw new SaltworksError("USAGE", "report takes one result file");
   const target = file ?? `${path.replace(/\.json$/, "")}.html`;
-  // A result that is named without its ending must not be overwritten by its report.
+  // If the result's name has no ending, its report must not overwrite it.
   if (target === path) throw new SaltworksError("USAGE", `the report would overwrite the result ${path}`);
   writeFileSync(target, reportHtml(readResult(path)));
   host.write(`${target}\n`);

@@ -1,4 +1,4 @@
-/** A result as it is read on the terminal: one line for each class of operation, then the scenario's own figures and what went wrong. */
+/** A result as text for the terminal: one line for each class of operation, then the scenario's own figures and the faults. */
 import { formatMs, formatNumber } from "../report/format.ts";
 import { masterName, operationsOf, type Run, runsOf } from "../report/runs.ts";
 import type { Comparison, RunResult } from "../results/schema.ts";
@@ -27,14 +27,14 @@ function operationsText(runs: readonly Run[]): string {
       formatNumber(perSecond),
       ...[percentilesUs.p50, percentilesUs.p99, percentilesUs.max].map(formatMs),
       formatNumber(late),
-      // It is shared by all classes: said once.
+      // All classes share this figure, so it is printed once.
       index === 0 ? formatNumber(point.cpu.usPerOperation) : "",
     ]),
   );
   return textTable(headings, rows);
 }
 
-/** Repeats of one run are one column with their median: their spread is in the lines above and in the result. */
+/** Repeats of one run share a column with their median. Their spread is in the lines above and in the result. */
 function figuresText(runs: readonly Run[]): string {
   const names = [...new Set(runs.flatMap(({ point }) => Object.keys(point.figures)))];
   if (names.length === 0) return "";
@@ -57,7 +57,7 @@ function medianText(values: readonly number[]): string {
   return middle === undefined ? "" : formatNumber(middle);
 }
 
-/** "less" and "more" are verdicts only where the interval leaves no doubt. */
+/** The verdicts "less" and "more" appear only if the interval excludes 1. */
 function comparisonText({ name, baseline, candidate, ratio, low, high, repeats, verdict }: Comparison): string {
   const way = ratio < 1 ? `${formatNumber(1 / ratio)} times less` : `${formatNumber(ratio)} times`;
   const range = `ratio ${formatNumber(ratio)}, 95 %: ${formatNumber(low)} to ${formatNumber(high)}, ${repeats} rounds`;

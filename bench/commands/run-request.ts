@@ -4,7 +4,7 @@ import type { Host } from "../../src/cli/host/host.ts";
 import type { OptionsOf } from "../../src/cli/options/parse.ts";
 import { understand } from "../../src/cli/start/command-line.ts";
 import { checkValue } from "../../src/config/check-value.ts";
-import { editDistance } from "../../src/config/edit-distance.ts";
+import { distancesTo } from "../../src/config/edit-distance.ts";
 import type { OptionTable } from "../../src/config/options/option.ts";
 import { masterOptions } from "../../src/config/schema.ts";
 import type { ConfigValue } from "../../src/config/yaml/values.ts";
@@ -16,12 +16,12 @@ import type { Scenario } from "../scenarios/scenario.ts";
 import type { MasterChoice } from "../scenarios/setup/master-under-test.ts";
 
 type BenchOptions = OptionsOf<"bench">;
-/** The options that give a parameter of the load its value. */
+/** Options of the command line that set a parameter of the load. */
 type LoadOptions = Partial<Pick<BenchOptions, "minions" | "rate" | "seconds" | "set">>;
 
 export type RunRequest = {
   readonly scenario: Scenario<ParameterValues>;
-  /** Parameters that were given. */
+  /** Parameters that the command line gives. */
   readonly parameters: ParameterValues;
   /** Ours first, then its peers. */
   readonly masters: readonly [MasterChoice, ...MasterChoice[]];
@@ -31,9 +31,9 @@ export type RunRequest = {
 };
 
 const repeatsMax = 100;
-/** Fewer rounds than these give no verdict. */
+/** With fewer rounds there is no verdict. */
 const repeatsAgainst = 4;
-/** The only load that the C program knows. */
+/** The C program serves only this load. */
 const floorScenario = "return-storm";
 /** This scenario drives the store alone, without the master. */
 const masterlessScenario = "job-cache";
@@ -76,11 +76,10 @@ export function findScenario(name: string): Scenario<ParameterValues> {
   throw new SaltworksError("USAGE", `there is no scenario '${name}'${suggestion(name, names)}`);
 }
 
-/** "; did you mean 'x'?" where something is near, "; there are: ..." where nothing is. */
+/** "; did you mean 'x'?" if a name is near, else "; there are: ...". */
 export function suggestion(name: string, known: readonly string[]): string {
   const distanceMax = Math.max(2, Math.floor(name.length / 3));
-  const ranked = known
-    .map((candidate) => ({ candidate, distance: editDistance(name, candidate, distanceMax) }))
+  const ranked = distancesTo(name, known, distanceMax)
     .filter(({ candidate, distance }) => distance <= distanceMax || (name.length > 2 && candidate.includes(name)))
     .sort((a, b) => a.distance - b.distance);
   if (ranked.length === 0) return `; there are: ${known.join(", ")}`;
@@ -88,7 +87,7 @@ export function suggestion(name: string, known: readonly string[]): string {
   return `; did you mean ${names.join(" or ")}?`;
 }
 
-/** @throws SaltworksError USAGE for a parameter that the scenario does not have, or a value that is none of its kind */
+/** @throws SaltworksError USAGE for a parameter that the scenario does not have, or a value of the wrong type */
 export function readLoad(scenario: Scenario<ParameterValues>, options: LoadOptions): ParameterValues {
   const given = new Map<string, string | number>();
   for (const [key, value] of pairs("--set", options.set ?? [])) given.set(key, value);
@@ -102,7 +101,7 @@ export function readLoad(scenario: Scenario<ParameterValues>, options: LoadOptio
     throw new SaltworksError("USAGE", `${scenario.name} has no parameter '${key}'; it has: ${known.join(", ")}`);
   }
   const parameters = Object.fromEntries(given);
-  // Only to refuse wrong values before anything is started.
+  // Parsed only to refuse wrong values before anything starts.
   readParameters(scenario, parameters);
   return parameters;
 }
@@ -123,7 +122,7 @@ export function readMasterConfig(settings: readonly string[]): Record<string, un
   return config;
 }
 
-/** Numbers, true and false as such; anything else is text. */
+/** Numbers, true and false become such values; anything else is text. */
 function plainValue(text: string): ConfigValue {
   if (text === "true" || text === "false") return text === "true";
   return text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text;

@@ -10,7 +10,7 @@ import { Interruption } from "./interruption.ts";
 import { resultText } from "./result-text.ts";
 import type { RunRequest } from "./run-request.ts";
 
-/** The load generator was the limit: the figures say nothing of the master. */
+/** The exit code when the load generator was the limit: the figures then say nothing about the master. */
 export const voidExitCode = 2;
 const incorrectExitCode = 1;
 
@@ -24,7 +24,7 @@ export async function runRequest(request: RunRequest, progress: Progress, host: 
       host.complain("saltworks bench: interrupted before a run was whole: there is no result\n");
       return interruption.exitCode;
     }
-    // Shown first: what cannot be kept after all is at least said.
+    // Shown before it is written, because the file may fail.
     host.write(request.isJson ? `${JSON.stringify(result)}\n` : `${resultText(result)}\n`);
     const path = writeResult(request.directory, result);
     if (request.isJson) host.complain(`Result: ${path}\n`);
@@ -51,7 +51,7 @@ async function measure(request: RunRequest, progress: Progress, signal: AbortSig
       phase?.step();
     }
   } catch (error) {
-    // Whatever a run stopped with after Ctrl-C is Ctrl-C.
+    // After Ctrl-C any error of a run counts as the interruption.
     if (!signal.aborted) throw error;
   } finally {
     phase?.end();
@@ -63,7 +63,7 @@ function repeated(point: Point, repeat: number): Point {
   return { ...point, parameters: { ...point.parameters, repeat } };
 }
 
-/** One result that has the peers' points beside ours. */
+/** Our result with the points of the peers added. */
 function besideEachOther(results: readonly RunResult[]): RunResult {
   const [own, ...others] = results;
   if (own === undefined) throw new SaltworksError("FUNCTION_FAILED", "the turns left no result");

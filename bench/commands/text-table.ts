@@ -1,4 +1,4 @@
-/** Columns for the terminal: the first to the left, numbers to the right, headings above. */
+/** Columns for the terminal: the first is aligned left, numbers right, headings above. */
 
 /** Every row has as many cells as there are headings. */
 export function textTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -1,4 +1,4 @@
-/** One run of the return storm for the tuner: a fresh master with the settings, or the point of an earlier tuning that measured the same. */
+/** One run of the return storm for the tuner: with a fresh master, or taken from an earlier tuning with the same settings and load. */
 import type { Progress } from "../../src/cli/host/progress.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import { machineFingerprint, thisTool } from "../machine.ts";
@@ -8,13 +8,13 @@ import type { Measurement } from "../tune/tuner.ts";
 import { findScenario } from "./run-request.ts";
 
 const scenarioName = "return-storm";
-/** Raised whenever points would no longer compare with those of an earlier tuning. */
+/** Raised when points can no longer be compared with those of an earlier tuning. */
 const tuneVersion = 1;
 /** Shorter than the scenario's own: a tuning makes dozens of runs. */
 const whole: ParameterValues = { minions: 1_000, returns: 40, warmUp: 15, seconds: 10 };
 const quick: ParameterValues = { minions: 300, returns: 60, warmUp: 40, seconds: 4 };
 
-/** All parameters of the storms, but the rate, which the tuner chooses. */
+/** All parameters of the storms except the rate, which the tuner chooses. */
 export function tuneParameters(given: ParameterValues, isQuick: boolean): ParameterValues {
   const { rate, ...parameters } = readParameters(findScenario(scenarioName), {
     ...(isQuick ? quick : whole),
@@ -62,7 +62,7 @@ export class StormMeasurer {
     this.#earlier = new Map(o.earlier.map((point) => [keyOf(point.parameters), point]));
   }
 
-  /** @throws what the run throws; an AbortError once the signal has been given */
+  /** @throws what the run throws; an AbortError after the signal */
   async measure({ label, step, settings, rate, repeat }: Measurement): Promise<Point> {
     this.#signal.throwIfAborted();
     const about = { ...settings, step, repeat, rate: rate ?? 0 };
@@ -82,7 +82,7 @@ export class StormMeasurer {
   }
 }
 
-/** Which run a point is of: the settings, the load, and which repeat. */
+/** Identifies the run of a point: the settings, the load, and the number of the repeat. */
 function keyOf(parameters: Readonly<Record<string, unknown>>): string {
   return JSON.stringify(Object.entries(parameters).sort(([a], [b]) => a.localeCompare(b)));
 }

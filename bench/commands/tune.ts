@@ -25,7 +25,7 @@ const p99MsLargest = 600_000;
 const repeatsMax = 100;
 const repeatsDefault = 2;
 const measurementsMax = { quick: 8, whole: 24 } as const;
-/** More workers than twice the cores never helped. A curve needs four points. */
+/** More workers than twice the cores never helped in our measurements. A curve needs four points. */
 const workersPerCore = 2;
 const workersLeast = 4;
 
@@ -48,7 +48,7 @@ export async function tuneCommand(argv: readonly string[], host: Host, progress:
   let path: string | undefined;
   const keep = (known: Known): void => {
     result = withAdvice(empty, known, plan);
-    // After every run: whatever ends this process, what was measured can be gone on with.
+    // Written after every run, so that a later tuning can continue from it, however this process ends.
     if (known.points.length > 0) path = writeResult(directory, result);
   };
   try {
@@ -91,7 +91,7 @@ function readPlan(options: TuneOptions): TunePlan {
   };
 }
 
-/** @throws SaltworksError USAGE if that run measured something else, or elsewhere */
+/** @throws SaltworksError USAGE if that run had another load or another machine */
 function earlierPoints(path: string, now: RunResult): RunResult["points"] {
   const earlier = readResult(path);
   const differences: string[] = [];
@@ -102,7 +102,7 @@ function earlierPoints(path: string, now: RunResult): RunResult["points"] {
     if (earlier.machine[key] !== now.machine[key]) differences.push(`its machine's ${key} is ${earlier.machine[key]}`);
   }
   for (const [key, value] of Object.entries(now.scenario.parameters)) {
-    // More repeats, or another objective, use the same runs.
+    // Another number of repeats, or another objective, can use the same runs.
     if (key === "repeats" || key === "p99Ms" || key === "isQuick") continue;
     const was = (earlier.scenario.parameters as ParameterValues)[key];
     if (was !== value) differences.push(`its ${key} is ${was ?? "not given"}, not ${value}`);
@@ -133,6 +133,6 @@ function show(result: RunResult, path: string | undefined, options: TuneOptions,
     writeFileSync(options.writeFile, text);
     host.complain(`Written to ${options.writeFile}; it takes effect when the master is started again.\n`);
   }
-  // Beside the settings, which may be piped to a file.
+  // On standard error, because the settings on standard output may be piped to a file.
   if (path !== undefined) host.complain(`Result: ${path}\nPlots:  saltworks bench report ${path}\n`);
 }

@@ -1,6 +1,6 @@
 /**
  * What a simulated minion answers, and the grains it tells.
- * Source: docs/protocol.md section 9 (returns, find_job), docs/compatibility.md (shape of grains).
+ * Source: docs/protocol.md section 9 (returns, find_job).
  */
 import { jidAt } from "../../src/wire/jid.ts";
 import type { Encodable, Value } from "../../src/wire/values.ts";
@@ -10,7 +10,7 @@ import type { Publish } from "./publish-reader.ts";
 /** Jobs that a minion is working on, by jid. */
 export type RunningJobs = Map<string, Publish>;
 
-/** Functions that are answered without the configured delay, because the minion's own process answers them. */
+/** Functions without the configured delay, because a real minion answers them in its main process. */
 export function isImmediate(fun: string): boolean {
   return fun.startsWith("saltutil.");
 }
@@ -37,7 +37,7 @@ export function answerFunction(
   }
 }
 
-/** A record is the publish's load without its serial, and a process. */
+/** A running job's record: the publish's load without its serial, and a process id. */
 function jobRecord(job: Publish): Value {
   const record = new Map(job.load);
   record.delete("serial");
@@ -71,7 +71,7 @@ export function returnLoad(
   return { cmd: "_return", id, success, return: value, retcode: codes, ...common };
 }
 
-/** As Python prints a time in UTC with microseconds. */
+/** A UTC time with microseconds, in Python's form. */
 export function stampNow(): string {
   const digits = jidAt(Date.now(), 0);
   const date = `${digits.slice(0, 4)}-${digits.slice(4, 6)}-${digits.slice(6, 8)}`;

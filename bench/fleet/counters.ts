@@ -1,4 +1,4 @@
-/** Counters of a simulated fleet: one name for each thing that a master can do to a minion, summed over processes. */
+/** Counters of a simulated fleet, summed over processes: one for each kind of event between a minion and its master. */
 
 /** Every counter with its meaning. */
 export const counterNames = {

@@ -1,10 +1,10 @@
-/** How many sockets a process may have on this machine, and how large a fleet and its master can then be. */
+/** How many sockets a process may have on this machine, and how large a fleet and its master may be. */
 import { readFileSync } from "node:fs";
 import { SaltworksError } from "../../src/errors.ts";
 
-/** A simulated minion has two sockets; each is a TCP connection and the event descriptor of its ZeroMQ socket. */
+/** A simulated minion has two sockets. Each needs a TCP connection and the event descriptor of its ZeroMQ socket. */
 const descriptorsPerMinion = 4;
-/** Extra descriptors per minion, if the limit allows: a socket without a reply is replaced, and ZeroMQ closes the old one later. */
+/** Extra descriptors per minion, if the limit allows: a socket without a reply is replaced before ZeroMQ has closed it. */
 const descriptorsPerReplacement = 2;
 /** Node, ZeroMQ's threads and the connection to the parent. */
 const spareDescriptors = 128;
@@ -21,7 +21,7 @@ export function minionsPerProcessMax(limits: DescriptorLimits): number {
   return Math.floor((limits.hard - spareDescriptors) / descriptorsPerMinion);
 }
 
-/** `least` is needed; `wanted` leaves room for all request sockets to be replaced at once, as when a master is restarted. */
+/** `least` is required. `wanted` has room to replace all request sockets at once, as after a restart of the master. */
 export type DescriptorNeed = { readonly least: number; readonly wanted: number };
 
 export function descriptorsForMinions(count: number): DescriptorNeed {
@@ -29,7 +29,7 @@ export function descriptorsForMinions(count: number): DescriptorNeed {
   return { least, wanted: least + count * descriptorsPerReplacement };
 }
 
-/** Threads, stores, files and event subscribers of a master. */
+/** Descriptors of a master's threads, stores, files and event subscribers. */
 const masterDescriptors = 512;
 
 /** A master holds one descriptor per connection. */
@@ -39,8 +39,8 @@ export function descriptorsForMaster(minionCount: number): DescriptorNeed {
 }
 
 /**
- * Refuses a fleet whose connections a master on this machine could not hold, before a minion signs in. `canShare`: whether several minions
- * may have one connection.
+ * Refuses a fleet with more connections than a master on this machine can hold, before a minion signs in. `canShare`:
+ * several minions may share one connection.
  *
  * @throws SaltworksError QUEUE_FULL with what would fit
  */
@@ -61,14 +61,14 @@ export function demandRoomForMaster(
   );
 }
 
-/** What the limits allow, in a sentence for the operator. */
+/** What the limits allow, as a sentence for the operator. */
 export function describeLimits(limits: DescriptorLimits): string {
   const perProcess = minionsPerProcessMax(limits);
   return `descriptors: soft ${limits.soft}, hard ${limits.hard}: ${perProcess} minions per process, and a master of ${Math.floor((limits.hard - masterDescriptors) / 2)} minions`;
 }
 
 /**
- * A command that runs `command` with room for its descriptors: Node cannot raise its own limit, a shell can.
+ * A shell command that raises the descriptor limit and runs `command`: Node cannot raise its own limit.
  *
  * @throws SaltworksError QUEUE_FULL if the hard limit is lower
  */

@@ -22,24 +22,24 @@ export type FleetOptions = Partial<MinionOptions> & {
   readonly masterHost: string;
   readonly requestPort: number;
   readonly minionCount: number;
-  /** Default: one for every 500 minions, more where descriptors are short. */
+  /** Default: one process for every 500 minions, or more if descriptors are few. */
   readonly processCount?: number;
   readonly idPrefix?: string;
-  /** Index of the first minion: fleets that must not share keys take different ranges. */
+  /** Index of the first minion. Fleets that must not share keys take different ranges. */
   readonly firstIndex?: number;
   readonly keyDirectory?: string;
   readonly onKeyProgress?: Progress;
-  /** Called with the sums each time a process reports. */
+  /** Called with the sums at each report of a process. */
   readonly onCounters?: (counters: FleetCounters) => void;
-  /** Minions of one process that come up at the same time. */
+  /** Minions of one process that sign in at the same time. */
   readonly bringUpsAtOnce?: number;
-  /** Ends every wait. The caller still closes the fleet. */
+  /** Aborts every wait. The caller still closes the fleet. */
   readonly signal?: AbortSignal;
 };
 
 const minionsPerProcess = 500;
 const bringUpsAtOnceDefault = 16;
-/** Time from the order to stop until a process is killed. */
+/** Time from the stop message until a process is killed. */
 const stopDeadlineMs = 5_000;
 
 type Member = { readonly child: ChildProcess; counters: FleetCounters; readonly hasEnded: Promise<void> };
@@ -204,7 +204,7 @@ export class Fleet {
   }
 }
 
-/** Keys are found or made first; the minions come up afterwards, see `untilUp`. */
+/** Finds or makes the keys, then starts the processes. The minions sign in afterwards, see `untilUp`. */
 export async function openFleet(options: FleetOptions): Promise<Fleet> {
   const keyCount = (options.firstIndex ?? 0) + options.minionCount;
   const primes = await loadPrimes(options.keyDirectory ?? defaultKeyDirectory(), keyCount, options.onKeyProgress);

@@ -1,4 +1,4 @@
-/** Lets a fixed number of minions do something at once; the others wait in line. */
+/** A semaphore: lets a fixed number of minions do something at once; the others wait in line. */
 
 export class Gate {
   #free: number;
@@ -8,7 +8,7 @@ export class Gate {
     this.#free = places;
   }
 
-  /** Runs `work` as soon as there is a place. The line is as long as the fleet at most. */
+  /** Runs `work` as soon as a place is free. The line is at most as long as the fleet. */
   async run<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#free > 0) this.#free -= 1;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));

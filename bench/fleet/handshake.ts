@@ -16,7 +16,7 @@ import type { RequestVersion } from "./minion-options.ts";
 export const encAlgorithm = "OAEP-SHA1";
 export const sigAlgorithm = "PKCS1v15-SHA1";
 
-/** A master key or session key, with what is needed to use it. */
+/** A master key or session key, with the objects that use it. */
 export type SealingKey = { readonly text: string; readonly crypticle: Crypticle };
 
 export type Master = { readonly pem: string; readonly publicKey: KeyObject };
@@ -35,12 +35,12 @@ export function newNonce(): string {
   return randomBytes(16).toString("hex");
 }
 
-/** `tok`: the proof that version 3 puts into every request; the same bytes for the life of the key. */
+/** `tok`, which proves the minion in every request of version 3; the same bytes for the life of the key. */
 export function requestToken(key: MinionKey): Buffer {
   return signX931(key.privateKey, Buffer.from("salt"));
 }
 
-/** `master`: as pinned at the first contact; a minion that has it makes the master prove itself with a token. */
+/** `master`: the pinned key. A minion that has one sends a token, which the master has to decrypt. */
 export function startAuth(
   id: string,
   key: MinionKey,

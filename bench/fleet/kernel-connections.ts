@@ -1,4 +1,4 @@
-/** Established TCP connections as the kernel lists them, independent of what either side counts. */
+/** Established TCP connections as the kernel lists them, independent of both programs' own counts. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 /** State column of an established connection in /proc/net/tcp. */
@@ -6,7 +6,7 @@ const established = "01";
 
 type Row = { readonly local: string; readonly remote: string; readonly inode: string };
 
-/** The kernel gives the table in pieces while others change it: a row may come twice or be missed, so each is looked for a few times. */
+/** The kernel returns the table in pieces while it changes, so a row may come twice or be missing. Each row is looked for several times. */
 const readings = 3;
 
 function establishedRows(): Row[] {
@@ -23,17 +23,17 @@ function establishedRows(): Row[] {
   return [...rows.values()];
 }
 
-/** How /proc/net/tcp ends an address. */
+/** The end of an address in /proc/net/tcp. */
 function portSuffix(port: number): string {
   return `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
 }
 
-/** Connections whose local end is `port`, so that one within this machine counts once: on its server's side. */
+/** Connections whose local port is `port`. A connection within this machine counts once, at its server. */
 export function establishedConnections(port: number): number {
   return establishedRows().filter(({ local }) => local.endsWith(portSuffix(port))).length;
 }
 
-/** Of these, the ones whose other end is a socket of one of the processes. */
+/** Those of them whose other end is a socket of one of the processes. */
 export function connectionsOf(clientProcessIds: readonly number[], port: number): number {
   const rows = establishedRows();
   const inodes = new Set(clientProcessIds.flatMap(socketInodes));
@@ -47,7 +47,7 @@ function socketInodes(processId: number): string[] {
     try {
       return /^socket:\[(\d+)\]$/.exec(readlinkSync(`${folder}/${descriptor}`))?.[1] ?? [];
     } catch (error) {
-      // Closed since the directory was listed.
+      // The socket was closed after the directory was listed.
       if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
       throw error;
     }

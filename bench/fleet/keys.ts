@@ -1,8 +1,8 @@
 /**
  * RSA keys for simulated minions, cheap enough that a fleet starts in seconds.
  * Finding primes is nearly the whole cost of a key (OpenSSL: 160 ms a pair on a CI machine). So a small pool of primes is found once, and
- * each minion gets its own pair of them. Such a modulus is as large and as costly to use as any other. The keys are for load only: two of
- * them may share a prime, which then can be found.
+ * each minion gets its own pair of them. Such a modulus is as large and as costly to use as any other. The keys are for load only, because
+ * two moduli may share a prime, which their greatest common divisor shows.
  */
 import { createPrivateKey, createPublicKey, generatePrime, type KeyObject } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -12,17 +12,17 @@ import { promisify } from "node:util";
 
 const primeBits = 1_024;
 const publicExponent = 65_537n;
-/** Primes looked for at once: what libuv's thread pool runs. */
+/** Primes searched at once: the number of threads of libuv's pool. */
 const searchesAtOnce = 4;
 
 export type MinionKey = { readonly privateKey: KeyObject; readonly publicPem: string };
 
-/** Where primes are kept between runs unless said otherwise; its files are readable by the owner only. */
+/** The default directory of primes between runs; only its owner can read its files. */
 export function defaultKeyDirectory(): string {
   return join(tmpdir(), `saltworks-fleet-keys-${process.getuid?.() ?? 0}`);
 }
 
-/** How many keys `primeCount` primes give: one for each pair. */
+/** The number of keys that `primeCount` primes give: one for each pair. */
 function pairCount(primeCount: number): number {
   return (primeCount * (primeCount - 1)) / 2;
 }
@@ -30,8 +30,8 @@ function pairCount(primeCount: number): number {
 export type Progress = (done: number, total: number) => void;
 
 /**
- * The primes that `keyCount` keys need, as hex: from `directory`, and what it lacks is found and kept there.
- * Two processes may do this at once: each writes a whole file and the last one wins.
+ * The primes for `keyCount` keys, as hex: read from `directory`; missing ones are found and written there.
+ * Two processes may do this at once: each writes a whole file, and the last one stays.
  */
 export async function loadPrimes(
   directory: string,

@@ -61,7 +61,7 @@ function versionOf(text: string): RequestVersion {
   return value === 0 || value === 2 || value === 3 ? value : fail("--version takes 0, 2 or 3");
 }
 
-/** On a terminal one line that is written over; otherwise nothing. */
+/** On a terminal: one progress line that is overwritten. Otherwise nothing. */
 function showProgress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
 }

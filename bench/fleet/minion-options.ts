@@ -1,6 +1,6 @@
 /** Behaviour of one simulated minion: options that `salt-minion` has, and the shape of its work. */
 
-/** From..to, both included; a value is drawn evenly for each use. */
+/** From..to, both included; each use draws a value evenly. */
 export type Range = readonly [number, number];
 
 export type RequestVersion = 0 | 2 | 3;
@@ -30,7 +30,7 @@ export type MinionOptions = {
   readonly returnTries: number;
   /** Before a lost subscription is connected again (`recon_default` to `recon_default` + `recon_max`). */
   readonly reconnectMs: Range;
-  /** Keep which minions' returns each job had acknowledged. */
+  /** Whether to keep, for each job, the minions whose return was acknowledged. */
   readonly isRecordingAcks: boolean;
 };
 

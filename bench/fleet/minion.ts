@@ -25,15 +25,15 @@ export type Surroundings = {
   readonly counters: FleetCounters;
   readonly publishes: PublishReader;
   readonly onAcknowledged: (jid: string, id: string) => void;
-  /** Unexpected errors. A bad answer of the master is not one: it is counted. */
+  /** Called with unexpected errors. A bad answer of the master is counted instead. */
   readonly onFault: (error: unknown) => void;
 };
 
-/** Between two tries of `_auth` that failed, so that a dead master is not asked in a loop. */
+/** Wait after a failed `_auth`, so that a dead master is not asked in a loop. */
 const authRetryWaitMs = 250;
-/** Requests of one minion that wait for its socket: its jobs' returns. */
+/** Bound of a minion's returns that wait for its socket. */
 const requestsWaitingMax = 1_000;
-/** How often one publish is tried: as it came, and after a new `_auth`. */
+/** Tries of one publish: with the present keys, and after a new `_auth`. */
 const publishTries = 2;
 /** Salt's `minion_jid_queue_hwm`. */
 const jidsKept = 100;
@@ -93,7 +93,7 @@ export class SimulatedMinion {
     this.#subscriber?.close();
   }
 
-  /** Until accepted. `through`: how each try is let through, so that a fleet does not storm its master by coming up. */
+  /** Tries until accepted. `through` limits how many minions try at once, so that a starting fleet does not storm its master. */
   async #authenticate(
     through: (tryOnce: () => Promise<AuthTry>) => Promise<AuthTry> = (tryOnce) => tryOnce(),
   ): Promise<Keys> {
@@ -191,7 +191,7 @@ export class SimulatedMinion {
     });
   }
 
-  /** Asks until the reply opens, as a minion that cannot do without it does. */
+  /** Repeats the request until a reply opens, for requests that a minion needs to start. */
   async #exchange(
     load: { readonly [key: string]: Encodable },
     open: (frame: Buffer, nonce: string, keys: Keys) => void,
@@ -267,7 +267,7 @@ export class SimulatedMinion {
     }
   }
 
-  /** A publish under another key means that the master has a new one: it is fetched and the same publish read again. */
+  /** A publish under another key means that the master has a new one: the minion fetches it and opens the same publish again. */
   async #read(frame: Buffer): Promise<Publish | undefined> {
     for (let tried = 0; tried < publishTries; tried += 1) {
       const keys = (await this.#reauth) ?? this.#keys;
@@ -322,7 +322,7 @@ export class SimulatedMinion {
     counters.returnsLost += 1;
   }
 
-  /** Closing interrupts the work under way, which is not a fault. */
+  /** `close` aborts the work under way, which is not a fault. */
   readonly #unlessClosed = (error: unknown): void => {
     if (!this.#stop.signal.aborted) this.#around.onFault(error);
   };

@@ -8,13 +8,13 @@ import type { FromProcess, StartFleet, ToProcess } from "./messages.ts";
 import { SimulatedMinion } from "./minion.ts";
 import { PublishReader } from "./publish-reader.ts";
 
-/** Interval of reports of changed counters, milliseconds. Waits for a counter end this late. */
+/** Milliseconds between reports of changed counters, and so the longest delay of a wait for a counter. */
 const tellEveryMs = 50;
-/** Jobs whose acknowledgements are kept; the oldest goes first. */
+/** Jobs whose acknowledgements are kept; the oldest is removed first. */
 const recordedJobsMax = 256;
-/** Sockets of a minion: the subscription, the request socket, and its predecessor while ZeroMQ closes it. */
+/** Sockets of a minion: the subscription, the request socket, and the former request socket while ZeroMQ closes it. */
 const socketsPerMinion = 3;
-/** Sockets of a context beside those of its minions. */
+/** Further sockets of a context. */
 const spareSockets = 16;
 
 const counters = newCounters();
@@ -50,7 +50,7 @@ function onAcknowledged(jid: string, id: string): void {
   if (acknowledged.size > recordedJobsMax && oldest !== undefined) acknowledged.delete(oldest);
 }
 
-/** Makes the minions one per turn of the loop, so that the first ones are served while the others' keys are made. */
+/** Makes one minion per turn of the event loop, so that the first ones are served while others' keys are made. */
 async function start(order: StartFleet): Promise<void> {
   isRecordingAcks = order.options.isRecordingAcks;
   const around = {
@@ -76,7 +76,7 @@ async function start(order: StartFleet): Promise<void> {
 function stop(): void {
   for (const minion of minions) minion.close();
   tellCounters();
-  // Not while messages that came with the word to stop are being handed over: Node fails then.
+  // Not in the same turn: Node fails if the process ends while messages that came with the stop message are delivered.
   setImmediate(() => process.disconnect());
 }
 
@@ -95,5 +95,5 @@ process.on("message", (message: ToProcess) => {
     }
   }
 });
-// A fleet whose owner died must not go on loading a master.
+// Ends with its owner, so that no fleet loads a master unattended.
 process.on("disconnect", () => process.exit(0));

@@ -1,6 +1,6 @@
 /**
- * Publishes as simulated minions read them: opened once per process, because a publish is the same bytes for everybody,
- * and held against each minion's own key, serial and facts.
+ * Publishes as simulated minions read them. A process opens a publish once, because its bytes are the same for all minions,
+ * and compares it with each minion's own key, serial and facts.
  * Source: docs/protocol.md sections 2.4 and 6.1.
  */
 import { verify } from "../../src/crypto/rsa.ts";
@@ -13,18 +13,18 @@ import { type Master, type SealingKey, sigAlgorithm } from "./handshake.ts";
 
 export type Publish = {
   readonly jid: string;
-  /** One name, or several of one job. */
+  /** One function name, or a list for a job of several functions. */
   readonly fun: string | readonly string[];
   readonly arg: readonly Value[];
   readonly ret: string;
   readonly user: string | undefined;
   readonly serial: number;
   readonly target: Target;
-  /** As it came, for `find_job`. */
+  /** The load as it came, for `find_job`. */
   readonly load: ValueMap;
 };
 
-/** Publishes under way at once are few: jobs and their `find_job`s. */
+/** Publishes to keep. Few are under way at once: jobs and their `find_job`s. */
 const keptMax = 8;
 
 export class PublishReader {
@@ -36,7 +36,7 @@ export class PublishReader {
   }
 
   /**
-   * @returns undefined for a load without what a minion needs, which a minion ignores
+   * @returns undefined for a load without the members that a minion needs; a minion ignores it
    * @throws SaltworksError CRYPTO_BAD_MAC for one sealed under another key, TARGET_INVALID, and what decoding throws
    */
   read(frame: Buffer, aes: SealingKey, master: Master): Publish | undefined {

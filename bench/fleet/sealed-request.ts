@@ -22,7 +22,7 @@ export type Sender = {
 
 export type Sealed = { readonly frame: Buffer; readonly nonce: string };
 
-/** `load` without what its version adds. */
+/** `load` without the members that its version adds. */
 export function sealRequest(load: { readonly [key: string]: Encodable }, sender: Sender, keys: Keys): Sealed {
   const { id, version, token } = sender;
   const nonce = newNonce();

@@ -9,9 +9,9 @@ export type Distribution =
   | { readonly kind: "lognormal"; readonly median: number; readonly sigma: number }
   | { readonly kind: "mix"; readonly parts: readonly { readonly value: number; readonly share: number }[] };
 
-/** A lognormal's tail is cut here: one value in a million beyond it would decide a run alone. */
+/** A lognormal's tail is cut here, because one rare value could decide a run alone. */
 const sigmasMax = 4;
-/** How far the sum of rounded shares may be from 1. */
+/** Tolerance of the sum of rounded shares. */
 const shareSlack = 0.001;
 
 /** @throws SaltworksError USAGE */
@@ -48,10 +48,10 @@ function numberIn(text: string | undefined, whole: string): number {
 }
 
 function invalid(text: string, why = "write 64, 64..4096, lognormal:700:0.8 or 64:70%,4096:30%"): SaltworksError {
-  return new SaltworksError("USAGE", `${text} is no distribution: ${why}`);
+  return new SaltworksError("USAGE", `${text} is not a distribution: ${why}`);
 }
 
-/** No value that is drawn is larger. */
+/** The largest value that can be drawn. */
 export function largestOf(distribution: Distribution): number {
   switch (distribution.kind) {
     case "fixed":
@@ -69,7 +69,7 @@ export function largestOf(distribution: Distribution): number {
   }
 }
 
-/** A whole number. */
+/** Draws a whole number. */
 export function draw(distribution: Distribution, random: Random): number {
   switch (distribution.kind) {
     case "fixed":

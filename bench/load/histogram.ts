@@ -3,7 +3,7 @@ import { build, decodeFromCompressedBase64, encodeIntoCompressedBase64, type His
 import { SaltworksError } from "../../src/errors.ts";
 import type { OperationResult } from "../results/schema.ts";
 
-/** Ten minutes: longer than any wait of a minion. */
+/** Ten minutes: longer than any timeout of a minion. */
 const latencyUsMax = 600_000_000;
 
 export class LatencyHistogram {
@@ -13,7 +13,7 @@ export class LatencyHistogram {
     this.#histogram = histogram;
   }
 
-  /** @throws SaltworksError CONFIG_INVALID for text that is not a histogram */
+  /** @throws SaltworksError CONFIG_INVALID for text that does not encode a histogram */
   static decode(text: string): LatencyHistogram {
     try {
       return new LatencyHistogram(decodeFromCompressedBase64(text, shape.bitBucketSize) as Histogram);
@@ -39,7 +39,7 @@ export class LatencyHistogram {
     return encodeIntoCompressedBase64(this.#histogram);
   }
 
-  /** Microseconds that `percent` of the operations did not take longer than; 0 without operations. */
+  /** The percentile in microseconds; 0 without operations. */
   atUs(percent: number): number {
     return this.count === 0 ? 0 : this.#histogram.getValueAtPercentile(percent);
   }

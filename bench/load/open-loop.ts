@@ -1,6 +1,6 @@
 /**
- * Open-loop schedules: when each operation should be sent, decided beforehand and whatever the master does. Latency counts from the
- * planned time, so that a master that stalls pays for all that should have been sent meanwhile.
+ * Open-loop schedules: the times of all operations are decided beforehand and do not depend on the master. Latency counts from the
+ * planned time, so that a stall delays every operation that was planned within it.
  */
 import { SaltworksError } from "../../src/errors.ts";
 import { seededRandom } from "./random.ts";
@@ -13,7 +13,7 @@ export type Schedule = {
   readonly plannedMs: Float64Array;
 };
 
-/** Sent this much after its plan, an operation counts as late: the generator was behind. A timer alone may be 1 ms off. */
+/** An operation that is sent this much after its planned time counts as late: the generator was behind. A timer alone may be 1 ms late. */
 export const lateMs = 5;
 
 /** @throws SaltworksError USAGE for a rate or a span that is not above zero */
@@ -42,7 +42,7 @@ export function planSchedule(o: {
   return { count, plannedMs };
 }
 
-/** Tells of each operation when its time has come; several at once if their times came within one turn of the timer. */
+/** Calls `onDue` for each operation at its time; for several at once if their times fall into one turn of the timer. */
 export class Pacer {
   readonly #plannedMs: Float64Array;
   readonly #onDue: (index: number) => void;

@@ -2,15 +2,15 @@
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
 import type { Point } from "../results/schema.ts";
 
-/** Of one process of the generator over the measured span. */
+/** Figures of one process of the generator over the measured span. */
 export type SelfReport = {
-  /** CPU time to wall time: 1 is one core, busy all the time. */
+  /** CPU time divided by wall time: 1 is one core, busy all the time. */
   readonly cpuShare: number;
   readonly cpuMs: number;
   readonly loopDelayP99Ms: number;
 };
 
-/** Resolution of the loop delay's own timer: what it reports for an idle loop lies near it and is subtracted. */
+/** Resolution of the loop delay's timer. An idle loop reports about this delay, so it is subtracted. */
 const resolutionMs = 1;
 
 export class SelfCheck {
@@ -25,7 +25,7 @@ export class SelfCheck {
     this.#startedMs = performance.now();
   }
 
-  /** Since `start`; it goes on. */
+  /** The figures since `start`. Measuring continues. */
   report(): SelfReport {
     const { user, system } = process.cpuUsage(this.#cpu);
     const wallMs = performance.now() - this.#startedMs;
@@ -46,11 +46,11 @@ export class SelfCheck {
 
 export type Loop = "open" | "closed";
 
-/** Above this share of a core a process has no room left: what waits, waits for the generator. */
+/** Above this share of a core a process is saturated, and requests wait for the generator. */
 const cpuShareMax = 0.9;
-/** A loop that is this late shifts every latency it measures. Closed loops measure no latency under a plan and may be later. */
+/** A loop that is this late shifts every latency. Closed loops have no planned times and may be later. */
 const loopDelayP99MsMax = { open: 25, closed: 250 } as const;
-/** Of an open loop's operations that may be late. */
+/** The share of an open loop's operations that may be late. */
 const lateShareMax = 0.01;
 
 /** Joins the processes' reports; the busiest one decides. */

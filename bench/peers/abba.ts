@@ -1,11 +1,11 @@
-/** Several masters under the same load, one at a time, in alternating order: a drift of the machine then affects all alike. */
+/** Measures several masters one at a time in alternating order, so that a drift of the machine affects all alike. */
 import type { Progress } from "../scenarios/scenario.ts";
 import type { Turn } from "./bootstrap.ts";
 
-/** `turn` puts the load on it once; the others are up and idle meanwhile. */
+/** `turn` loads this master once; the others are up and idle meanwhile. */
 export type Side<T extends Turn> = { readonly name: string; turn(): Promise<T> };
 
-/** Positions in the order in which they have their turns, round by round: A B, B A, A B, ... */
+/** The order of turns, round by round: A B, B A, A B, ... */
 export function turnOrder(sideCount: number, rounds: number): number[][] {
   const forth = Array.from({ length: sideCount }, (_, index) => index);
   const back = forth.toReversed();
@@ -13,8 +13,8 @@ export function turnOrder(sideCount: number, rounds: number): number[][] {
 }
 
 /**
- * @returns the turns of each side by name, one for each round: those rounds that were whole when the signal came
- * @throws the signal's reason if there was none
+ * @returns the turns of each master by name, one for each round; after the signal, only complete rounds
+ * @throws the signal's reason if no round is complete
  */
 export async function takeTurns<T extends Turn>(
   sides: readonly Side<T>[],

@@ -1,6 +1,6 @@
 /**
- * One scenario against several masters that are up at the same time and take turns: the same load, on the same machine, in alternating order.
- * Every turn is a whole run of the scenario with a fleet of its own; the first round warms up and does not count.
+ * One scenario against several masters that are up at the same time: the same load on the same machine, in turns of alternating order.
+ * Every turn is a whole run of the scenario with a separate fleet. The first round is a warm-up and does not count.
  */
 import { SaltworksError } from "../../src/errors.ts";
 import type { Comparison, Point, RunResult } from "../results/schema.ts";
@@ -13,7 +13,7 @@ import { compareTurns, type Turn } from "./bootstrap.ts";
 export type AgainstOptions = Omit<RunOptions, "master"> & {
   /** The first is compared with each of the others. */
   readonly masters: readonly MasterChoice[];
-  /** Turns of each that count; fewer than four give no verdict. */
+  /** Turns of each master that count. With fewer than four there is no verdict. */
   readonly repeats: number;
 };
 
@@ -100,7 +100,7 @@ function withTurn(rounds: readonly Round[]): Point[] {
   );
 }
 
-/** The points of a round that have the same label are one figure. */
+/** Points of a round with the same label form one figure. */
 function compareByLabel(
   baseline: string,
   candidate: string,
@@ -111,7 +111,7 @@ function compareByLabel(
     (rounds.get(name) ?? []).map(({ points }) => sumOf(points.filter((point) => point.label === label).map(turnOf)));
   return [...labels].flatMap((label) => {
     const [ours, theirs] = [turns(baseline, label), turns(candidate, label)];
-    // Who did nothing in a turn has no cost per operation; what is missing is said of each run.
+    // A master without operations in a turn has no cost per operation. Missing answers are reported for each run.
     if ([...ours, ...theirs].some(({ cpuMs, operations }) => cpuMs === 0 || operations === 0)) return [];
     return compareTurns(
       `CPU per operation, ${label}`,

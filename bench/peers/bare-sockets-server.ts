@@ -1,6 +1,6 @@
 /**
- * The sockets of a master and nothing behind them, in a process of its own: a ROUTER that answers with a short frame and a PUB.
- * What this process holds for a fleet's connections no master in Node can do without. Started by `bare-sockets.ts`.
+ * The bare sockets of a master in a separate process: a ROUTER that answers with a short frame, and a PUB.
+ * Its memory for a fleet's connections is the least that a master in Node needs. Started by `bare-sockets.ts`.
  */
 import { Context, Publisher, Router } from "zeromq";
 
@@ -8,34 +8,24 @@ export type FromBareSockets = { readonly requestPort: number; readonly publishPo
 /** Sends a frame of `publishBytes` to every subscriber. */
 export type ToBareSockets = { readonly publishBytes: number };
 
-/** ZMQ_IN_BATCH_SIZE and ZMQ_OUT_BATCH_SIZE, draft options of libzmq, which its Node package has no names for. */
+/** ZMQ_IN_BATCH_SIZE and ZMQ_OUT_BATCH_SIZE: draft options of libzmq, without a name in its Node package. */
 const batchOptions = [101, 102] as const;
-/** As long as the sealed reply to a `_return`. */
+/** The length of the sealed reply to a `_return`. */
 const replyBytes = 99;
 const backlog = 1_000;
 
-class RouterWithBatches extends Router {
-  setBatchBytes(bytes: number): void {
-    forBatchOptions((option) => this.setInt32Option(option, bytes));
-  }
+/** Sets options that have no name in zeromq. Its method for them is protected in its types. */
+function setBatchBytes(socket: Router | Publisher, bytes: number): void {
+  const { setInt32Option } = socket as unknown as { setInt32Option(option: number, value: number): void };
+  for (const option of batchOptions) setInt32Option.call(socket, option, bytes);
 }
 
-class PublisherWithBatches extends Publisher {
-  setBatchBytes(bytes: number): void {
-    forBatchOptions((option) => this.setInt32Option(option, bytes));
-  }
-}
-
-function forBatchOptions(set: (option: number) => void): void {
-  for (const option of batchOptions) set(option);
-}
-
-/** Undefined leaves libzmq's own value, 8,192. */
+/** Undefined: libzmq's own value, 8,192. */
 async function serve(batchBytes: number | undefined): Promise<void> {
-  // A context each, as the master has.
-  const router = new RouterWithBatches({ context: new Context({ ioThreads: 1 }), backlog, sendTimeout: 0 });
-  const publisher = new PublisherWithBatches({ context: new Context({ ioThreads: 1 }), backlog, sendTimeout: 0 });
-  if (batchBytes !== undefined) for (const socket of [router, publisher]) socket.setBatchBytes(batchBytes);
+  // A context for each socket, as in the master.
+  const router = new Router({ context: new Context({ ioThreads: 1 }), backlog, sendTimeout: 0 });
+  const publisher = new Publisher({ context: new Context({ ioThreads: 1 }), backlog, sendTimeout: 0 });
+  if (batchBytes !== undefined) for (const socket of [router, publisher]) setBatchBytes(socket, batchBytes);
   await router.bind("tcp://127.0.0.1:*");
   await publisher.bind("tcp://127.0.0.1:*");
   const portOf = (endpoint: string | null): number => Number(endpoint?.split(":").at(-1));

@@ -1,6 +1,6 @@
 /**
- * The memory that a fleet's connections take in Node before there is a master: a bare ROUTER and PUB in a process of their own hold them, each used
- * both ways. `docs/protocol.md` section 1 says which connections a minion has.
+ * The memory that a fleet's connections take in Node without a master: a bare ROUTER and PUB in a separate process hold them, each used
+ * in both directions. `docs/protocol.md` section 1 says which connections a minion has.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,23 +12,23 @@ import { Connection } from "../fleet/storm/connection.ts";
 import { memoryOf } from "../memory.ts";
 import type { FromBareSockets, ToBareSockets } from "./bare-sockets-server.ts";
 
-/** `batchBytes`: of libzmq's reads and writes; undefined is its own value, 8,192. */
+/** `batchBytes`: size of libzmq's reads and writes; undefined is its own value, 8,192. */
 export type BareSocketsOptions = { readonly minionCount: number; readonly batchBytes?: number };
 
 export type BareSockets = {
   readonly minionCount: number;
   readonly batchBytes: number;
-  /** Before any connection, and with all of them, each used both ways. */
+  /** Memory before any connection, and with all connections after each was used in both directions. */
   readonly emptyRssBytes: number;
   readonly rssBytes: number;
 };
 
 const serverProgram = fileURLToPath(new URL("./bare-sockets-server.js", import.meta.url));
 const batchBytesOfZeromq = 8_192;
-/** As a `_return` and a publish of `test.ping` are. */
+/** The lengths of a `_return` and of a publish of `test.ping`. */
 const requestBytes = 700;
 const publishBytes = 900;
-/** The backlog of a socket takes 1,000; connections beyond it wait for a retry of the kernel's. */
+/** A socket's backlog holds 1,000 connections; further ones wait until the kernel tries again. */
 const connectingAtOnce = 200;
 const readyTimeoutMs = 10_000;
 const requestTimeoutMs = 30_000;
@@ -37,7 +37,7 @@ const publishAgainMs = 500;
 /** Connections, their event descriptors, and what Node needs. */
 const spareDescriptors = 256;
 
-/** Two connections for each minion, opened by this process without a minion: one that asked once, one that got one publish. */
+/** Opens both connections of each minion from this process, without minions: one sent a request, the other got a publish. */
 export async function measureBareSockets(options: BareSocketsOptions): Promise<BareSockets> {
   const { minionCount, batchBytes } = options;
   const { hard } = descriptorLimits();
@@ -90,7 +90,7 @@ class Countdown {
   }
 }
 
-/** A subscription takes effect a moment after its connection: a second publish reaches the subscribers that the first one missed. */
+/** A subscription takes effect a moment after its connection. A second publish reaches the subscribers that missed the first. */
 async function publishUntilAllHeard(server: ChildProcess, { done }: Countdown): Promise<void> {
   const publish: ToBareSockets = { publishBytes };
   const again = setInterval(() => server.send(publish), publishAgainMs);

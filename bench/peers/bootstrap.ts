@@ -1,20 +1,20 @@
 /**
- * How sure a ratio of two masters' cost is: rounds in which each had one turn are drawn again and again, and the spread of the drawn ratios is their error.
- * The interval is Student's, on the logarithm, with that bootstrap error. Percentiles of the drawn ratios would not do: they never leave the range of the
- * rounds themselves, which with four rounds misses the truth once in eight times.
+ * The confidence interval of a ratio of two masters' cost. Rounds, in which each master had one turn, are resampled; the spread of the
+ * resampled ratios is the standard error. The interval is Student's, on the logarithm, with this error. Percentiles of the resampled ratios
+ * would stay within the range of the rounds, which with four rounds misses the true ratio once in eight times.
  */
 import { SaltworksError } from "../../src/errors.ts";
 import { seededRandom } from "../load/random.ts";
 import type { Comparison } from "../results/schema.ts";
 
-/** What one master used in one turn. */
+/** CPU time and operations of one master in one turn. */
 export type Turn = { readonly cpuMs: number; readonly operations: number };
 
-/** A master's name and its turns: turn i is of round i. */
+/** A master's name and its turns: turn i belongs to round i. */
 export type Contestant = { readonly name: string; readonly turns: readonly Turn[] };
 
 const resamples = 4_000;
-/** Fewer rounds than these give no verdict, however far apart the figures are. */
+/** With fewer rounds there is no verdict, however far apart the figures are. */
 const repeatsMin = 4;
 /** A fixed seed: the same turns give the same interval. */
 const seedDefault = 20_261_121;
@@ -74,13 +74,13 @@ function perOperation({ turns }: Contestant, rounds: Iterable<number>): number {
   return cpuMs / operations;
 }
 
-/** How many bootstrap errors the interval reaches to each side. Drawing with replacement makes the error of few rounds too small: that is mended. */
+/** Half the interval in bootstrap errors. Resampling with replacement underestimates the error of few rounds, which the factor corrects. */
 function errorMultiple(repeats: number): number {
   if (repeats < 2) return 0;
   return studentQuantile(repeats - 1) * Math.sqrt(repeats / (repeats - 1));
 }
 
-/** How many standard errors an interval of 95 % reaches to each side, by degrees of freedom. */
+/** Half of an interval of 95 % in standard errors, by degrees of freedom. */
 export function studentQuantile(freedom: number): number {
   return studentQuantiles[freedom - 1] ?? normalQuantile;
 }

@@ -34,14 +34,14 @@ const { values } = parseArgs({
   },
 });
 
-/** Of the RSA floor's own turn: half a second of this process. */
+/** Repetitions in a turn of the RSA floor: half a second of this process. */
 const rsaIterations = 700;
 const rsaName = "RSA-2048 alone";
 const progress = openProgress({ stream: process.stderr, isTerminal: process.stderr.isTTY === true });
 
 type Contestant = { readonly name: string; turn(hasToken: boolean): Promise<LoadTurn> };
 
-/** A turn of RSA alone counts as one `_auth`: the loop has its own repetitions. */
+/** A turn of RSA alone counts as one `_auth`, because the loop repeats it itself. */
 const rsaFloor: Contestant = {
   name: rsaName,
   turn: async (hasToken) => {

@@ -1,4 +1,4 @@
-/** Question: how much CPU does a master spend on one durable return, ours, Salt's and the C floor side by side? Closed loop unless a rate is given. */
+/** Question: how much CPU does one durable return take in our master, in Salt's and in the C floor? Closed loop unless a rate is given. */
 import { parseArgs } from "node:util";
 import { openProgress } from "../../src/cli/host/progress.ts";
 import { SaltworksError } from "../../src/errors.ts";
@@ -19,7 +19,7 @@ const usage = `usage: node dist/bench/peers/cpu-per-return.js [options]
   --rounds COUNT       turns of each master that count, in alternating order, default 4; fewer give no verdict
   --jobs COUNT         jobs that every minion returns to in one turn, default 40
   --salt-jobs COUNT    the same for Salt, default 2
-  --rate PER-SECOND    open loop: so many returns a second, of all minions together; default: closed loop
+  --rate PER-SECOND    open loop: returns a second, of all minions together; default: closed loop
   --return-bytes SIZE  of the value that is returned, default 64, or a distribution such as 64:70%,4096:30%
   --warm-up SECONDS    turns before them that do not count, at least one, default 15
   --workers COUNT      worker_threads of our master, default 2
@@ -90,7 +90,7 @@ async function open(master: MasterChoice): Promise<Contestant> {
   };
 }
 
-/** The same time for all masters. Compiling hot code takes some ten thousand returns. */
+/** Warms all masters up for the same time. Compiling hot code takes some ten thousand returns. */
 async function warmUp(side: Contestant): Promise<void> {
   const deadlineMs = performance.now() + Number(values["warm-up"]) * 1_000;
   do await side.turn();
@@ -107,7 +107,7 @@ async function measure(sides: readonly Contestant[]): Promise<void> {
   const turns = await takeTurns(sides, countOf("--rounds", values.rounds), { progress, signal });
   const masters = sides.map((side) => ({
     ...summarize(side.name, turns.get(side.name) ?? []),
-    // Warm-up included.
+    // Includes the warm-up.
     returnEvents: side.returnEvents(),
   }));
   const comparisons = compareWith(sides[0]?.name ?? "", turns, "CPU per return");

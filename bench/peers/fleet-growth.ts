@@ -1,4 +1,4 @@
-/** Question: does a return cost a master more CPU as its fleet grows, and how much more when there is so little load that every batch holds one? */
+/** Question: does a return cost a master more CPU as its fleet grows, and how much more at a load so light that every batch holds one return? */
 import { parseArgs } from "node:util";
 import { openProgress } from "../../src/cli/host/progress.ts";
 import { describeLimits, descriptorLimits } from "../fleet/descriptors.ts";
@@ -13,7 +13,7 @@ import { type Load, StormSide } from "./storm-side.ts";
 const usage = `usage: node dist/bench/peers/fleet-growth.js [options]
   --minions LIST       fleets under full load, each with a master of its own, default 1000,8000; the first is what the others are compared with
   --light COUNT        minions of the fleet under light load, default 100
-  --rate LIST          its load: so many returns a second, of all of them together, at random times, default 200,1000
+  --rate LIST          its load: returns a second of all of them together, at random times, default 200,1000
   --linger LIST        batch_linger_us of the masters under light load, one master for each and each rate, default 0,2000
   --returns COUNT      returns of a turn under full load, default 40000
   --seconds SECONDS    length of a turn under light load, default 5
@@ -46,7 +46,7 @@ const progress = openProgress({ stream: process.stderr, isTerminal: process.stde
 
 type Plan = {
   readonly name: string;
-  /** Equal for two masters under the same load. */
+  /** The key of a load: equal for two masters under the same load. */
   readonly fleet: string;
   readonly master: MasterChoice;
   readonly minionCount: number;
@@ -58,7 +58,7 @@ function loadOf(minionCount: number, returns: number, ratePerSecond?: number): L
   return { kind: "returns", jobs, returnBytes, ...(ratePerSecond === undefined ? {} : { ratePerSecond }) };
 }
 
-/** The fleets under full load first: the first of them is the baseline. */
+/** The fleets under full load come first; the first fleet is the baseline. */
 function plansOf(master: MasterChoice): Plan[] {
   const plan = (fleet: string, minionCount: number, load: Load): Plan => {
     return { name: `${master.kind}, ${fleet}`, fleet, master, minionCount, load };
@@ -75,7 +75,7 @@ function plansOf(master: MasterChoice): Plan[] {
   return [...full, ...(master.kind === "floor" ? light : light.flatMap(withLinger))];
 }
 
-/** 0 is what a master does by default, and what the floor is held against. */
+/** 0 is the master's default, and the value that is compared with the floor. */
 function withLinger(plan: Plan): Plan[] {
   return values.linger.split(",").map((text) => {
     const name = Number(text) === 0 ? plan.name : `${plan.name}, batch_linger_us ${text}`;
@@ -95,7 +95,7 @@ async function open(plan: Plan): Promise<Grown> {
   return { ...plan, side };
 }
 
-/** Each with the first fleet of its kind, and with the floor under the same load. */
+/** Compares each fleet with the first one of its kind, and with the floor under the same load. */
 function pairsOf(plans: readonly Plan[]): [candidate: string, baseline: string][] {
   return plans.flatMap((plan): [string, string][] => {
     const first = plans.find(({ master }) => master.kind === plan.master.kind);

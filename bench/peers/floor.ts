@@ -1,5 +1,5 @@
 /**
- * The floor as a master under test: `floor/floor.c`, compiled on the spot where a C compiler, libzmq and OpenSSL are.
+ * The floor as a master under test: `floor/floor.c`, compiled if this machine has a C compiler, libzmq and OpenSSL.
  * It answers sealed `_return`s of version 3 and nothing else: no `_auth`, no publishes, no job cache.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
@@ -25,7 +25,7 @@ import { SaltworksError } from "../../src/errors.ts";
 import { descriptorLimits, withDescriptors } from "../fleet/descriptors.ts";
 import type { MasterUnderTest } from "../scenarios/setup/master-contract.ts";
 
-/** `program`: its path; otherwise what this machine lacks, in a sentence. */
+/** `program`: the path of the compiled program. Otherwise a sentence that names what this machine lacks. */
 export type Compiled = { readonly program: string } | { readonly missing: string };
 
 const compileFlags = ["-O2"];
@@ -33,7 +33,7 @@ const libraries = ["-lzmq", "-lcrypto"];
 const compileTimeoutMs = 60_000;
 const readyTimeoutMs = 10_000;
 
-/** What a compiler or linker says when a package is not there. */
+/** Messages of a compiler or linker when a package is missing. */
 const lacks: readonly [RegExp, string][] = [
   [/zmq\.h|-lzmq/, "no libzmq to compile against (Debian: libzmq3-dev)"],
   [/openssl\/|-lcrypto/, "no OpenSSL 3 to compile against (Debian: libssl-dev)"],
@@ -41,9 +41,9 @@ const lacks: readonly [RegExp, string][] = [
 ];
 
 /**
- * Compiles it once per source and compiler; later calls find the program.
+ * Compiles the source once per source and compiler; later calls find the program.
  *
- * @throws SaltworksError FUNCTION_FAILED if the compiler refuses the source although it has all that it needs
+ * @throws SaltworksError FUNCTION_FAILED if the compiler refuses the source although all packages are there
  */
 export function compileFloor(compiler = "cc"): Compiled {
   const source = join(packageRoot(), "bench", "peers", "floor", "floor.c");
@@ -52,7 +52,7 @@ export function compileFloor(compiler = "cc"): Compiled {
   const mark = createHash("sha256").update(readFileSync(source)).update(version.stdout).digest("hex").slice(0, 16);
   const program = join(programDirectory(), `floor-${mark}`);
   if (existsSync(program)) return { program };
-  // Whole or not at all: two benches may compile at once.
+  // Renamed into place when complete, because two benches may compile at once.
   const partial = `${program}.${process.pid}`;
   const done = spawnSync(compiler, [...compileFlags, "-o", partial, source, ...libraries], {
     encoding: "utf8",
@@ -68,14 +68,14 @@ export function compileFloor(compiler = "cc"): Compiled {
   return { program };
 }
 
-/** Kept between runs. Programs in it are run, so no other user may write to it. */
+/** A directory that is kept between runs. Its programs are run, so no other user may write to it. */
 function programDirectory(): string {
   const uid = process.getuid?.() ?? 0;
   const directory = join(tmpdir(), `saltworks-floor-${uid}`);
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const found = lstatSync(directory);
   if (!found.isDirectory() || found.uid !== uid || (found.mode & 0o077) !== 0) {
-    throw new SaltworksError("USAGE", `${directory} is somebody else's or open to others: remove it`);
+    throw new SaltworksError("USAGE", `${directory} belongs to another user or is open to others: remove it`);
   }
   return directory;
 }
@@ -148,7 +148,7 @@ class Floor implements MasterUnderTest {
     return existsSync(this.#logFile) ? readFileSync(this.#logFile, "utf8") : "";
   }
 
-  /** On the port that it had, once it had one. */
+  /** Starts again on the port of the first start. */
   async restart(): Promise<void> {
     await this.#end();
     const command = [this.#program, this.#keyFile, String(this.#requestPort)];
@@ -172,7 +172,7 @@ class Floor implements MasterUnderTest {
   }
 
   async #end(): Promise<void> {
-    // It holds nothing that it would have to write.
+    // KILL is enough, because the floor has nothing to write.
     this.#child?.kill("SIGKILL");
     await this.#hasEnded;
     this.#child = undefined;

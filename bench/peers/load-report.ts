@@ -1,8 +1,8 @@
-/** Costs of masters under the same load, as numbers for a result line and as sentences for the operator. */
+/** Costs of masters under the same load: numbers for a result line, and sentences for the operator. */
 import type { Comparison } from "../results/schema.ts";
 import { compareTurns, type Turn, usPerOperation } from "./bootstrap.ts";
 
-/** One master's turn under load. `storm`: what a generator that checks itself says. */
+/** One master's turn under load. `storm`: the generator's check of itself. */
 export type LoadTurn = Turn & {
   readonly wallMs: number;
   readonly generatorCpuMs: number;
@@ -23,7 +23,7 @@ export type SideSummary = {
   readonly operationsPerSecond: number;
   readonly generatorCpuUsPerOperation: number;
   readonly bytesPerRequest?: number;
-  /** The worst turn's. */
+  /** The figure of the worst turn. */
   readonly latencyMsP99?: number;
   readonly voidReasons: readonly string[];
 };
@@ -50,7 +50,7 @@ export function summarize(name: string, turns: readonly LoadTurn[]): SideSummary
   };
 }
 
-/** `candidate` beside each of the others. */
+/** Compares `candidate` with each of the others. */
 export function compareWith(
   candidate: string,
   turns: ReadonlyMap<string, readonly Turn[]>,

@@ -1,4 +1,4 @@
-/** One master with a fleet of minions that do all that real ones do: a turn is `test.ping` to all minions, several times. */
+/** One master with a fleet of complete simulated minions. A turn is several `test.ping`s to all minions. */
 import { cpuTimeMs } from "../cpu-time.ts";
 import { type Fleet, openFleet } from "../fleet/fleet.ts";
 import type { LocalClient } from "../local-client.ts";
@@ -58,7 +58,7 @@ export class PingSide {
     return this.#events.counts.returns;
   }
 
-  /** Each publish waits until all returns of the one before were acknowledged. */
+  /** Each publish waits until all returns of the previous one were acknowledged. */
   async turn(publishes: number): Promise<LoadTurn> {
     const generatorBefore = this.#generatorCpuMs();
     const { span } = await measured(this.#master, new AbortController().signal, async () => {

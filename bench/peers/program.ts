@@ -21,7 +21,7 @@ export function countsOf(option: string, text: string): number[] {
   return text.split(",").map((part) => countOf(option, part));
 }
 
-/** The virtual environment that was named, or that the environment names. @throws SaltworksError USAGE if it has no Salt */
+/** The virtual environment of the option or of the environment variable. @throws SaltworksError USAGE if it has no Salt */
 export function saltVenv(named: string | undefined): string | undefined {
   const venv = named ?? process.env.SALTWORKS_SALT_VENV;
   if (venv !== undefined && !existsSync(join(venv, "bin", "salt-master"))) {
@@ -30,7 +30,7 @@ export function saltVenv(named: string | undefined): string | undefined {
   return venv;
 }
 
-/** Aborted by the first Ctrl-C, so that masters and minions are ended and their directories removed; a second one ends at once. */
+/** Aborted by the first Ctrl-C, so that masters and minions end and their directories are removed. A second one ends the program at once. */
 export function signalOfInterrupts(): AbortSignal {
   const stop = new AbortController();
   process.once("SIGINT", () => stop.abort());
@@ -40,7 +40,7 @@ export function signalOfInterrupts(): AbortSignal {
 const usageExitCode = 64;
 const interruptedExitCode = 130;
 
-/** Says in one line what was wrong with the command line, or that it was interrupted; anything else is a fault and shows its stack. */
+/** Prints one line for a wrong command line or an interruption. Any other error is a fault and shows its stack. */
 export async function runProgram(main: () => Promise<void>): Promise<void> {
   try {
     await main();

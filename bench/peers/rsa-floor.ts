@@ -1,5 +1,5 @@
 /**
- * What RSA alone costs one `_auth` of an accepted minion: the operations that no master can leave out, in a loop, without Salt's protocol around them.
+ * The CPU time of RSA alone for one `_auth` of an accepted minion: the operations that no master can leave out, in a loop, without Salt's protocol.
  * Source: docs/protocol.md section 3.2. The X9.31 signature of the AES key is not among them: it is the same until the key changes.
  */
 import { constants, generateKeyPairSync, privateDecrypt, publicEncrypt, sign } from "node:crypto";
@@ -8,14 +8,14 @@ import { constants, generateKeyPairSync, privateDecrypt, publicEncrypt, sign } f
 export type RsaFloor = {
   readonly perPrivateUs: number;
   readonly perPublicUs: number;
-  /** The reply is signed; AES key and session key are encrypted for the minion. */
+  /** Without a token: the reply is signed, and AES key and session key are encrypted for the minion. */
   readonly withoutTokenUs: number;
-  /** And the token is decrypted, and encrypted again. */
+  /** With a token: the token is decrypted and encrypted again, too. */
   readonly withTokenUs: number;
 };
 
 const keyBits = 2_048;
-/** A signed reply without token: two ciphertexts of 256 bytes, a signature of as many, the master's key as PEM, names. */
+/** Bytes of a signed reply without token: two ciphertexts and a signature of 256 bytes each, the master's key as PEM, names. */
 const signedBytes = 1_400;
 /** A key string. */
 const keyStringBytes = 76;

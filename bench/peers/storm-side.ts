@@ -1,4 +1,4 @@
-/** One master with a storm of its own: a turn is the same load each time, and what it cost the master. */
+/** One master with a separate storm. A turn puts the same load on the master each time and measures its cost. */
 import { SaltworksError } from "../../src/errors.ts";
 import { type LaneTotal, Storm } from "../fleet/storm/storm.ts";
 import { planSchedule } from "../load/open-loop.ts";
@@ -11,8 +11,8 @@ import { contenderName } from "./against.ts";
 import type { LoadTurn } from "./load-report.ts";
 
 /**
- * `returns`: one of each minion to each of `jobs`; as fast as they are answered, or `ratePerSecond` of them at random times.
- * `auths`: of each minion, `rounds` times, as fast as they are answered.
+ * `returns`: one of each minion to each of `jobs`; without `ratePerSecond` as fast as the master answers, with it at random times.
+ * `auths`: of each minion, `rounds` times, as fast as the master answers.
  */
 export type Load =
   | {
@@ -33,7 +33,7 @@ export type StormSideOptions = {
   readonly keyDirectory?: string;
 };
 
-/** A closed loop of thousands over one slow worker: the last one waits for all before it. */
+/** Timeout: in a closed loop of thousands over one slow worker, the last request waits for all others. */
 const requestTimeoutMs = 120_000;
 const lane = "load";
 const fun = "test.ping";
@@ -76,7 +76,7 @@ export class StormSide {
     }
   }
 
-  /** Return events that a subscriber of this master has seen so far. */
+  /** Return events that this master's subscriber has seen so far. */
   get returnEvents(): number {
     return this.#events.counts.returns;
   }

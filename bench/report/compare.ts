@@ -1,25 +1,25 @@
-/** What differs between two results of one scenario, figure by figure, with an interval where both were repeated. Pure. */
+/** Compares two results of one scenario figure by figure, with an interval if both were repeated. Pure. */
 import { studentQuantile } from "../peers/bootstrap.ts";
 import type { Point, RunResult } from "../results/schema.ts";
 import { formatValue } from "./format.ts";
 import { masterName, operationsOf } from "./runs.ts";
 
 export type Difference = {
-  /** Of the points that were compared. */
+  /** The label of the compared points. */
   readonly label: string;
   readonly name: string;
-  /** Geometric means over the repeats; plain means where a value is not above zero. */
+  /** Geometric means over the repeats; plain means if a value is not above zero. */
   readonly before: number;
   readonly after: number;
-  /** After to before; undefined where either is zero. */
+  /** The ratio of after to before; undefined if either is zero. */
   readonly ratio: number | undefined;
-  /** Welch's interval of 95 % of the ratio; only where both sides were run twice or more. */
+  /** Welch's interval of 95 % of the ratio; only if both sides have two or more repeats. */
   readonly interval: { readonly low: number; readonly high: number } | undefined;
   readonly runs: readonly [before: number, after: number];
   readonly verdict: "less" | "more" | "no verdict";
 };
 
-/** Why two results answer different questions; none where they compare. */
+/** The reasons why two results answer different questions; empty if they can be compared. */
 export function refusals(before: RunResult, after: RunResult): string[] {
   if (before.scenario.name !== after.scenario.name) {
     return [`the scenarios differ: ${before.scenario.name} and ${after.scenario.name}`];
@@ -39,7 +39,7 @@ export function refusals(before: RunResult, after: RunResult): string[] {
   return found;
 }
 
-/** What a reader must know beside the differences. */
+/** Remarks that a reader needs beside the differences. */
 export function warnings(before: RunResult, after: RunResult): string[] {
   const found: string[] = [];
   for (const key of ["cpu", "cores", "node", "kernel"] as const) {
@@ -64,7 +64,7 @@ export function warnings(before: RunResult, after: RunResult): string[] {
   return found;
 }
 
-/** Void runs are left out; points are matched by their label, repeats are taken together. */
+/** Leaves out void runs. Points are matched by label; repeats are taken together. */
 export function differences(before: RunResult, after: RunResult): Difference[] {
   const [left, right] = [byLabel(before), byLabel(after)];
   return [...left].flatMap(([label, points]) => {
@@ -87,7 +87,7 @@ function byLabel({ points }: RunResult): Map<string, Point[]> {
   return groups;
 }
 
-/** Every figure of the points by name, one value for each point. */
+/** Every figure of the points by name, with one value for each point. */
 function valuesOf(points: readonly Point[]): Map<string, number[]> {
   const values = new Map<string, number[]>();
   const add = (name: string, value: number): void => {
@@ -129,7 +129,7 @@ function difference(label: string, name: string, was: readonly number[], is: rea
   return { ...base, interval, verdict };
 }
 
-/** Half the width of the interval of the means' difference, for variances that may differ (Welch, Satterthwaite). */
+/** Half the interval of the difference of the means, for unequal variances (Welch, Satterthwaite). */
 function welchReach(left: readonly number[], right: readonly number[]): number {
   const [a, b] = [variance(left) / left.length, variance(right) / right.length];
   if (a + b === 0) return 0;

@@ -1,4 +1,4 @@
-/** Numbers and texts as people read them: in tables of the terminal and of the page alike. */
+/** Formats numbers and texts for tables of the terminal and of the page. */
 
 const htmlEntities: Readonly<Record<string, string>> = {
   "&": "&amp;",
@@ -8,12 +8,12 @@ const htmlEntities: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-/** For element content and quoted attributes. */
+/** Escapes text for HTML elements and quoted attributes. */
 export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => htmlEntities[character] ?? "");
 }
 
-/** Three significant digits, thousands apart: 12,300; 4.57; 0.0123. */
+/** Three significant digits, thousands separated: 12,300; 4.57; 0.0123. */
 export function formatNumber(value: number): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "–" : "∞";
   if (Number.isInteger(value) && Math.abs(value) < 1e6) return grouped(value);
@@ -25,7 +25,7 @@ function grouped(value: number): string {
   return value.toLocaleString("en-US", { maximumFractionDigits: 0 });
 }
 
-/** Microseconds as milliseconds, which latencies are read in. */
+/** Microseconds as milliseconds, the unit in which latencies are shown. */
 export function formatMs(us: number): string {
   return formatNumber(us / 1_000);
 }
@@ -36,7 +36,7 @@ export function formatMebibytes(bytes: number): string {
   return formatNumber(Math.round((bytes / mebibyte) * 10) / 10);
 }
 
-/** 0.253 as +25.3 %: how much more (or less) than before. */
+/** A ratio as a percentage, 0.253 as +25.3 %. */
 export function formatChange(ratio: number): string {
   const percent = (ratio - 1) * 100;
   const digits = Math.abs(percent) >= 10 ? 0 : 1;

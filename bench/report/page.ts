@@ -1,4 +1,4 @@
-/** One result as one HTML file that needs nothing else: plots, tables, styles and script are in it, and it opens from a disk. */
+/** One result as a single HTML file with its plots, tables, styles and script, so that it opens from a disk. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -20,7 +20,7 @@ import {
   valuesTable,
 } from "./tables.ts";
 
-/** Void runs that are named at the top; all are in the generator's table. */
+/** Void runs that are listed at the top; the generator's table has all. */
 const voidsShown = 4;
 
 export function reportHtml(result: RunResult): string {
@@ -59,12 +59,12 @@ function textOf(path: string): string {
   return readFileSync(path, "utf8");
 }
 
-/** Read from the sources: the compiler copies only programs. */
+/** Read from the sources, because the compiler copies only programs. */
 function ownFile(name: string): string {
   return join(packageRoot(), "bench", "report", name);
 }
 
-/** JSON within a script element: nothing in it may look like the element's end. */
+/** JSON within a script element, escaped so that it cannot hold the element's end. */
 function scriptSafe(json: string): string {
   return json.replaceAll("<", "\\u003c").replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
 }
@@ -108,7 +108,7 @@ function section(id: string, heading: string, content: string, className = ""): 
   return `<section id="${id}" class="${className}"><h2>${escapeHtml(heading)}</h2>${content}</section>`;
 }
 
-/** One plot at a time, with a choice above it where there are several. */
+/** Shows one plot at a time, with a menu above it if there are several. */
 function chosen(id: string, heading: string, plots: readonly { readonly title: string }[]): string {
   if (plots.length === 0) return "";
   const options = plots.map(({ title }) => `<option>${escapeHtml(title)}</option>`);

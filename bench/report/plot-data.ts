@@ -1,4 +1,4 @@
-/** What the page's plots draw, as plain numbers: scaling with its curve, latency percentiles, and values over time. */
+/** The data of the page's plots as plain numbers: scaling with its curve, latency percentiles, and values over time. */
 import { LatencyHistogram } from "../load/histogram.ts";
 import type { RunResult } from "../results/schema.ts";
 import { fitUsl, predictPerSecond, type ScalingPoint, type UslFit } from "../tune/usl.ts";
@@ -15,7 +15,7 @@ export type ScalingPlot = {
 
 export type LatencyLine = {
   readonly name: string;
-  /** One in how many operations is slower: 1 / (1 − percentile). */
+  /** Rarity: one in this number of operations is slower, 1 / (1 − percentile). */
   readonly oneIn: readonly number[];
   readonly ms: readonly number[];
 };
@@ -28,7 +28,7 @@ export type SeriesPlot = {
   readonly values: Readonly<Record<string, readonly number[]>>;
 };
 
-/** Of the plots with a choice the page offers each by its title, in this order. */
+/** The page offers plots with a menu by title, in this order. */
 export type PageData = {
   readonly scaling: ScalingPlot | undefined;
   readonly latency: readonly LatencyPlot[];
@@ -42,9 +42,9 @@ export type ScalingFit = {
 };
 
 const curveSteps = 60;
-/** As many as the page has colours. */
+/** The number of the page's colours. */
 const linesTogetherMax = 8;
-/** Points of a percentile line for each factor of ten in rarity. */
+/** Points of a percentile line for each factor of ten of rarity. */
 const linePointsPerDecade = 12;
 
 export function plotData(result: RunResult, runs: readonly Run[]): PageData {
@@ -58,7 +58,7 @@ export function plotData(result: RunResult, runs: readonly Run[]): PageData {
   };
 }
 
-/** Before each run's own, all in one, repeats taken together: that is how ours and a peer's are seen beside each other. */
+/** Before the plots of each run, one with all runs, repeats taken together, so that ours and a peer's can be compared. */
 function latencyPlots(runs: readonly Run[]): LatencyPlot[] {
   const together = new Map<string, LatencyHistogram>();
   const plots: LatencyPlot[] = [];
@@ -81,12 +81,12 @@ function latencyPlots(runs: readonly Run[]): LatencyPlot[] {
   return isLegible ? [{ title: "all runs, repeats together", lines: all }, ...plots] : plots;
 }
 
-/** One for each master that was measured with several numbers of workers and nothing else changed. */
+/** One plot for each master that was measured with several numbers of workers and otherwise equal settings. */
 export function scalingFits(runs: readonly Run[]): ScalingFit[] {
   const byMaster = new Map<string, { master: RunResult["master"]; points: ScalingPoint[] }>();
   for (const { master, point } of runs) {
     const workers = point.parameters.worker_threads;
-    // A tuner's other steps change other things; a point that was void says nothing of the master.
+    // The tuner's other steps change other settings, and a void point says nothing about the master.
     if (typeof workers !== "number" || (point.parameters.step ?? "workers") !== "workers" || point.generator.isVoid)
       continue;
     const name = masterName(master);
@@ -103,7 +103,7 @@ export function scalingFits(runs: readonly Run[]): ScalingFit[] {
 
 function scalingPlot(fits: readonly ScalingFit[], cores: number): ScalingPlot {
   const workersMax = Math.max(...fits.flatMap(({ points }) => points.map(({ workers }) => workers)));
-  // A little beyond what was measured: where the curve leads.
+  // Slightly beyond the measured range, to show the trend of the curve.
   const end = workersMax * 1.25;
   const sides = fits.map(({ master, points, fit }) => ({
     name: masterName(master),
@@ -120,7 +120,7 @@ function scalingPlot(fits: readonly ScalingFit[], cores: number): ScalingPlot {
 function latencyLine(name: string, latencies: LatencyHistogram): LatencyLine | undefined {
   if (latencies.count === 0) return undefined;
   const oneIn: number[] = [];
-  // No rarer than the operations that there were.
+  // Not rarer than the number of operations allows.
   const last = Math.ceil(linePointsPerDecade * Math.log10(Math.max(2, latencies.count)));
   for (let step = 0; step <= last; step += 1) oneIn.push(10 ** (step / linePointsPerDecade));
   return { name, oneIn, ms: oneIn.map((rarity) => latencies.atUs(100 * (1 - 1 / rarity)) / 1_000) };

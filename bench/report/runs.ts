@@ -4,9 +4,9 @@ import type { OperationResult, Point, RunResult } from "../results/schema.ts";
 export type Run = {
   readonly master: RunResult["master"];
   readonly point: Point;
-  /** The same for repeats of one run. */
+  /** Equal for repeats of one run. */
   readonly name: string;
-  /** Unlike any other of the result. */
+  /** Unique within the result. */
   readonly title: string;
 };
 
@@ -32,17 +32,17 @@ export function masterName({ kind, version }: RunResult["master"]): string {
   return { saltworks: `Saltworks ${version}`, salt: `Salt ${version}`, floor: "C floor" }[kind];
 }
 
-/** By name, in the order in which the scenario lists them. */
+/** The figures by name, in the scenario's order. */
 export function operationsOf(point: Point): [string, OperationResult][] {
   return Object.entries(point.operations);
 }
 
-/** `sw-shard-0` and `sw-shard-1` do the same work: what a thread is, without its number. */
+/** The role of a thread: its name without its number, as `sw-worker-0` and `sw-worker-1` do the same work. */
 export function threadRole(name: string): string {
   return name.replace(/[-/ ]*\d+$/, "") || name;
 }
 
-/** Microseconds of CPU per operation by role of thread, greatest first; what the operations share is `usPerOperation`. */
+/** Microseconds of CPU per operation by role of thread, greatest first. CPU that the operations share is `usPerOperation`. */
 export function cpuByRole({ cpu }: Point): Map<string, number> {
   const roles = new Map<string, number>();
   for (const [name, ms] of Object.entries(cpu.byThreadMs)) {

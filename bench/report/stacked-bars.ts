@@ -1,8 +1,8 @@
-/** CPU per operation as one bar for each run, cut by what the threads are for. Plain HTML: it prints, and needs no script. */
+/** CPU per operation as one stacked bar for each run, divided by role of thread. Plain HTML, which prints and needs no script. */
 import { escapeHtml, formatNumber } from "./format.ts";
 import { cpuByRole, type Run } from "./runs.ts";
 
-/** Colours of the page's palette; roles beyond share the last as "others". */
+/** Colours of the page's palette. Further roles share the last one as "others". */
 const colourCount = 8;
 
 export function cpuBars(runs: readonly Run[]): string {
@@ -29,7 +29,7 @@ export function cpuBars(runs: readonly Run[]): string {
   return `<div class="bars">${bars.join("")}</div><ul class="key">${keys.join("")}</ul>`;
 }
 
-/** What costs most over all runs comes first, and keeps its colour in each. */
+/** The role with the highest cost over all runs comes first. Each role keeps its colour in all runs. */
 function rolesByCost(costs: readonly ReadonlyMap<string, number>[]): Map<string, number> {
   const sums = new Map<string, number>();
   for (const roles of costs) for (const [role, us] of roles) sums.set(role, (sums.get(role) ?? 0) + us);

@@ -5,7 +5,7 @@ import { operationsOf, type Run } from "./runs.ts";
 
 type Cell = string | number | { readonly text: string; readonly className: string };
 
-/** Numbers stand to the right; a text that holds one is given as `{ text, className: "number" }`. */
+/** Numbers are aligned right; a text that contains one is given as `{ text, className: "number" }`. */
 function cellHtml(cell: Cell): string {
   if (typeof cell === "number") return `<td class="number">${escapeHtml(formatNumber(cell))}</td>`;
   if (typeof cell === "string") return `<td>${escapeHtml(cell)}</td>`;
@@ -78,11 +78,11 @@ export function costTable(runs: readonly Run[]): string {
   return tableHtml(["run", "CPU µs / operation", "CPU s", "span s", "memory MiB", "peak MiB"], rows);
 }
 
-/** The scenario's own figures: a column each, since each has its unit in its name. */
+/** The scenario's own figures, a column each, because each has its unit in its name. */
 export function figuresTable(runs: readonly Run[]): string {
   const names = [...new Set(runs.flatMap(({ point }) => Object.keys(point.figures)))];
   if (names.length === 0) return "";
-  // Many figures of few runs read better downwards.
+  // With few runs and many figures, the table is easier to read transposed.
   if (names.length > runs.length) {
     const rows = names.map((name) => ({
       head: name,
@@ -139,7 +139,7 @@ export function comparisonsTable(comparisons: readonly Comparison[]): string {
       `${candidate} to ${baseline}`,
       ratio,
       right(`${formatNumber(low)} to ${formatNumber(high)}`),
-      // Which way round is easier to say aloud.
+      // Shows the ratio in the direction in which it is above 1.
       right(ratio < 1 ? `${formatNumber(1 / ratio)} times less` : `${formatNumber(ratio)} times`),
       repeats,
       { text: verdict, className: verdicts[verdict] },

@@ -1,4 +1,4 @@
-/** Result files: written whole, under a name with scenario, master and time. Reading one back names the first fault. */
+/** Result files: written atomically, with scenario, master and time in the name. Reading names the first fault. */
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { SaltworksError } from "../../src/errors.ts";
@@ -6,9 +6,9 @@ import { type RunResult, resultSchema } from "./schema.ts";
 import { faultInResult } from "./shape.ts";
 
 /**
- * What takes minutes to measure must not find out at its end that it cannot be kept.
+ * Checks that results can be written, before a run of several minutes.
  *
- * @throws SaltworksError USAGE if files cannot be written there; the directory is made
+ * @throws SaltworksError USAGE if files cannot be written there; makes the directory
  */
 export function demandDirectory(directory: string): void {
   const probe = join(directory, `.saltworks-${process.pid}`);
@@ -26,14 +26,14 @@ export function demandDirectory(directory: string): void {
   }
 }
 
-/** One after the other: Node's own way tries for ever where a file system that has its parent says that there is none, as /proc does. */
+/** Makes one directory after the other. Node's recursive way never ends on a file system such as /proc, which has the parent and denies it. */
 function makeDirectory(directory: string): void {
   if (existsSync(directory)) return;
   makeDirectory(dirname(directory));
   mkdirSync(directory);
 }
 
-/** @throws SaltworksError USAGE if this file can be neither written nor made; it is left as it is */
+/** @throws SaltworksError USAGE if this file can be neither written nor made; leaves it as it is */
 export function demandFile(path: string): void {
   if (!existsSync(path)) {
     if (!existsSync(dirname(path))) {
@@ -60,7 +60,7 @@ export function writeResult(directory: string, result: RunResult): string {
   return path;
 }
 
-/** @throws SaltworksError CONFIG_INVALID for a file that is not a result, or a result of another schema */
+/** @throws SaltworksError CONFIG_INVALID for a file that does not hold a result, or of another schema */
 export function readResult(path: string): RunResult {
   let value: unknown;
   try {

@@ -5,14 +5,14 @@ export const resultSchema = "saltworks-bench/1";
 export type ParameterValue = string | number | boolean;
 export type ParameterValues = Readonly<Record<string, ParameterValue>>;
 
-/** One class of operation: what became of each, and how long it took from its planned time. */
+/** One class of operation: counts by outcome, and latencies from the planned times. */
 export type OperationResult = {
   planned: number;
   sent: number;
   completed: number;
   failed: number;
   timedOut: number;
-  /** Sent more than 5 ms after their planned time: the generator was behind. */
+  /** Sent more than 5 ms after their planned time, because the generator was behind. */
   late: number;
   /** HdrHistogram V2, compressed, Base64: microseconds from the planned time of sending. */
   histogram: string;
@@ -20,7 +20,7 @@ export type OperationResult = {
   perSecond: number;
 };
 
-/** Values over time; every list is as long as `atMs`, which counts from the start of the measured span. */
+/** Values over time. Every list is as long as `atMs`, which counts from the start of the measured span. */
 export type Series = { atMs: number[]; values: Record<string, number[]> };
 
 export type Point = {
@@ -31,12 +31,12 @@ export type Point = {
   cpu: {
     totalMs: number;
     usPerOperation: number;
-    /** By name of thread, over every process of the master. */
+    /** By name of thread, summed over all processes of the master. */
     byThreadMs: Record<string, number>;
   };
   memory: { rssBytes: number; peakRssBytes: number };
   series: Series;
-  /** Every jid x minion that should have been answered, against what the master has stored. */
+  /** Every jid x minion that should have been answered, compared with the returns that the master has stored. */
   correctness: {
     expected: number;
     accounted: number;
@@ -45,7 +45,7 @@ export type Point = {
     errors: Record<string, number>;
   };
   generator: { cpuShare: number; loopDelayP99Ms: number; lateSends: number; isVoid: boolean; voidReasons: string[] };
-  /** The scenario's own, with the unit in each name. */
+  /** The scenario's own figures, with the unit in each name. */
   figures: Record<string, number>;
 };
 
@@ -55,7 +55,7 @@ export type MachineFingerprint = {
   cores: number;
   memoryBytes: number;
   kernel: string;
-  /** Over the last minute, when the run began. */
+  /** The load average of the last minute when the run began. */
   loadAverage: number;
 };
 
@@ -65,7 +65,7 @@ export type Comparison = {
   name: string;
   baseline: string;
   candidate: string;
-  /** Candidate to baseline. */
+  /** The ratio of candidate to baseline. */
   ratio: number;
   /** Bootstrap interval of 95 %. */
   low: number;
@@ -84,8 +84,8 @@ export type RunResult = {
   master: { kind: MasterKind; version: string; config: Record<string, unknown> };
   points: Point[];
   comparisons?: Comparison[];
-  /** Other masters that had the same load in turn with this one. */
+  /** Other masters that were measured in turns with this one, under the same load. */
   peers?: { master: RunResult["master"]; points: Point[] }[];
-  /** A tuner's: master configuration as text of a `master.d` file, and what to know before it is believed. */
+  /** The tuner's result: master configuration as text of a `master.d` file, and remarks on how far to trust it. */
   advice?: { masterConfig: string; remarks: string[] };
 };

@@ -2,7 +2,7 @@
 import type { MasterKind, OperationResult, Point, RunResult } from "./schema.ts";
 
 type Kind = "string" | "number" | "boolean" | "list" | "map";
-/** A field's kind, the fields of an object, or one shape for each of a list's or a map's values. */
+/** The type of a field, the fields of an object, or one shape for every value of a list or map. */
 type Shape = Kind | { readonly [field: string]: Shape } | Each;
 
 class Each {
@@ -75,7 +75,7 @@ const result: ShapeOf<Omit<RunResult, "comparisons" | "peers" | "advice">> = {
 
 const masterKinds: readonly string[] = ["saltworks", "salt", "floor"] satisfies MasterKind[];
 
-/** @returns the first fault, such as `points[2].cpu is not a map`; undefined for a result */
+/** @returns the first fault, such as `points[2].cpu is not a map`; undefined for a valid result */
 export function faultInResult(value: object): string | undefined {
   const fault = faultIn(value, result, "");
   if (fault !== undefined) return fault;

@@ -16,7 +16,7 @@ import { answered, stormPoint } from "./storm-point.ts";
 type AuthStorm = StormParameters & { readonly rounds: number; readonly warmUp: number; readonly authTimeoutMs: number };
 
 const lane = "auth";
-/** Opening a reply costs a minion two private operations: some ms of the generator's time, after the span. */
+/** Opening an auth reply costs a minion two private operations: some milliseconds of the generator's time, after the span. */
 const verifyMax = 500;
 const triesMax = 10;
 

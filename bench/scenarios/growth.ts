@@ -132,7 +132,7 @@ function lowest(looks: readonly { readonly anonymousBytes: number }[]): number {
   return looks.length === 0 ? 0 : Math.min(...looks.map(({ anonymousBytes }) => anonymousBytes));
 }
 
-/** Wait after the last reply of a cycle, for work that the master puts off. */
+/** Wait after the last reply of a cycle, for work that the master has put off. */
 const settleMs = 500;
 const noGenerator = { cpuShare: 0, loopDelayP99Ms: 0, lateSends: 0, isVoid: true, voidReasons: ["no cycle was run"] };
 
@@ -148,7 +148,7 @@ function worse(one: Point["generator"] | undefined, other: Point["generator"]): 
   };
 }
 
-/** Of a straight line through the points, by least squares; 0 for fewer than two. */
+/** The slope of a least-squares line through the points; 0 for fewer than two points. */
 export function slopeOf(points: readonly (readonly [number, number])[]): number {
   const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
   const [meanX, meanY] = [mean(points.map(([x]) => x)), mean(points.map(([, y]) => y))];

@@ -1,4 +1,4 @@
-/** Question: how much memory and CPU does a master spend on connected minions while nothing happens, beside bare sockets in Node with the same connections? */
+/** Question: how much memory and CPU do connected minions cost an idle master, beside bare sockets in Node with the same connections? */
 import { setTimeout as wait } from "node:timers/promises";
 import { measureBareSockets } from "../peers/bare-sockets.ts";
 import type { Point } from "../results/schema.ts";
@@ -19,7 +19,7 @@ import {
 
 type IdleHold = StormParameters & { readonly seconds: number; readonly jobs: number; readonly bare: boolean };
 
-/** libzmq reads and writes 8,192 bytes at once unless told otherwise, and keeps as much memory for each connection. */
+/** By default libzmq reads and writes up to 8,192 bytes at once, and keeps a buffer of this size for each connection. */
 const loweredBatchBytes = 1_024;
 const fun = "test.ping";
 const lane = "return";
@@ -28,7 +28,7 @@ export const idleHold = defineScenario<IdleHold>({
   name: "idle-hold",
   version: 1,
   question:
-    "What do so many connected minions cost a master in memory and CPU while nothing happens, beside bare sockets in Node that hold the same connections?",
+    "How much memory and CPU do connected minions cost an idle master, beside bare sockets in Node that hold the same connections?",
   defaults: { ...stormDefaults, seconds: 30, jobs: 3, bare: true },
   about: {
     ...aboutStorm,
@@ -68,7 +68,7 @@ async function hold(context: ScenarioContext<IdleHold>, site: StormSite): Promis
     parameters: { ...p },
     wallMs: span.wallMs,
     operations: { hold: oneByOne(histogramOf([]), span.wallMs) },
-    // Nothing is done: the figure is per minion.
+    // Without operations, the figure is per minion.
     cpu: cpuOf(span, p.minions),
     memory: span.memory,
     series: span.series,
@@ -95,7 +95,7 @@ async function bareFigures(
   rssBytes: number,
 ): Promise<Record<string, number>> {
   const phase = progress.phase("the same connections on bare sockets");
-  // The master has lost all of its connections, and may have its next turn after this.
+  // The master has lost all its connections and may be measured again after this.
   await untilRest(master, signal);
   const bare = await measureBareSockets({ minionCount: p.minions });
   const lowered = await measureBareSockets({ minionCount: p.minions, batchBytes: loweredBatchBytes });

@@ -25,15 +25,15 @@ type Case = {
 };
 
 const program = fileURLToPath(new URL("../store/main.js", import.meta.url));
-/** A run of one case, milliseconds; each takes seconds. */
+/** Timeout of one case, milliseconds; each case takes seconds. */
 const caseTimeoutMs = 300_000;
 /** Latencies of every put are in the answer. */
 const answerBytesMax = 256 * 1024 * 1024;
-/** Fewer say nothing about the time of one; Salt's layout takes a third of a second for a large one. */
+/** With fewer puts, the time of one cannot be measured. A large batch takes a third of a second in Salt's layout. */
 const batchesMin = { lmdb: 50, local_cache: 5 } as const;
-/** More only take time: a batch of one is a sync each. */
+/** More puts only take time: with a batch of one each put is a sync. */
 const batchesMax = 5_000;
-/** Of Salt's layout, a thousand times slower. */
+/** The most returns in Salt's layout, which is a thousand times slower. */
 const localCacheReturnsMax = 2_000;
 
 export const jobCache = defineScenario<JobCacheParameters>({
@@ -96,7 +96,7 @@ function driverNamed(name: string): Case["driver"] {
   throw new SaltworksError("USAGE", `no driver ${name}; there are lmdb, local_cache`, { name });
 }
 
-/** The store runs in a process of its own, so that its CPU time is counted alone. The scenario's master stays idle. */
+/** The store runs in a separate process, so that its CPU time is counted alone. The scenario's master stays idle. */
 async function pointOf({ parameters: p, signal }: ScenarioContext<JobCacheParameters>, one: Case): Promise<Point> {
   const returns = one.driver === "lmdb" ? p.returns : Math.min(p.returns, localCacheReturnsMax);
   const wanted = Math.round(returns / Number(one.batch) / Number(one.writers));

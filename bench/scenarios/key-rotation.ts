@@ -11,7 +11,7 @@ import { histogramOf, oneByOne } from "./setup/operations.ts";
 
 type KeyRotation = { readonly minions: number; readonly rotations: number; readonly seconds: number };
 
-/** A removed key makes a master rotate; within a second it is done. */
+/** A master rotates after a key is removed; it is done within a second. */
 const rotationTakesMs = 1_500;
 
 export const keyRotation = defineScenario<KeyRotation>({
@@ -26,11 +26,11 @@ export const keyRotation = defineScenario<KeyRotation>({
     seconds: "that the minions may take",
   },
   demand: ({ minions, rotations }) => demandRoomForMaster(minions + rotations, 2 * (minions + rotations), false),
-  // Salt looks for a rotation that is due once in a round of its maintenance.
+  // Salt checks for a due rotation once in each round of its maintenance.
   masterConfig: () => ({ loop_interval: 1 }),
   async run(context) {
     const { parameters: p } = context;
-    // Minions that lose their keys stand first. Their returns are not waited for.
+    // Minions that lose their keys come first in the fleet. Their returns are not expected.
     const fleet = await openSimulatedFleet(context, p.minions + p.rotations);
     try {
       const points = [await publishOnce(context, fleet, undefined)];
@@ -42,7 +42,7 @@ export const keyRotation = defineScenario<KeyRotation>({
   },
 });
 
-/** `rotation`: the minion whose key is deleted before. */
+/** `rotation`: the minion whose key is deleted before the publish; undefined for none. */
 async function publishOnce(
   { master, parameters: p, progress, signal }: ScenarioContext<KeyRotation>,
   fleet: Fleet,

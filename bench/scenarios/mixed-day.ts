@@ -1,4 +1,4 @@
-/** Question: how long does each kind of request wait when returns, mine reads, events, pillars and authentications come together, as on a working day? */
+/** Question: how long does each kind of request wait when returns, mine reads, events, pillars and authentications come together? */
 import { planSchedule } from "../load/open-loop.ts";
 import type { Point } from "../results/schema.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
@@ -31,7 +31,7 @@ type MixedDay = StormParameters & {
 };
 
 const fun = "state.apply";
-/** Connections of each kind but returns: jobs of minions open their own. */
+/** Connections of each kind of request other than returns, as jobs of minions open separate ones. */
 const askConnections = 100;
 
 export const mixedDay = defineScenario<MixedDay>({

@@ -1,4 +1,4 @@
-/** Question: how long does it take from a publish of test.ping to all minions until the last return is stored, and what is the master's share of it? */
+/** Question: how long does it take from a publish of test.ping to all minions until the last return is stored, and what is the master's share? */
 import type { Point } from "../results/schema.ts";
 import { account, duplicatesSeen } from "./measures/accounting.ts";
 import { cpuOf, measured } from "./measures/measure.ts";

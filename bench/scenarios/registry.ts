@@ -11,7 +11,7 @@ import { mineRead } from "./mine-read.ts";
 import { mixedDay } from "./mixed-day.ts";
 import { pingAll } from "./ping-all.ts";
 import { restartUnderLoad } from "./restart-under-load.ts";
-import { returnStorm } from "./return-storm.ts";
+import { lightLoad, returnStorm } from "./return-storm.ts";
 import type { Scenario } from "./scenario.ts";
 import { slowPillar } from "./slow-pillar.ts";
 import { slowSubscriber } from "./slow-subscriber.ts";
@@ -21,6 +21,7 @@ export const scenarios: readonly Scenario<ParameterValues>[] = [
   idleHold,
   pingAll,
   returnStorm,
+  lightLoad,
   authStorm,
   authBesideReturns,
   restartUnderLoad,

@@ -106,7 +106,7 @@ async function restart(
       { jids: [jid], ids: fleet.ids() },
       {
         acknowledged: acknowledged.size,
-        // Its counters began anew with it.
+        // The counters were reset by the restart.
         duplicatesBefore: 0,
         errors: {
           "acknowledged, not stored": lost,
@@ -127,7 +127,7 @@ async function restart(
   };
 }
 
-/** A look every few milliseconds, from before the master is gone until another answers. */
+/** Asks every few milliseconds, from before the master ends until the new one answers. */
 async function untilBack(port: number, signal: AbortSignal): Promise<number> {
   let wasDown = false;
   for (;;) {
@@ -159,7 +159,7 @@ async function notStored(
   const stored = openStored(master);
   if (stored === undefined) return 0;
   try {
-    const present = stored.of(jid);
+    const present = await stored.of(jid);
     return [...acknowledged].filter((id) => !present.has(id)).length;
   } finally {
     await stored.close();

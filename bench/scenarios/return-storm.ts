@@ -1,8 +1,8 @@
-/** Question: what does a return cost the master, when the whole fleet answers its jobs at once or at a given rate? */
+/** Question: what does a return cost the master, when the whole fleet answers its jobs at once, at a given rate, or now and then? */
 import { type Arrivals, planSchedule } from "../load/open-loop.ts";
 import type { Point } from "../results/schema.ts";
 import { cpuOf } from "./measures/measure.ts";
-import { defineScenario, type ScenarioContext } from "./scenario.ts";
+import { defineScenario, type Scenario, type ScenarioContext } from "./scenario.ts";
 import {
   aboutStorm,
   demandStorm,
@@ -28,50 +28,69 @@ type ReturnStorm = StormParameters & {
 
 const fun = "test.ping";
 
-export const returnStorm = defineScenario<ReturnStorm>({
+const about = {
+  ...aboutStorm,
+  returns: "returns of each minion, in a closed loop",
+  warmUp: "returns of each minion before them that do not count",
+  rate: "returns a second of the whole fleet, in an open loop; 0: closed loop, every minion has one request outstanding",
+  seconds: "how long the open loop goes on",
+  arrivals: "of the open loop: constant or poisson",
+  returnBytes: "size of the returned text: 64, 64..4096, lognormal:700:0.8 or 64:70%,4096:25%,262144:5%; 0: true",
+  isFollowed: "whether an event subscriber follows everything meanwhile, as an operator's command does",
+  seed: "of sizes and arrivals",
+} as const;
+
+const defaults: ReturnStorm = {
+  ...stormDefaults,
+  returns: 20,
+  warmUp: 20,
+  rate: 0,
+  seconds: 20,
+  arrivals: "constant",
+  returnBytes: "64",
+  isFollowed: true,
+  seed: 1,
+};
+
+export const returnStorm = defineReturns({
   name: "return-storm",
-  version: 1,
   question: "What does a return cost the master, when the whole fleet answers its jobs at once or at a given rate?",
-  defaults: {
-    ...stormDefaults,
-    returns: 20,
-    warmUp: 20,
-    rate: 0,
-    seconds: 20,
-    arrivals: "constant",
-    returnBytes: "64",
-    isFollowed: true,
-    seed: 1,
-  },
-  about: {
-    ...aboutStorm,
-    returns: "returns of each minion, in a closed loop",
-    warmUp: "returns of each minion before them that do not count",
-    rate: "returns a second of the whole fleet, in an open loop; 0: closed loop, every minion has one request outstanding",
-    seconds: "how long the open loop goes on",
-    arrivals: "of the open loop: constant or poisson",
-    returnBytes: "size of the returned text: 64, 64..4096, lognormal:700:0.8 or 64:70%,4096:25%,262144:5%; 0: true",
-    isFollowed: "whether an event subscriber follows everything meanwhile, as an operator's command does",
-    seed: "of sizes and arrivals",
-  },
-  demand: (p) => demandStorm(p, p.minions * Math.max(p.warmUp, p.rate > 0 ? roundsOf(p) : p.returns)),
-  masterConfig: versionConfig,
-  run(context) {
-    const { master, parameters: p } = context;
-    return withStorm(context, async (site) => {
-      const follower = p.isFollowed ? await follow(master) : undefined;
-      try {
-        await warmUp(context, site, { rounds: p.warmUp, fun, returnBytes: p.returnBytes, seed: p.seed + 1_000 });
-        const returnsBefore = follower?.counts.returns ?? 0;
-        const point = await storm(context, site);
-        if (follower !== undefined) point.figures.returnEvents = follower.counts.returns - returnsBefore;
-        return [point];
-      } finally {
-        follower?.close();
-      }
-    });
-  },
+  defaults,
 });
+
+export const lightLoad = defineReturns({
+  name: "light-load",
+  question: "What does a return cost a master with little to do, when returns come one at a time?",
+  defaults: { ...defaults, minions: 200, warmUp: 5, rate: 500, seconds: 60, arrivals: "poisson" },
+});
+
+function defineReturns(own: {
+  readonly name: string;
+  readonly question: string;
+  readonly defaults: ReturnStorm;
+}): Scenario<ReturnStorm> {
+  return defineScenario<ReturnStorm>({ ...own, version: 1, about, demand, masterConfig: versionConfig, run });
+}
+
+function demand(p: ReturnStorm) {
+  return demandStorm(p, p.minions * Math.max(p.warmUp, p.rate > 0 ? roundsOf(p) : p.returns));
+}
+
+function run(context: ScenarioContext<ReturnStorm>): Promise<Point[]> {
+  const { master, parameters: p } = context;
+  return withStorm(context, async (site) => {
+    const follower = p.isFollowed ? await follow(master) : undefined;
+    try {
+      await warmUp(context, site, { rounds: p.warmUp, fun, returnBytes: p.returnBytes, seed: p.seed + 1_000 });
+      const returnsBefore = follower?.counts.returns ?? 0;
+      const point = await storm(context, site);
+      if (follower !== undefined) point.figures.returnEvents = follower.counts.returns - returnsBefore;
+      return [point];
+    } finally {
+      follower?.close();
+    }
+  });
+}
 
 async function storm(context: ScenarioContext<ReturnStorm>, site: StormSite): Promise<Point> {
   const { parameters: p } = context;

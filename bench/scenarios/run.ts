@@ -18,7 +18,7 @@ import { checkParameters } from "./setup/parameter-checks.ts";
 export type RunOptions = {
   /** Its name. */
   readonly scenario: string;
-  /** Parameters that differ from the defaults. Texts are read as the default's type. */
+  /** Parameters that differ from the defaults. A text is parsed as the default's type. */
   readonly parameters?: ParameterValues;
   readonly master: MasterChoice;
   readonly progress: Progress;
@@ -41,7 +41,7 @@ export async function runScenario(options: RunOptions): Promise<RunResult> {
   }
 }
 
-/** What every master's result of one run says alike. */
+/** The fields that all masters' results of one run share. */
 export type RunHead = {
   readonly startedAt: string;
   readonly machine: MachineFingerprint;
@@ -56,7 +56,7 @@ export function beginRun(options: Pick<RunOptions, "scenario" | "parameters">): 
   return { startedAt: new Date().toISOString(), machine: machineFingerprint(), scenario, parameters };
 }
 
-/** The configuration that this master gets for the run. */
+/** The configuration of this master for the run. */
 export function configOf({ scenario, parameters }: RunHead, choice: MasterChoice): Record<string, unknown> {
   return masterConfigOf(choice, scenario.masterConfig?.(parameters) ?? {});
 }
@@ -80,9 +80,9 @@ export function resultOf(
 }
 
 /**
- * The scenario's defaults with what was given in their place.
+ * The scenario's defaults, overridden by the given parameters.
  *
- * @throws SaltworksError USAGE for a parameter that there is not or a value that cannot be used; what the scenario's own `demand` throws
+ * @throws SaltworksError USAGE for an unknown parameter or a value that cannot be used; what the scenario's own `demand` throws
  */
 export function readParameters(scenario: Scenario<ParameterValues>, given: ParameterValues): ParameterValues {
   const read: Record<string, ParameterValue> = { ...scenario.defaults };

@@ -15,21 +15,21 @@ export type ScenarioContext<P extends ParameterValues> = {
 };
 
 export type Scenario<P extends ParameterValues> = {
-  /** Kebab case: what the command line calls it. */
+  /** The name on the command line, in kebab case. */
   readonly name: string;
-  /** Raised whenever a result would no longer compare with earlier ones. */
+  /** Raised when results can no longer be compared with earlier ones. */
   readonly version: number;
   readonly question: string;
   readonly defaults: P;
   readonly about: Readonly<Record<keyof P, string>>;
-  /** Refuses what this machine cannot do, before anything is started. @throws SaltworksError */
+  /** Refuses, before anything starts, a run that this machine cannot do. @throws SaltworksError */
   demand?(parameters: P): void;
-  /** Master configuration that the question needs; what the caller gives wins. */
+  /** Master configuration that the question needs; the caller's configuration overrides it. */
   masterConfig?(parameters: P): Record<string, unknown>;
   run(context: ScenarioContext<P>): Promise<Point[]>;
 };
 
-/** Keeps a scenario's own parameter types while it is written. */
+/** Preserves the types of a scenario's own parameters. */
 export function defineScenario<P extends ParameterValues>(scenario: Scenario<P>): Scenario<P> {
   return scenario;
 }

@@ -85,7 +85,7 @@ async function span(
   const label = asker === undefined ? "returns alone" : "returns beside the pillar";
   let isOver = false;
   const asking = asker?.askUntil(() => isOver);
-  // What goes wrong with it meanwhile is thrown where it is awaited.
+  // Errors of the asker are thrown where it is awaited.
   asking?.catch(() => undefined);
   const run = { verifyMax };
   const measuring = measureStorm(context, site, { label, jids, total, lanes, run });

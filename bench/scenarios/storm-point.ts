@@ -1,4 +1,4 @@
-/** Makes a result's point of a storm's outcome and its master's cost. */
+/** Makes a result's point from the outcome of a storm and the cost of its master. */
 import type { StormOutcome } from "../fleet/storm/storm.ts";
 import type { Point } from "../results/schema.ts";
 import { cpuOf, type Span } from "./measures/measure.ts";
@@ -15,7 +15,7 @@ export function errorsOf(outcome: Pick<StormOutcome, "lanes">): Record<string, n
   return errors;
 }
 
-/** `figures` come beside those of the generator. CPU is divided by the operations of all lanes. */
+/** `figures` are added to those of the generator. CPU is divided by the operations of all lanes. */
 export function stormPoint(o: {
   label: string;
   parameters: Point["parameters"];
@@ -46,7 +46,7 @@ export function stormPoint(o: {
   };
 }
 
-/** For requests other than returns: each needs one answer. */
+/** For requests other than returns: each needs one right reply. */
 export function answered(outcome: Pick<StormOutcome, "lanes">): Point["correctness"] {
   const lanes = Object.values(outcome.lanes);
   const expected = lanes.reduce((total, { planned }) => total + planned, 0);

@@ -7,7 +7,7 @@ import type { ScenarioContext } from "./scenario.ts";
 import { publishJobs, type StormParameters, type StormSite } from "./setup/storm-setup.ts";
 import { answered, errorsOf } from "./storm-point.ts";
 
-/** The lane of the storm that returns go in. */
+/** The name of the storm's lane of returns. */
 export const returnLane = "return";
 
 type Site = Pick<ScenarioContext<StormParameters>, "master" | "progress" | "signal">;
@@ -15,7 +15,7 @@ type Rounds = { readonly rounds: number; readonly fun: string; readonly returnBy
 type StormRun = StormSite["storm"]["run"];
 type Outcome = Awaited<ReturnType<StormRun>>;
 
-/** Whole rounds, so that every job x minion is expected. */
+/** Rounded to whole rounds, so that every job x minion is expected. */
 export function roundsOf({ rate, seconds, minions }: { rate: number; seconds: number; minions: number }): number {
   return Math.max(1, Math.round((rate * seconds) / minions));
 }
@@ -25,7 +25,7 @@ export function poissonMs(count: number, ratePerSecond: number, seed: number): F
   return planSchedule({ ratePerSecond, seconds: count / ratePerSecond, arrivals: "poisson", seed }).plannedMs;
 }
 
-/** One return of each minion to each of the jobs that this publishes, ready to be sent. @returns their ids */
+/** Publishes jobs and prepares one return of each minion to each of them. @returns the job ids */
 export async function prepareRounds(context: Site, { storm }: StormSite, o: Rounds): Promise<string[]> {
   const { rounds, fun, returnBytes, seed } = o;
   const jids = await publishJobs(context, rounds, fun);
@@ -33,7 +33,7 @@ export async function prepareRounds(context: Site, { storm }: StormSite, o: Roun
   return jids;
 }
 
-/** Warms up in a closed loop, uncounted: compiling hot code takes some ten thousand returns. */
+/** Warms up in a closed loop, which is not counted: compiling hot code takes some ten thousand returns. */
 export async function warmUp(context: Site, site: StormSite, o: Rounds): Promise<void> {
   if (o.rounds === 0) return;
   const jids = await prepareRounds(context, site, o);
@@ -43,7 +43,7 @@ export async function warmUp(context: Site, site: StormSite, o: Rounds): Promise
   );
 }
 
-/** Requests beside the returns must be answered, too. */
+/** Other requests than returns must be answered, too. */
 function withOthers(stored: Point["correctness"], outcome: Outcome): Point["correctness"] {
   const lanes = Object.fromEntries(Object.entries(outcome.lanes).filter(([name]) => name !== returnLane));
   const { expected, accounted, missing } = answered({ lanes });
@@ -55,7 +55,7 @@ function withOthers(stored: Point["correctness"], outcome: Outcome): Point["corr
   };
 }
 
-/** Runs lanes that are prepared, `total` operations in all. */
+/** Runs prepared lanes, `total` operations in all. */
 export async function measureStorm(
   { master, progress, signal }: Site,
   site: StormSite,

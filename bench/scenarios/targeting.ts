@@ -36,7 +36,7 @@ export const targeting = defineScenario<Targeting>({
       "before each publish that is timed inside the master; 0: one upon the other, so that each shares the cores with what the last one left to do",
     only: "which targets, by name (bench/targeting/synthetic-fleet.ts); empty for all",
   },
-  // No minion is connected: presence pings and writing Salt's files would only add noise.
+  // No minion is connected, so presence pings and writing Salt's files would only add noise.
   masterConfig: () => ({ presence_timeout: 86_400, timeout: 1 }),
   async run(context) {
     const { master, parameters: p, progress } = context;
@@ -75,7 +75,7 @@ async function pointOf(context: ScenarioContext<Targeting>, target: TargetCase):
     const { span } = await measured(master, signal, async () => {
       for (let sample = 0; sample < p.samples; sample += 1) whole.recordMs(await publish());
     });
-    // Apart, because to ask for them costs CPU time too.
+    // A separate loop, because reading the times costs CPU time, too.
     for (let sample = 0; sample < p.samples; sample += 1) {
       await rest(p.restMs, undefined, { signal });
       await publish();
@@ -105,7 +105,7 @@ async function pointOf(context: ScenarioContext<Targeting>, target: TargetCase):
   }
 }
 
-/** What our master says of its last publish. */
+/** Our master's measures of its last publish. */
 async function timesInside(master: MasterUnderTest): Promise<{ matchUs: number; publishUs: number } | undefined> {
   const counters = await master.counters?.();
   if (counters === undefined) return undefined;

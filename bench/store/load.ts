@@ -1,7 +1,7 @@
-/** The returns that the job-cache bench puts, the same in every run: jobs of a fleet, whose minions are dealt out to the writers as the master deals out partitions. */
+/** The returns of the job-cache bench, the same in every run: jobs of a fleet. Minions are divided among writers as the master divides partitions. */
 
 import { openLmdbJobCache } from "../../src/store/drivers/lmdb/job-cache.ts";
-import type { JobStore, LoadRecord, ReturnRecord } from "../../src/store/jobs/job-cache.ts";
+import type { JobCache, LoadRecord, ReturnRecord } from "../../src/store/jobs/job-cache.ts";
 import { openLocalCache } from "../../src/store/salt/local-cache.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 
@@ -12,18 +12,18 @@ export type StoreLoad = {
   readonly shards: number;
   readonly writers: number;
   readonly batch: number;
-  /** Per writer. */
+  /** For each writer. */
   readonly batches: number;
   readonly minions: number;
 };
 
-/** Bodies of 300 to 600 bytes, as of `test.ping` and short commands. */
+/** Bodies of 300 to 600 bytes, like those of `test.ping` and short commands. */
 const bodyBytesMin = 300;
 const bodyBytesSpread = 300;
-/** Walks every minion once before it comes to one again: 7,919 is a prime above any fleet here, so it divides none. */
+/** Visits every minion once before it repeats one: 7,919 is a prime above any fleet here, so it divides no fleet's size. */
 const stride = 7_919;
 
-/** A job of its own for what is put before anything is measured. */
+/** A separate job for puts before the measurement. */
 const firstJid = "20260102030404000000";
 
 export function firstReturn(writer: number): ReturnRecord {
@@ -31,7 +31,7 @@ export function firstReturn(writer: number): ReturnRecord {
   return { jid: firstJid, minionId, body: bodyOf(firstJid, minionId, 0) };
 }
 
-export function openStore(load: StoreLoad): JobStore {
+export function openStore(load: StoreLoad): JobCache {
   const { directory, shards, durability } = load;
   if (load.driver === "local_cache") return openLocalCache({ cachedir: directory, hashType: "sha256" });
   return openLmdbJobCache({ path: `${directory}/jobs.lmdb`, shards, durability });
@@ -41,7 +41,7 @@ export function jidOf(job: number): string {
   return `20260102030405${String(job).padStart(6, "0")}`;
 }
 
-/** How many jobs the load is about. */
+/** The number of jobs in the load. */
 export function jobCount({ batch, batches, minions, writers }: StoreLoad): number {
   return Math.ceil((batch * batches) / Math.ceil(minions / writers));
 }
@@ -52,7 +52,7 @@ export function loadOf(load: StoreLoad, job: number): LoadRecord {
   return { jid, load: encode({ cmd: "publish", tgt: "*", fun: "test.ping", jid }, "bin"), minions };
 }
 
-/** A writer's batches, made before anything is measured. */
+/** A writer's batches, made before the measurement. */
 export function batchesOf(load: StoreLoad, writer: number): ReturnRecord[][] {
   const own = Math.ceil(load.minions / load.writers);
   let at = 0;

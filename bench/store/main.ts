@@ -3,7 +3,7 @@
  *
  *     node dist/bench/store/main.js [--driver lmdb] [--durability fsync] [--shards 1] [--writers 1] [--batch 64] [--batches 500] [--minions 1000] [--directory /tmp]
  *
- * One JSON line. CPU time is the whole process's until the caches are closed: everything is in its final place by then.
+ * One JSON line. CPU time is that of the whole process until the caches are closed, when all data is in its final place.
  */
 
 import { mkdtempSync, rmSync } from "node:fs";
@@ -16,7 +16,7 @@ import { SaltworksError } from "../../src/errors.ts";
 import { allReturns } from "../../src/store/jobs/job-cache.ts";
 import { jidOf, jobCount, openStore, type StoreLoad } from "./load.ts";
 
-/** `cpuUs` and `returnsPerSecond` of all writers together; `missing`: puts that were acknowledged and cannot be read. */
+/** `cpuUs` and `returnsPerSecond`: all writers together. `missing`: puts that were acknowledged but cannot be read. */
 export type StoreResult = {
   readonly load: StoreLoad;
   readonly returns: number;
@@ -32,10 +32,10 @@ export type StoreResult = {
 
 const drivers: readonly string[] = ["lmdb", "local_cache"] satisfies StoreLoad["driver"][];
 const durabilities: readonly string[] = ["fsync", "commit", "async"] satisfies StoreLoad["durability"][];
-/** Until the code of a put is compiled, whatever the batch. */
+/** Puts until the code is compiled, whatever the batch. */
 const warmUpBatches = 1_000;
 const nsPerMs = 1e6;
-/** A writer may make a file while its directory is removed. */
+/** Retries, because a writer may make a file while its directory is removed. */
 const removalTriesMax = 5;
 
 function parse(args: readonly string[], directory: string): StoreLoad {
@@ -67,10 +67,10 @@ function parse(args: readonly string[], directory: string): StoreLoad {
   };
 }
 
-/** `acknowledgedNs`: when the last put was. The caches are closed by the time that this is said. */
+/** `acknowledgedNs`: time of the last acknowledgement. The message is sent after the caches are closed. */
 type Said = { readonly latenciesMs: number[]; readonly stored: number; readonly acknowledgedNs: bigint };
 
-/** The writer's next message. */
+/** Resolves with the writer's next message. */
 function next<Message>(worker: Worker): Promise<Message> {
   return new Promise((resolve, reject) => {
     worker.once("message", resolve);
@@ -117,7 +117,7 @@ async function readable(load: StoreLoad): Promise<number> {
   const cache = openStore(load);
   try {
     let count = 0;
-    for (let job = 0; job < jobCount(load); job += 1) count += [...allReturns(cache, jidOf(job))].length;
+    for (let job = 0; job < jobCount(load); job += 1) for await (const _ of allReturns(cache, jidOf(job))) count += 1;
     return count;
   } finally {
     await cache.close();

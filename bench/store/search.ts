@@ -1,9 +1,9 @@
 /**
- * Question: how long does one page of jobs take out of a job cache of a million, by what is searched for, and what does the index cost a publish?
+ * Question: how long does one page of jobs take out of a job cache of a million jobs, by search, and what does the index cost a publish?
  *
  *     node dist/bench/store/search.js [--jobs 1000000] [--limit 100] [--rounds 30] [--directory /tmp]
  *
- * One JSON line. A page is the job ids and each job's load decoded, as `jobs.list_jobs` needs them. Every search is made from the newest job on and, in
+ * One JSON line. A page is the job ids and each job's decoded load, as `jobs.list_jobs` needs them. Every search starts from the newest job and, in
  * turn, from random places in the history.
  */
 import { mkdtempSync, rmSync, statSync } from "node:fs";
@@ -18,7 +18,7 @@ import { indexJob } from "../../src/store/drivers/lmdb/job-index.ts";
 import { ensureLayout, makeDirectory } from "../../src/store/drivers/lmdb/layout.ts";
 import { encodeLoad, loadKey, openShards, type Shard } from "../../src/store/drivers/lmdb/records.ts";
 import type { JobQuery } from "../../src/store/jobs/facts.ts";
-import type { JobStore } from "../../src/store/jobs/job-cache.ts";
+import type { JobCache } from "../../src/store/jobs/job-cache.ts";
 import { transact } from "../../src/store/lmdb/env.ts";
 import { jidAt } from "../../src/wire/jid.ts";
 import { encode } from "../../src/wire/msgpack.ts";
@@ -34,21 +34,21 @@ type SearchResult = {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
-  /** CPU time of the whole process, which a busy machine doesn't stretch as much. */
+  /** CPU time of the whole process, which a busy machine affects less than wall time. */
   readonly cpuP50Ms: number;
   readonly cpuP99Ms: number;
 };
 
-/** Jobs a second in the made history: 1,000,000 are some 28 hours. */
+/** Jobs a second in the generated history: 1,000,000 are some 28 hours. */
 const jobsPerSecond = 10;
 const startMs = Date.UTC(2026, 0, 1);
-/** As a master that has run for long leaves it: transactions of thousands would leave LMDB a list of free pages that it writes anew at every commit. */
+/** Jobs in a transaction, as on a master. Transactions of thousands would leave LMDB a long free list, which it writes anew at every commit. */
 const loadsPerTransaction = 200;
-/** Of a history: names that a large site has. */
+/** Names in the history, as many as a large site has. */
 const counts = { functions: 500, users: 40, targets: 20_000, teams: 20 } as const;
 const publishesMeasured = 300;
 const random = seededRandom(7);
-/** Some are asked for most of the time, most hardly ever. */
+/** A skewed choice: a few names come often, most rarely. */
 const skewed = (count: number): number => Math.floor(count * random() ** 4);
 
 function jidOf(job: number): string {
@@ -74,7 +74,7 @@ function loadOf(job: number): Buffer {
     user: `user${skewed(counts.users)}`,
     ...(job % 3 === 0 ? { kwargs: { metadata } } : {}),
   };
-  // A job that happened once, long ago.
+  // A single job, long ago.
   if (job === 1_000) Object.assign(asked, { fun: "rare.function", tgt: "rare.example.org", user: "rare" });
   return encode(asked, "bin");
 }
@@ -132,25 +132,25 @@ function searches(jobs: number): Searched[] {
     },
     {
       what: "two frequent that never meet",
-      query: { functions: patternsOf("module0.function0"), metadata: map({ team: "nobody", ticket: "OPS-1" }) },
+      query: { functions: patternsOf("module0.function0"), metadata: map({ team: "absent", ticket: "OPS-1" }) },
     },
   ];
 }
 
-function page(cache: JobStore, query: JobQuery): number {
-  const jids = cache.find(query);
+async function page(cache: JobCache, query: JobQuery): Promise<number> {
+  const jids = await cache.find(query);
   let count = 0;
-  for (const jid of jids) count += fieldsOf(cache.request(jid) ?? Buffer.alloc(0)).size > 0 ? 1 : 0;
+  for (const jid of jids) count += fieldsOf((await cache.request(jid)) ?? Buffer.alloc(0)).size > 0 ? 1 : 0;
   return count;
 }
 
-function measure(
-  cache: JobStore,
+async function measure(
+  cache: JobCache,
   { what, query }: Searched,
   jobs: number,
   limit: number,
   rounds: number,
-): SearchResult {
+): Promise<SearchResult> {
   const times: number[] = [];
   const cpuTimes: number[] = [];
   let jobsFound = 0;
@@ -158,7 +158,7 @@ function measure(
     const before = round % 2 === 0 ? undefined : jidOf(Math.floor(jobs * random()));
     const cpuBefore = process.cpuUsage();
     const started = performance.now();
-    const found = page(cache, { ...query, limit, before });
+    const found = await page(cache, { ...query, limit, before });
     times.push(performance.now() - started);
     const { user, system } = process.cpuUsage(cpuBefore);
     cpuTimes.push((user + system) / 1_000);
@@ -186,8 +186,8 @@ function rounded(ms: number): number {
   return Math.round(ms * 1_000) / 1_000;
 }
 
-/** Time of a durable load into the full cache, and CPU time, with the index and with the load's record alone. */
-async function publishes(cache: JobStore, path: string, jobs: number): Promise<Readonly<Record<string, number>>> {
+/** Wall time of a durable load into the full cache, and CPU time, with the index and with the load's record alone. */
+async function publishes(cache: JobCache, path: string, jobs: number): Promise<Readonly<Record<string, number>>> {
   const indexed = await timed(async (at) => {
     const jid = jidOf(jobs + at);
     await cache.keepJobs([{ jid, load: loadOf(jobs + at), minions: ["a", "b"] }]);
@@ -232,7 +232,8 @@ try {
   fill(path, jobs);
   const fillMs = Math.round(performance.now() - started);
   const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
-  const results = searches(jobs).map((search) => measure(cache, search, jobs, limit, rounds));
+  const results: SearchResult[] = [];
+  for (const search of searches(jobs)) results.push(await measure(cache, search, jobs, limit, rounds));
   const fileBytes = statSync(join(path, "0.mdb")).size;
   const publish = await publishes(cache, path, jobs);
   await cache.close();

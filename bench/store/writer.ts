@@ -11,7 +11,7 @@ async function putAll(of: StoreLoad): Promise<Putting> {
   const cache = openStore(of);
   const batches = batchesOf(of, writer);
   if (writer === 0) for (let job = 0; job < jobCount(of); job += 1) await cache.keepJobs([loadOf(of, job)]);
-  // What a writer makes with its first return, it makes once in its life.
+  // Makes the first return before the span, because a writer makes some objects only once.
   await cache.keepReturns([firstReturn(writer)]);
   parentPort?.postMessage("ready");
   await new Promise((resolve) => parentPort?.once("message", resolve));
@@ -28,6 +28,6 @@ async function putAll(of: StoreLoad): Promise<Putting> {
   return { latenciesMs, stored, acknowledgedNs };
 }
 
-// So that no code is compiled while it is measured.
+// So that the measured span compiles no code.
 await putAll(warmUp);
 parentPort?.postMessage(await putAll(load));

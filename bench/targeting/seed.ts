@@ -1,4 +1,4 @@
-/** Fills a master's directories with a synthetic fleet: accepted keys and what the minions would have told about themselves. */
+/** Fills a master's directories with a synthetic fleet: accepted keys and the minions' grains and pillars. */
 import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -39,7 +39,7 @@ function seedSaltData(cacheDirectory: string, minions: number, phase: Phase): vo
   }
 }
 
-/** One key serves all minions, because none of them signs in. The files appear at once, so that a watching master sees one change. */
+/** One key serves all minions, because none of them signs in. All files appear at once, so that the master's key watch sees one change. */
 function seedKeys(pkiDirectory: string, minions: number): void {
   const directory = join(pkiDirectory, "minions");
   const unseen = `${directory}.new`;
@@ -51,7 +51,7 @@ function seedKeys(pkiDirectory: string, minions: number): void {
   renameSync(unseen, directory);
 }
 
-/** The master knows of them after a restart. */
+/** The master finds them after a restart. */
 export async function seedFleet(master: MasterUnderTest, minions: number, phase: Phase): Promise<void> {
   const { pkiDirectory } = master;
   if (pkiDirectory === undefined) throw new SaltworksError("USAGE", `${master.kind} knows no minions to target`);

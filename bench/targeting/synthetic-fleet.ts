@@ -1,4 +1,4 @@
-/** Minions that exist only as data: ids, grains and pillar as a real fleet has them, the same for the same number. */
+/** Minions that exist only as data: ids, grains and pillar like a real fleet's, always the same for the same number. */
 import { encode } from "../../src/wire/msgpack.ts";
 
 const dataCentres = ["fra1", "ams2", "iad3", "sin4"];
@@ -9,7 +9,7 @@ const systems = [
   { os: "Ubuntu", os_family: "Debian", osrelease: "22.04", osmajorrelease: 22 },
   { os: "CentOS", os_family: "RedHat", osrelease: "7.9", osmajorrelease: 7 },
 ];
-/** Grains that targets seldom ask for: they make a record as long as a real minion's, 3,000 bytes. */
+/** Grains that targets seldom use. They make a record as long as a real minion's, 3,000 bytes. */
 const rest = Object.fromEntries(
   Array.from({ length: 60 }, (_, at) => [`grain_${at}`, at % 3 === 0 ? at : `value of grain ${at}, as long as most`]),
 );
@@ -30,7 +30,7 @@ function syntheticGrains(number: number) {
     id,
     host: id.split(".")[0],
     fqdn: id,
-    // Spread by a number that divides nothing else, so that no two grains go together.
+    // A multiplier without common factors, so that no two grains correlate.
     ...systems[(number * 7 + (number >> 5)) % systems.length],
     kernelrelease: `6.1.0-${number % 37}-amd64`,
     cpuarch: number % 9 === 0 ? "aarch64" : "x86_64",
@@ -52,17 +52,17 @@ function syntheticPillar(number: number) {
   return { app: { role, tier: number % 3 }, environment: number % 5 === 0 ? "staging" : "production" };
 }
 
-/** As the store keeps them. */
+/** The grains and pillar in the store's form. */
 export function syntheticFacts(number: number): { grains: Buffer; pillar: Buffer } {
   return { grains: encode(syntheticGrains(number), "bin"), pillar: encode(syntheticPillar(number), "bin") };
 }
 
 export type TargetCase = { readonly name: string; readonly kind: string; readonly expression: string | string[] };
 
-/** One of each kind that operators use; the issue's figures are those of `grain` and `compound of five`. */
+/** One target of each kind that operators use. */
 export function targetCases(minions: number): TargetCase[] {
   const names = Array.from({ length: 100 }, (_, at) => syntheticId(Math.floor((at * minions) / 100)));
-  const five = "G@os:Debian and P@osrelease:1[12].* and I@app:role:web and not G@rack:r1? or L@nobody";
+  const five = "G@os:Debian and P@osrelease:1[12].* and I@app:role:web and not G@rack:r1? or L@absent";
   return [
     { name: "everybody", kind: "glob", expression: "*" },
     { name: "glob", kind: "glob", expression: "web*" },

@@ -1,4 +1,4 @@
-/** From measurements to one value of a setting with the reason for it, in words for the operator. Pure. */
+/** Chooses one value of a setting from measurements, with the reason as a text for the operator. Pure. */
 import { formatChange, formatNumber } from "../report/format.ts";
 import { trustFit } from "./trust.ts";
 import { fitUsl, predictPerSecond } from "./usl.ts";
@@ -12,23 +12,23 @@ export type Sample = {
 
 export type Choice = {
   readonly value: number;
-  /** One sentence or two; no line breaks. */
+  /** One or two sentences without line breaks. */
   readonly reason: string;
   readonly trust: "low" | "fair" | "good";
 };
 
 /**
- * Fewer workers within this share of the best throughput are the better choice, because more cost CPU, memory and switches. The share is the
- * spread of repeats, within these bounds: closer results cannot be told apart, and much noise must not choose few workers.
+ * Fewer workers within this share of the best throughput are chosen, because more cost CPU, memory and switches. The share is the spread
+ * of repeats, within these bounds: results within the spread are equal, and a large spread must not choose too few workers.
  */
 const nearEnoughLeast = 0.05;
 const nearEnoughUnrepeated = 0.1;
 const nearEnoughMost = 0.2;
-/** Differences below this are not worth leaving a default, however often they were seen. */
+/** A smaller difference is not worth a change of the default, however often it was measured. */
 const worthwhileShare = 0.05;
-/** What two single runs may differ by, as a guess: where nothing was repeated, only more than this counts. */
+/** The assumed noise of single runs: without repeats, only a larger difference counts. */
 const unknownNoiseShare = 0.25;
-/** What a delay must save of the CPU to be worth its latency. */
+/** The share of CPU that a delay must save to be worth its latency. */
 const lingerSavingMin = 0.15;
 
 /** @returns undefined without samples */
@@ -60,7 +60,7 @@ export function chooseWorkers(samples: readonly Sample[], cores: number): Choice
   return { value: count, reason, trust: level === "none" ? "low" : level };
 }
 
-/** A default is left for something better by more than what repeats differ by. */
+/** Leaves the default only for a gain that is larger than the difference between repeats. */
 export function chooseByThroughput(name: string, samples: readonly Sample[], byDefault: number): Choice | undefined {
   const groups = grouped(samples);
   const usual = groups.get(byDefault);
@@ -85,7 +85,7 @@ export function chooseByThroughput(name: string, samples: readonly Sample[], byD
   };
 }
 
-/** A delay gathers larger batches: worth it where it saves much CPU and the latency objective still has room. */
+/** A delay gathers larger batches. It is worth its latency if it saves much CPU and the latency objective is still met. */
 export function chooseLinger(samples: readonly Sample[], byDefault: number, p99MsMax: number): Choice | undefined {
   const groups = grouped(samples);
   const usual = groups.get(byDefault);
@@ -116,7 +116,7 @@ export function chooseLinger(samples: readonly Sample[], byDefault: number, p99M
   return { value, reason: `At a light load ${cpu} CPU per return against ${byDefault} µs, p99 ${p99} ms.`, trust };
 }
 
-/** Every run with another value was void. */
+/** All runs with another value were void. */
 function unjudged(byDefault: number): Choice {
   return {
     value: byDefault,
@@ -141,7 +141,7 @@ function median(samples: readonly Sample[], key: "perSecond" | "cpuUs" | "p99Ms"
   return ((sorted[Math.ceil(middle) - 1] ?? 0) + (sorted[Math.floor(middle)] ?? 0)) / 2;
 }
 
-/** The widest spread among repeats of one value, as a share; undefined where nothing was repeated. */
+/** The widest spread among repeats of one value, as a share; undefined without repeats. */
 function noiseOf(groups: readonly (readonly Sample[])[], key: "perSecond" | "cpuUs" = "perSecond"): number | undefined {
   const repeated = groups.filter((samples) => samples.length > 1);
   if (repeated.length === 0) return undefined;

@@ -1,12 +1,12 @@
-/** What an operator must know before the tuner's settings are believed: what shared the machine, what was left out, what is still missing. Pure. */
+/** Remarks that an operator needs to judge the tuner's settings: other load on the machine, void runs, missing returns. Pure. */
 import { formatNumber } from "../report/format.ts";
 import type { MachineFingerprint } from "../results/schema.ts";
 import type { Known, TunePlan } from "./tuner.ts";
 
-/** Of all CPU time that a run used: above it the generator takes what workers could have used. */
+/** The generator's share of all CPU time of a run. Above it, the generator uses cores that workers could use. */
 const generatorShareNotable = 0.15;
 
-/** Of the cores, by the load average. */
+/** Load average divided by the number of cores. */
 const busyShareNotable = 0.5;
 
 export function remarksOn(

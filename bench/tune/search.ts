@@ -1,50 +1,53 @@
-/** The highest rate that still meets a latency objective: bracketing, then bisection; a result too near the objective to call is measured again. Pure but for `measure`. */
+/**
+ * The highest rate that still meets a latency objective: bracketing, then bisection; a result too near the
+ * objective to call is measured again. Pure but for `measure`.
+ */
 
 export type RateOutcome = {
   readonly p99Ms: number;
-  /** Operations answered, as a share of those planned. */
+  /** Answered operations divided by planned ones. */
   readonly answeredShare: number;
-  /** The load generator was the limit: the outcome says nothing and does not count. */
+  /** The load generator was the limit: the outcome does not count. */
   readonly isVoid: boolean;
 };
 
 export type SearchOptions = {
   readonly p99MsMax: number;
-  /** Where to begin: a share of what the closed loop reached. */
+  /** The first rate: a share of the closed loop's throughput. */
   readonly firstRate: number;
   readonly rateMin: number;
   readonly rateMax: number;
-  /** Measurements at most, repeats and void ones included. */
+  /** The most measurements, repeats and void ones included. */
   readonly measurementsMax: number;
 };
 
 export type RateSearch = {
-  /** The highest rate that met the objective; undefined if none did. */
+  /** The highest rate that met the objective; undefined if no rate did. */
   readonly rate: number | undefined;
   readonly p99Ms: number | undefined;
-  /** The lowest rate above it that did not; undefined if none failed. */
+  /** The lowest higher rate that did not meet it; undefined if none failed. */
   readonly failedRate: number | undefined;
-  /** What keeps it from a higher rate: latency, the generator (the runs above were void), or nothing within the range. */
+  /** What limits the rate: latency, the generator (the runs above were void), or nothing within the range. */
   readonly limit: "objective" | "generator" | "range";
-  /** Whether the bounds came as near as they should before the measurements were used up. */
+  /** Whether the bounds came close enough before the measurements were used up. */
   readonly isComplete: boolean;
   readonly measurements: number;
 };
 
-/** Rates whose latency lies between these shares of the objective are measured again: one run of either side proves little. */
+/** Rates whose latency lies between these shares of the objective are measured again, because one run is not certain there. */
 const marginalLow = 0.7;
 const marginalHigh = 1.5;
 const marginalRuns = 3;
-/** Void runs of one rate before the generator counts as the limit there. */
+/** Void runs of one rate after which the generator counts as the limit. */
 const voidRunsMax = 2;
 const bracketFactor = 1.5;
-/** Bounds nearer to each other than this are as good as one: repeats differ by more. */
+/** Bounds that are closer than this are as good as one, because repeats differ by more. */
 const nearEnough = 1.08;
 const answeredShareMin = 0.999;
 
 type Verdict = "meets" | "misses" | "void";
 
-/** @param measure throws what ends the search, such as an abort; what was found by then is told by `onFound` */
+/** @param measure throws what ends the search, such as an abort; `onFound` gets the results until then */
 export async function searchHighestRate(
   options: SearchOptions,
   measure: (rate: number) => Promise<RateOutcome>,
@@ -90,12 +93,12 @@ class Search {
       this.#good = { rate, p99Ms };
       return;
     }
-    // A generator that cannot keep up with this rate cannot with a higher one either.
+    // A generator that is too slow for this rate is also too slow for a higher one.
     this.#bad = rate;
     this.#isVoidAbove = verdict === "void";
   }
 
-  /** Undefined when nothing is left to try. */
+  /** Undefined when no rate is left to try. */
   #next(): number | undefined {
     const { rateMin, rateMax } = this.#options;
     const good = this.#good?.rate;
@@ -107,7 +110,7 @@ class Search {
     return next === good || next === this.#bad ? undefined : next;
   }
 
-  /** Runs it once; again while the median is too near the objective to call. */
+  /** Runs the rate once, and again while the median is too near the objective. */
   async #judge(rate: number): Promise<{ verdict: Verdict; p99Ms: number }> {
     const { p99MsMax, measurementsMax } = this.#options;
     const latencies: number[] = [];
@@ -116,7 +119,7 @@ class Search {
       this.#measurements += 1;
       const { p99Ms, answeredShare, isVoid } = await this.#measure(rate);
       if (isVoid) voids += 1;
-      // What was not answered took longer than anything.
+      // Operations without an answer count as slower than all others.
       else latencies.push(answeredShare < answeredShareMin ? Number.POSITIVE_INFINITY : p99Ms);
       if (voids >= voidRunsMax) return { verdict: "void", p99Ms: 0 };
       const median = middle(latencies);
@@ -125,7 +128,7 @@ class Search {
       if (isCounted) return { verdict: median <= p99MsMax ? "meets" : "misses", p99Ms: median };
       if (this.#measurements >= measurementsMax) {
         if (latencies.length === 0) return { verdict: "void", p99Ms: 0 };
-        // Unsure at the end: the careful side.
+        // Still uncertain at the end: counts as not met.
         return { verdict: latencies.every((ms) => ms <= p99MsMax) ? "meets" : "misses", p99Ms: median };
       }
     }
@@ -143,7 +146,7 @@ class Search {
   }
 }
 
-/** The lower of the two in the middle of an even number; NaN of none. */
+/** The lower of the two medians for an even number; NaN for an empty list. */
 function middle(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.ceil(sorted.length / 2) - 1] ?? Number.NaN;

@@ -9,7 +9,7 @@ export type Advice = {
   readonly choices: ReadonlyMap<SettingName, Choice>;
   readonly search: RateSearch | undefined;
   readonly p99MsMax: number;
-  /** What to know before it is believed. */
+  /** Remarks on how far to trust the settings. */
   readonly remarks: readonly string[];
 };
 
@@ -49,7 +49,7 @@ export function searchText(search: RateSearch, p99MsMax: number): string {
   return `${met}; ${formatNumber(failedRate)} do not${isComplete ? "" : " (the search ended early)"}.`;
 }
 
-/** Keeps any text within its comment. */
+/** Escapes text so that it stays within its comment. */
 function commented(text: string): string {
   const lines: string[] = [];
   let line = "#";

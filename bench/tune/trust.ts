@@ -1,17 +1,17 @@
-/** How far a scalability curve can be believed on this machine, in words that an operator reads beside the number. */
+/** How far to trust a scalability curve on this machine, in words that an operator reads beside the number. */
 import { predictPerSecond, type ScalingPoint, type UslFit } from "./usl.ts";
 
 export type Trust = { readonly level: "none" | "low" | "fair" | "good"; readonly reasons: readonly string[] };
 
-/** Three coefficients go through any three points: a curve says something from the fourth number of workers on. */
+/** Three coefficients fit any three points, so a curve means something only from the fourth number of workers on. */
 const distinctCountMin = 4;
 const scatterFair = 0.05;
 const scatterLow = 0.15;
 const rSquaredMin = 0.8;
-/** How far the peak may move when one point is left out, as a factor. */
+/** The factor by which the peak may move when one point is left out. */
 const peakMoveMax = 1.5;
 
-/** `cores` that the machine has; a generator on the same machine takes its part of them. */
+/** `cores` of the machine. A generator on the same machine uses a part of them. */
 export function trustFit(fit: UslFit | undefined, points: readonly ScalingPoint[], cores: number): Trust {
   if (fit === undefined)
     return { level: "none", reasons: ["fewer than two different numbers of workers were measured"] };
@@ -41,7 +41,7 @@ export function trustFit(fit: UslFit | undefined, points: readonly ScalingPoint[
   return fair.length > 0 ? { level: "fair", reasons: fair } : { level: "good", reasons: [] };
 }
 
-/** Sentences for beside the curve. */
+/** Sentences that are shown beside the curve. */
 export function describeFit(fit: UslFit, points: readonly ScalingPoint[], cores: number): string[] {
   const { lambda, sigma, kappa, peakWorkers, rSquared } = fit;
   const figures = `One worker ${Math.round(lambda)}/s; contention σ ${sigma.toFixed(3)}, coherency κ ${kappa.toFixed(4)}; R² ${rSquared.toFixed(2)} over ${fit.pointCount} runs.`;

@@ -1,4 +1,4 @@
-/** The tuner's steps: workers first, then each other setting with those before it as chosen, then the highest rate; after every run it says what is known. */
+/** The tuner's steps: workers, then each other setting with those chosen so far, then the highest rate. Reports its results after every run. */
 import type { Progress } from "../../src/cli/host/progress.ts";
 import type { OperationResult, Point } from "../results/schema.ts";
 import { type Choice, chooseByThroughput, chooseLinger, chooseWorkers, type Sample } from "./choose.ts";
@@ -12,7 +12,7 @@ export type TunePlan = {
   readonly repeats: number;
   readonly p99MsMax: number;
   readonly cores: number;
-  /** Of the search for the highest rate. */
+  /** Options of the search for the highest rate. */
   readonly measurementsMax: number;
 };
 
@@ -21,9 +21,9 @@ export type Measurement = {
   readonly label: string;
   readonly step: string;
   readonly settings: Settings;
-  /** Undefined: a closed loop. */
+  /** Undefined for a closed loop. */
   readonly rate: number | undefined;
-  /** From 1. A run that repeats a void one gets the next number. */
+  /** From 1. The repeat of a void run gets the next number. */
   readonly repeat: number;
 };
 
@@ -33,13 +33,13 @@ export type Known = {
   readonly search: RateSearch | undefined;
 };
 
-/** Share of the closed loop's throughput at which the search begins, and that of a light load. */
+/** Shares of the closed loop's throughput: for the search's first rate, and for a light load. */
 const firstRateShare = 0.6;
 const lightRateShare = 0.3;
 const rateMin = 10;
-/** Far above what a closed loop reaches there is nothing to find. */
+/** The highest rate of the search, far above the closed loop's throughput. */
 const rateMaxShare = 4;
-/** A run that was void is tried once more: something else may have used the machine. */
+/** Tries of a void run, as something else may have used the machine. */
 const voidRetries = 1;
 
 export class Tuner {
@@ -50,7 +50,7 @@ export class Tuner {
   readonly #points: Point[] = [];
   readonly #choices = new Map<SettingName, Choice>();
   #search: RateSearch | undefined;
-  /** Highest throughput of a closed loop so far. */
+  /** The highest throughput of a closed loop so far. */
   #perSecondMax = 0;
 
   /** `measure` throws what ends the tuning, such as an abort; `onKnown` is called after every run. */
@@ -73,7 +73,7 @@ export class Tuner {
     this.#decide("worker_threads", await this.#sweep("worker_threads", workerCounts, undefined), (samples) =>
       chooseWorkers(samples, cores),
     );
-    // Nothing that could be counted: neither a light load nor a first rate is known.
+    // Without a valid run, neither a light load nor a first rate is known.
     if (this.#perSecondMax > 0) {
       for (const knob of knobs) await this.#turn(knob);
       await this.#findRate();
@@ -104,7 +104,7 @@ export class Tuner {
     this.#onKnown(this.#known());
   }
 
-  /** Forth in the first round, back in the second, so that a drift of the machine affects all values alike. */
+  /** Up in the first round, down in the second, so that a drift of the machine affects all values alike. */
   async #sweep(name: SettingName, values: readonly number[], rate: number | undefined): Promise<Sample[]> {
     const samples: Sample[] = [];
     const phase = this.#progress.phase(name, values.length * this.#plan.repeats);

@@ -7,13 +7,13 @@ export type ScalingPoint = { readonly workers: number; readonly perSecond: numbe
 export type UslFit = {
   /** Throughput of one worker. */
   readonly lambda: number;
-  /** Share of the work that waits in one line for all: contention. */
+  /** Contention: the share of work for which all workers wait in one line. */
   readonly sigma: number;
-  /** Cost of each pair of workers keeping up with each other: coherency. */
+  /** Coherency: the cost of each pair of workers for each other. */
   readonly kappa: number;
   /** Where the curve is highest; Infinity if it never turns down. */
   readonly peakWorkers: number;
-  /** The peaks of the fits that each leave one point out: how far one measurement moves it. */
+  /** Peaks of the fits without one of the points, which show how far one measurement moves the peak. */
   readonly peakRange: readonly [low: number, high: number];
   /** Share of the points' variance that the curve explains. */
   readonly rSquared: number;
@@ -26,21 +26,21 @@ export type UslFit = {
 
 type Coefficients = Pick<UslFit, "lambda" | "sigma" | "kappa">;
 
-/** Points further from the curve than this many times the typical distance pull less: one disturbed run must not bend it. */
+/** Points that are further from the curve than this many times the typical distance get less weight, so that one disturbed run does not bend it. */
 const huberThreshold = 1.345;
 /** Median absolute deviation to standard deviation, for the normal distribution. */
 const madToDeviation = 1.4826;
 const reweightRounds = 20;
 const newtonRoundsMax = 50;
-/** A step shorter than this share of the full one gains nothing that could be measured. */
+/** A step that is shorter than this share of the full one gains nothing measurable. */
 const stepShareMin = 1e-4;
-/** Of columns brought to length one: below it two of them say the same. */
+/** For normalised columns: below it, two columns are linearly dependent. */
 const pivotMin = 1e-12;
 export function predictPerSecond({ lambda, sigma, kappa }: Coefficients, workers: number): number {
   return (lambda * workers) / (1 + sigma * (workers - 1) + kappa * workers * (workers - 1));
 }
 
-/** @returns undefined where no curve can be drawn: fewer than two different numbers of workers with throughput */
+/** @returns undefined with fewer than two different numbers of workers that have throughput */
 export function fitUsl(points: readonly ScalingPoint[]): UslFit | undefined {
   const usable = points.filter(({ workers, perSecond }) => workers >= 1 && perSecond > 0 && Number.isFinite(perSecond));
   const distinctCount = new Set(usable.map(({ workers }) => workers)).size;
@@ -64,7 +64,7 @@ function peakOf({ sigma, kappa }: Coefficients): number {
   return kappa > 0 ? Math.max(1, Math.sqrt((1 - sigma) / kappa)) : Number.POSITIVE_INFINITY;
 }
 
-/** Least squares of the relative distances, repeated with less weight for what lies far off (Huber). */
+/** Least squares of the relative distances, repeated with less weight for outliers (Huber). */
 function robustFit(points: readonly ScalingPoint[]): Coefficients {
   let weights = points.map(() => 1);
   let curve = constrainedFit(points, weights);
@@ -101,7 +101,7 @@ function plain(points: readonly ScalingPoint[]): Coefficients {
   return { lambda: mean(points.map(({ workers, perSecond }) => perSecond / workers)), sigma: 0, kappa: 0 };
 }
 
-/** Which of σ and κ may differ from zero. */
+/** Which of σ and κ may be above zero. */
 type Face = "none" | "sigma" | "kappa" | "both";
 
 function coefficientsOf(face: Face, parameters: readonly number[]): Coefficients {
@@ -113,7 +113,7 @@ function coefficientsOf(face: Face, parameters: readonly number[]): Coefficients
   };
 }
 
-/** Gauss-Newton from the minimum of the linear form, which is at most a few steps away; a step that makes it worse is halved. */
+/** Gauss-Newton from the minimum of the linear form, which is a few steps away; a step that increases the error is halved. */
 function freeFit(points: readonly ScalingPoint[], weights: readonly number[], face: Face): Coefficients {
   let parameters = linearFit(points, weights, face);
   let loss = lossOf(coefficientsOf(face, parameters), points, weights);
@@ -154,7 +154,7 @@ function linearFit(points: readonly ScalingPoint[], weights: readonly number[], 
 
 type Row = { readonly terms: readonly number[]; readonly value: number };
 
-/** The weighted normal equations, with columns brought to one size before they are solved: λ and κ are many powers of ten apart. */
+/** Solves the weighted normal equations with normalised columns, because λ and κ differ by many powers of ten. */
 function leastSquares(rows: readonly Row[], weights: readonly number[]): number[] {
   const width = rows[0]?.terms.length ?? 0;
   const columns = Array.from({ length: width }, (_, column) => rows.map(({ terms }) => terms[column] ?? 0));
@@ -167,7 +167,7 @@ function leastSquares(rows: readonly Row[], weights: readonly number[]): number[
   return solve(matrix).map((value, index) => value / (sizes[index] ?? 1));
 }
 
-/** Gauss-Jordan with pivots; each row ends with its right-hand side. An unknown that nothing determines is zero. */
+/** Gauss-Jordan with pivots; each row ends with its right-hand side. An undetermined unknown is zero. */
 function solve(matrix: number[][]): number[] {
   const size = matrix.length;
   for (let column = 0; column < size; column += 1) {
@@ -202,12 +202,12 @@ function slopes(face: Face, { lambda, sigma, kappa }: Coefficients, workers: num
   }[face];
 }
 
-/** Of a point from the curve, as the logarithm of their ratio: a third of it is as far off as three times it. */
+/** The distance of a point from the curve: the logarithm of their ratio, so that a third is as far as three times. */
 function distance(curve: Coefficients, { workers, perSecond }: ScalingPoint): number {
   return Math.log(perSecond / predictPerSecond(curve, workers));
 }
 
-/** Infinite where the curve leaves the plane of what can be measured. */
+/** Infinite if the curve has no positive throughput. */
 function lossOf(curve: Coefficients, points: readonly ScalingPoint[], weights: readonly number[]): number {
   const loss = points.reduce((sum, point, index) => sum + (weights[index] ?? 1) * distance(curve, point) ** 2, 0);
   return Number.isNaN(loss) ? Number.POSITIVE_INFINITY : loss;
@@ -220,7 +220,7 @@ function rSquaredOf(curve: Coefficients, points: readonly ScalingPoint[]): numbe
     (sum, { workers, perSecond }) => sum + (perSecond - predictPerSecond(curve, workers)) ** 2,
     0,
   );
-  // Throughput that never changes leaves nothing to explain.
+  // Constant throughput has no variance to explain.
   if (total <= (1e-9 * middle) ** 2 * points.length) return left <= (1e-4 * middle) ** 2 * points.length ? 1 : 0;
   return 1 - left / total;
 }

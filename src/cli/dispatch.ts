@@ -27,7 +27,7 @@ const commands: { readonly [name in keyof typeof commandAbouts]: () => Promise<C
   completion: async () => (await import("./commands/completion.ts")).runCompletion,
 };
 
-/** Commands of Salt's that Ctrl-C ends at once. Daemons are missing here, because they stop in order. */
+/** Salt's commands. Ctrl-C ends them at once. Daemons are not in this set, because they stop in order. */
 const saltsOwn: ReadonlySet<string> = new Set(["salt", "key", "run", "call", "cp"]);
 
 /** Exit codes of sysexits for a usage error and for an error of the program itself. */

@@ -1,6 +1,8 @@
 /** The program's entry: one command line, one exit code. */
 import "./daemon/first-signals.ts";
 import { dispatch } from "./dispatch.ts";
+import { endCommand } from "./host/end-command.ts";
 import { processHost } from "./host/host.ts";
 
-process.exitCode = await dispatch(process.argv.slice(2), processHost());
+const argv = process.argv.slice(2);
+await endCommand(argv[0], await dispatch(argv, processHost()));

@@ -40,7 +40,7 @@ export class BatchFeed {
     return feed;
   }
 
-  /** Drops the events of other batches, also earlier ones. */
+  /** Drops the events of other batches, including events received before. */
   follow(jid: string): void {
     this.#tagStart = Buffer.from(`saltworks/batch/${jid}/`);
     const early = this.#events.splice(0);
@@ -48,7 +48,7 @@ export class BatchFeed {
     for (const body of early) this.#take(body);
   }
 
-  /** Takes the oldest entry that has come. Returns undefined if there is none. */
+  /** Removes and returns the oldest received entry. Undefined if there is none. */
   shift(): ValueMap | undefined {
     const body = this.#events.shift();
     if (body === undefined) return undefined;
@@ -58,7 +58,7 @@ export class BatchFeed {
   }
 
   /**
-   * Resolves when an entry has come, or after `timeoutMs`.
+   * Resolves when an entry has been received, or after `timeoutMs`.
    *
    * @throws SaltworksError MASTER_UNREACHABLE once the bus is lost, CHANNEL_CLOSED after `close`
    */
@@ -86,7 +86,7 @@ export class BatchFeed {
     if (!this.#tagStart.equals(body.subarray(0, this.#tagStart.length))) return;
     this.#events.push(body);
     this.#bytes += body.byteLength;
-    // The reader notices that the oldest are missing and reads them from the log.
+    // The reader notices that the oldest entries are missing and reads them from the log.
     while (this.#events.length > earlyEventsMax || (this.#bytes > this.#bytesMax && this.#events.length > 1))
       this.#bytes -= this.#events.shift()?.byteLength ?? 0;
     this.#wake?.();

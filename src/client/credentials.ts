@@ -8,7 +8,7 @@ import type { MasterConfig } from "../config/load.ts";
 import { SaltworksError } from "../errors.ts";
 import { notContactedText, notPermittedText } from "./texts.ts";
 
-/** Of a user of an eauth system. */
+/** Proof of identity of a user of an eauth system. */
 export type Login =
   | { readonly token: string }
   | { readonly eauth: string; readonly username: string; readonly password: string };
@@ -25,8 +25,8 @@ function keyFile(config: MasterConfig, owner: string): string {
 }
 
 /**
- * @throws SaltworksError AUTH_FAILED if this user has no key or may not read it, MASTER_UNREACHABLE if no user has one because no master
- * ever ran here
+ * @throws SaltworksError AUTH_FAILED if this user has no key file or may not read it, MASTER_UNREACHABLE if the master's user has none either:
+ * no master ever ran here
  */
 export async function readCredentials(config: MasterConfig, user: string): Promise<Credentials> {
   const file = keyFile(config, keyOwner(user, config.user));

@@ -7,7 +7,7 @@ import { splitEvent } from "../wire/event.ts";
 
 export type WatchedEvent = { readonly tag: string; readonly data: Uint8Array };
 
-/** Reads until `signal`. If the caller is too slow, the oldest events are dropped. */
+/** Reads events until `signal` aborts. If the caller is too slow, the oldest events are dropped. */
 export class EventWatch {
   /** Number of dropped events. */
   dropped = 0;
@@ -31,7 +31,7 @@ export class EventWatch {
     return watch;
   }
 
-  /** Ends with the signal. Waits for a master that has gone away. */
+  /** Ends with the signal. If the master stops, waits until it is back. */
   async *events(): AsyncGenerator<WatchedEvent, void, void> {
     while (!this.#signal.aborted) {
       const item = this.#items.shift();
@@ -66,7 +66,7 @@ export class EventWatch {
       await delay(watchReconnectMs, undefined, { signal: this.#signal });
       await this.#connect();
     } catch (error) {
-      // The next turn tries again, or ends with the signal.
+      // The next iteration of `events` connects again, or ends with the signal.
       const isExpected =
         this.#signal.aborted || (error instanceof SaltworksError && error.code === "MASTER_UNREACHABLE");
       if (!isExpected) throw error;

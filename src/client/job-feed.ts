@@ -1,7 +1,7 @@
 /**
  * The events of one job, in order. Connects before the job is published, so that no return is missed. The buffer is bounded:
- * returns that do not fit are read from the store later. Only the master's own events count, because a minion could send an event
- * with another minion's return in it.
+ * returns that do not fit are read from the store later. Except for reports of states, only the master's own events count, because a
+ * minion could send an event with another minion's return in it.
  * Source: docs/protocol.md sections 10.3 and 11.3.
  */
 import { SaltworksError } from "../errors.ts";
@@ -31,13 +31,13 @@ const tagPattern = /^(?:salt|saltworks)\/job\/([^/]+)\/(?:(new|done)$|(prog)\/|r
 const lineFeed = 0x0a;
 const tagStarts = [Buffer.from("salt/job/"), Buffer.from("saltworks/job/")];
 
-/** Bounds of what may wait, and the time without events that counts as silence. Smaller in tests. */
+/** Bounds of the buffers, and the time without events that counts as silence. Tests use smaller values. */
 export type JobFeedRoom = { readonly bytesMax: number; readonly earlyEventsMax: number; readonly silenceMs: number };
 
 export class JobFeed {
   /** Number of states that minions with `state_events` have reported. */
   stateCount = 0;
-  /** Called after each report. */
+  /** Called after each report of a state. */
   onState: (() => void) | undefined;
   /** Number of events that were dropped before the job id was known. */
   earlyEventsForgotten = 0;
@@ -63,7 +63,7 @@ export class JobFeed {
     const feed = new JobFeed(room);
     feed.#subscriber = await EventSubscriber.connect(pubPath, {
       onEvent: (body, isMasters) => {
-        // Of the minions' own events only reports of states count.
+        // Of events that minions send, only reports of states count.
         if (isMasters || isProgress(body)) feed.#take(body);
       },
       onClose: (error) => {
@@ -74,13 +74,13 @@ export class JobFeed {
     return feed;
   }
 
-  /** Drops the events of other jobs. Keeps those of this job that have come already. */
+  /** Drops the events of other jobs, and keeps early events of this job. */
   follow(jid: string): void {
     this.#jid = jid;
     for (const body of this.#early.splice(0)) this.#take(body);
   }
 
-  /** @throws SaltworksError MASTER_UNREACHABLE once the bus is lost and every event that came has been read */
+  /** @throws SaltworksError MASTER_UNREACHABLE once the bus is lost and every received event has been read */
   async next(): Promise<FeedItem> {
     for (;;) {
       const item = this.#items.shift();
@@ -115,7 +115,8 @@ export class JobFeed {
   #take(body: Uint8Array): void {
     if (!tagStarts.some((start) => start.equals(body.subarray(0, start.length)))) return;
     if (this.#jid === undefined) {
-      // Until the reply to the publish comes, the events of all jobs wait. A busy master can exceed the bounds; lost returns are read from the store.
+      // Buffers the events of all jobs until the reply to the publish tells the job id. Over the bounds the oldest are
+      // dropped; lost returns are read from the store.
       this.#early.push(body);
       this.#earlyBytes += body.byteLength;
       while (this.#early.length > this.#room.earlyEventsMax || this.#earlyBytes > this.#room.bytesMax) {
@@ -160,7 +161,7 @@ function readDone(data: Uint8Array): JobEnd {
   return toJobEnd(decode(data));
 }
 
-/** Reads the master's report of a finished job, from its event or from an answer. */
+/** Reads the master's report of a finished job, from its event or from a reply of `saltworks.job_end`. */
 export function toJobEnd(fields: Value): JobEnd {
   const map = fields instanceof Map ? fields : new Map();
   const [silent, reasons] = [textsById(mapField(map, "silent")), textsById(mapField(map, "reasons"))];

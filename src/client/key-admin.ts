@@ -1,6 +1,6 @@
 /**
- * Lists and changes minions' keys in the key directories, so that operators can do so with the master down.
- * A running master sees a change within a second. Each change is also sent to the event bus.
+ * Lists and changes minions' keys in the key directories, which works while the master is down.
+ * A running master sees a change within 1 s. Each change is also sent to the event bus.
  * Source: docs/protocol.md sections 6.3 and 10.3.
  */
 import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
@@ -22,10 +22,10 @@ export type KeyLists = ReadonlyMap<KeyState, readonly string[]>;
 /** Texts or fingerprints by state and id. */
 export type KeyTexts = ReadonlyMap<KeyState, ReadonlyMap<string, string>>;
 
-/** The order in which Salt lists states; `minions`, `minions_pre` and so on in its data. */
+/** Salt's order of states. */
 export const listedStates: readonly KeyState[] = ["accepted", "pending", "rejected", "denied"];
 
-/** Operations on keys, in the directories here or through a master. */
+/** Operations on keys: on this machine's key directories or through a master. */
 export type KeyActions = {
   readonly isThere: boolean;
   list(states?: readonly KeyState[]): KeyLists | Promise<KeyLists>;
@@ -57,7 +57,7 @@ export class KeyAdmin implements KeyActions {
     return new Map(states.map((state) => [state, this.#keys.list(state).sort(compareIgnoringCase)]));
   }
 
-  /** The ids that match a glob, or one of several separated by commas; states without a match are absent. */
+  /** The ids that match at least one of the globs, which commas separate. States without a match are absent. */
   match(glob: string): KeyLists {
     const globs = glob.split(",").map(compileGlob);
     const found = new Map<KeyState, string[]>();
@@ -137,7 +137,7 @@ export class KeyAdmin implements KeyActions {
     }
   }
 
-  /** A master that is down finds the dropfile when it starts. */
+  /** Writes the dropfile that asks the master for a new AES key. A master that is down finds it when it starts. */
   #askForRotation(): void {
     mkdirSync(this.#config.cachedir, { recursive: true });
     writeDropfile(this.#config.cachedir, this.#config.id);
@@ -174,7 +174,7 @@ export function stateName(state: KeyState): string {
   return keyFolders[state];
 }
 
-/** The state that `--list` means. @throws SaltworksError USAGE */
+/** The states that a word of `--list` names. @throws SaltworksError USAGE */
 export function statesNamed(word: string): readonly KeyState[] {
   if (word.startsWith("all")) return listedStates;
   if (word.startsWith("acc")) return ["accepted"];

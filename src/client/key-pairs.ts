@@ -25,7 +25,7 @@ export type NewPair = {
   readonly ownerUid: number | undefined;
 };
 
-/** Salt always signs with this hash, also where its replies use another one. */
+/** Salt always signs the public key with this hash, even if its replies use another one. */
 const signatureAlgorithm = "PKCS1v15-SHA1";
 const signatureMode = 0o644;
 
@@ -45,7 +45,7 @@ export function makeKeyPair({ directory, name, bits, ownerUid }: NewPair, config
   return fingerprint(publicPem, "sha256");
 }
 
-/** Changes the owner and leaves the group. */
+/** Changes the owner and keeps the group. */
 function give(file: string, uid: number): void {
   try {
     chownSync(file, uid, statSync(file).gid);
@@ -55,7 +55,7 @@ function give(file: string, uid: number): void {
 }
 
 export type SignatureRequest = {
-  /** Files that are undefined are the master's own. */
+  /** If a file or the directory is undefined, the master's own is used. */
   readonly privateFile: string | undefined;
   readonly publicFile: string | undefined;
   readonly directory: string | undefined;
@@ -64,7 +64,7 @@ export type SignatureRequest = {
   readonly ownerUid: number | undefined;
 };
 
-/** `text` names what is missing, in Salt's words. `isWritten` is false if a signature exists already. */
+/** `text` names the missing file, in Salt's words. `isWritten` is false if a signature exists already. */
 export type SignatureOutcome =
   | { readonly ok: true; readonly isWritten: boolean }
   | { readonly ok: false; readonly text: string };

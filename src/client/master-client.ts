@@ -29,7 +29,7 @@ export type CommandOutcome = {
   readonly jid: string;
   readonly value: Value;
   readonly isSuccess: boolean;
-  /** Remarks of the function beside its value. */
+  /** Remarks of the function in addition to its value. */
   readonly notes: readonly string[];
 };
 
@@ -82,12 +82,17 @@ export class MasterClient {
   }
 
   /**
-   * Publishes a job without waiting for it.
+   * Publishes a job without waiting for it. Fails at once if no program listens at the request port.
    *
-   * @returns undefined if no minion matched, so that nothing was sent
+   * @returns undefined if no minion matched; nothing was sent then
    * @throws SaltworksError REQUEST_TIMEOUT, MASTER_UNREACHABLE, AUTH_FAILED, REQUEST_REFUSED, TARGET_INVALID
    */
   async publish(request: JobRequest): Promise<Published | undefined> {
+    await knock(this.#config);
+    return await this.#publish(request);
+  }
+
+  async #publish(request: JobRequest): Promise<Published | undefined> {
     const { follow } = request;
     const { user, proof } = this.#credentials;
     const isKey = "key" in proof;
@@ -129,7 +134,7 @@ export class MasterClient {
   /**
    * Publishes a job and follows it.
    *
-   * @returns undefined if no minion matched. Otherwise close it when done.
+   * @returns undefined if no minion matched. The caller closes the job when done.
    * @throws SaltworksError as `publish`
    */
   async run(
@@ -137,7 +142,7 @@ export class MasterClient {
   ): Promise<RunningJob | undefined> {
     const feed = await this.#contact(() => JobFeed.open(this.#eventPath()));
     try {
-      const published = await this.publish(request);
+      const published = await this.#publish(request);
       if (published === undefined) {
         feed.close();
         return undefined;
@@ -154,15 +159,15 @@ export class MasterClient {
   }
 
   /**
-   * Begins a batch job. It goes on in the master also if this client ends.
+   * Begins a batch job. The master continues it even if this client ends.
    *
-   * @returns undefined if no minion matched. Otherwise close it when done.
+   * @returns undefined if no minion matched. The caller closes the batch when done.
    * @throws SaltworksError as `publish`
    */
   async batch(request: JobRequest & { readonly batch: BatchOptions }): Promise<RunningBatch | undefined> {
     const feed = await this.#contact(() => BatchFeed.open(this.#eventPath()));
     try {
-      const published = await this.publish(request);
+      const published = await this.#publish(request);
       if (published !== undefined) return this.#following(published.jid, feed);
       feed.close();
       return undefined;
@@ -190,7 +195,7 @@ export class MasterClient {
    *
    * @param jid its job id instead of a new one
    * @param listener gets lines and progress of the function while it runs
-   * @throws SaltworksError as `publish`; MASTER_UNREACHABLE also if the master goes away meanwhile
+   * @throws SaltworksError as `publish`; MASTER_UNREACHABLE also if the master stops meanwhile
    */
   async runner(
     fun: string,
@@ -242,6 +247,7 @@ export class MasterClient {
     kwargs: ValueMap,
     jid?: string,
   ): Promise<{ readonly tag: string; readonly jid: string }> {
+    await knock(this.#config);
     const { proof, user } = this.#credentials;
     const load = { cmd: "runner", fun, arg: args, kwarg: kwargs, ...proof, user, ...(jid ? { __jid__: jid } : {}) };
     const reply = await this.#ask(load, wheelReplyTimeoutMs);
@@ -258,7 +264,7 @@ export class MasterClient {
     return readOutcome(await this.#ask({ cmd: "wheel", fun, ...kwargs, ...proof, user, __notes__: true }, timeoutMs));
   }
 
-  /** The minions that would be expected to answer a job for the target. @throws SaltworksError TARGET_INVALID, and as `publish` */
+  /** The minions that the master would expect to answer a job for the target. @throws SaltworksError TARGET_INVALID, and as `publish` */
   async matchTarget(target: AskedTarget): Promise<readonly string[]> {
     const answer = await this.#askTarget("saltworks.match_target", target);
     return texts(listField(answer, "minions"));
@@ -286,7 +292,7 @@ export class MasterClient {
     throw new SaltworksError("TARGET_INVALID", String(value));
   }
 
-  /** Connects to the event bus once, which shows at once whether a master runs. @throws SaltworksError MASTER_UNREACHABLE */
+  /** Connects to the event bus and disconnects: fails at once if no master runs. @throws SaltworksError MASTER_UNREACHABLE */
   async reach(): Promise<void> {
     const nothing = () => undefined;
     const link = await this.#contact(() =>
@@ -295,7 +301,7 @@ export class MasterClient {
     link.close();
   }
 
-  /** Gives up all requests under way. Later requests fail with CHANNEL_CLOSED. */
+  /** Abandons all requests under way. Later requests fail with CHANNEL_CLOSED. */
   close(): void {
     this.#isClosed = true;
     for (const channel of this.#open) channel.close();
@@ -303,7 +309,7 @@ export class MasterClient {
     this.#idle.length = 0;
   }
 
-  /** Whole loads of stored returns by minion id. Undefined if they are too large for one answer. */
+  /** Whole loads of stored returns by minion id. Undefined if they are too large for one reply. */
   async #storedReturns(jid: string, ids: readonly string[]): Promise<ValueMap | undefined> {
     const { value, isSuccess } = await this.wheel("saltworks.returns", { jid, ids });
     return isSuccess && value instanceof Map ? value : undefined;
@@ -319,7 +325,7 @@ export class MasterClient {
     return join(this.#config.sock_dir, "master_event_pub.ipc");
   }
 
-  /** Turns a failed connection into Salt's sentence for it. */
+  /** Runs `step`. If no master runs, the error has Salt's sentence for that. */
   async #contact<Result>(step: () => Promise<Result>): Promise<Result> {
     try {
       return await step();

@@ -16,7 +16,7 @@ import {
 import type { MasterClient } from "./master-client.ts";
 
 const localName = "local";
-/** Arguments of `key.accept_dict` and `key.reject_dict`. Without them, keys in these states are left alone. */
+/** Arguments of `key.accept_dict` and `key.reject_dict`. Without them, the functions skip keys in these states. */
 const includingStates = {
   include_accepted: "accepted",
   include_rejected: "rejected",
@@ -30,7 +30,7 @@ const includedBy: Readonly<Record<KeyAction, readonly (keyof typeof includingSta
 
 /** Every method throws AUTH_FAILED, REQUEST_TIMEOUT, REQUEST_REFUSED. */
 export class RemoteKeys implements KeyActions {
-  /** The master looks after its own key directories. */
+  /** The key directories are the master's concern, so they count as present. */
   readonly isThere = true;
   readonly #client: Pick<MasterClient, "wheel">;
 
@@ -66,7 +66,7 @@ export class RemoteKeys implements KeyActions {
     return new Map(local instanceof Map ? [...local].map(([name, text]) => [String(name), String(text)]) : []);
   }
 
-  /** The master's configuration decides about a new AES key and about its data of the minions. */
+  /** The master's configuration decides whether it makes a new AES key and whether it keeps its data about deleted minions. */
   async apply(action: KeyAction, keys: KeyLists): Promise<string[]> {
     const match = new Map<Encodable, Encodable>([...keys].map(([state, ids]) => [stateName(state), [...ids]]));
     const included = includedBy[action].filter((name) => keys.has(includingStates[name]));
@@ -94,7 +94,7 @@ function listsOf(named: ValueMap): KeyLists {
   );
 }
 
-/** Only the keys asked for, because an id can have keys in several states. */
+/** Keeps only the requested keys, because an id can have keys in several states. */
 function textsOf(named: ValueMap, keys: KeyLists): KeyTexts {
   return new Map(
     [...keys].map(([state, ids]) => {

@@ -5,7 +5,7 @@ import { SaltworksError } from "../errors.ts";
 import { requestConnectTimeoutMs } from "../limits.ts";
 import { notContactedText } from "./texts.ts";
 
-/** The endpoint of this machine's master. If the master listens on all interfaces, it is that of the loopback. */
+/** The endpoint of this machine's master: the loopback address if the master listens on all interfaces. */
 export function requestEndpoint(config: Pick<MasterConfig, "interface" | "ret_port">): string {
   const address = config.interface;
   const host = address === "0.0.0.0" || address === "" ? "127.0.0.1" : address === "::" ? "::1" : address;
@@ -13,8 +13,8 @@ export function requestEndpoint(config: Pick<MasterConfig, "interface" | "ret_po
 }
 
 /**
- * Connects once and closes, because ZeroMQ itself would try again until the answer is overdue. Users of an eauth system need this, since
- * they may not open the event bus.
+ * Connects by TCP once and closes, because ZeroMQ would retry until the reply is overdue. For users of an
+ * eauth system, who may not open the event bus.
  *
  * @throws SaltworksError MASTER_UNREACHABLE if no program accepts the connection in time
  */

@@ -17,7 +17,7 @@ export type RunnerListener = {
   readonly onProgress: (suffix: string, event: ValueMap) => void;
 };
 
-/** A job id by the client's clock, with `unique_jid` followed by its process id. A client that chooses the id itself misses no event of the call. */
+/** A job id by the client's clock; with `unique_jid` it ends with the process id. A client that chooses the id misses no event of the call. */
 export function ownJid(isUnique: boolean): string {
   const micros = Math.floor((performance.timeOrigin + performance.now()) * 1_000);
   const jid = jidAt(Math.floor(micros / 1_000), micros % 1_000);
@@ -41,7 +41,7 @@ export class RunnerFeed {
     this.#printStart = Buffer.from(this.#printTag);
   }
 
-  /** Takes any event of the bus and ignores those of other calls. */
+  /** Accepts any event of the bus, and ignores events of other calls. */
   take(body: Uint8Array): void {
     const isOurs = [this.#start, this.#printStart].some((start) => start.equals(body.subarray(0, start.length)));
     if (!isOurs) return;
@@ -57,7 +57,7 @@ export class RunnerFeed {
     this.#onTold?.();
   }
 
-  /** Waits until `count` events have come, but at most `runnerTellingWaitMs`, because the bus may have lost some. */
+  /** Waits until `count` events have been received, but at most `runnerTellingWaitMs`, because the bus may have lost some. */
   async heard(count: number): Promise<void> {
     const abort = new AbortController();
     const late = delay(runnerTellingWaitMs, undefined, { signal: abort.signal }).catch(() => undefined);

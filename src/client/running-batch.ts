@@ -8,11 +8,11 @@ import type { BatchFeed } from "./batch-feed.ts";
 import { type JobEvent, lostReturn, toEvent } from "./running-job.ts";
 
 export type MinionReturn = Extract<JobEvent, { kind: "return" }>;
-/** A `new` entry comes without its `load`. `returned`: the return that belongs to a `return` entry. */
+/** A `new` entry has no `load` here. `returned`: the minion's return, for a `return` entry. */
 export type BatchEvent = { readonly entry: BatchEntry; readonly returned: MinionReturn | undefined };
 
 export type BatchReader = {
-  /** Answer of wheel `saltworks.batch`. */
+  /** Reply of the wheel function `saltworks.batch`. */
   readonly page: (jid: string, offset: number) => Promise<ValueMap>;
   /** Whole loads of returns, by minion id. */
   readonly returns: (jid: string, ids: readonly string[]) => Promise<ValueMap | undefined>;
@@ -35,9 +35,9 @@ export class RunningBatch {
   }
 
   /**
-   * To be read once, to its end or until `close`.
+   * The batch's entries. Iterate once: to the end or until `close`.
    *
-   * @throws SaltworksError MASTER_UNREACHABLE if the master goes away meanwhile or has given the batch up, CHANNEL_CLOSED after `close`,
+   * @throws SaltworksError MASTER_UNREACHABLE if the master stops meanwhile or does not run the batch, CHANNEL_CLOSED after `close`,
    * REQUEST_REFUSED if this batch does not exist
    */
   async *events(): AsyncGenerator<BatchEvent, void, void> {
@@ -74,7 +74,7 @@ export class RunningBatch {
     if (entries.length === 0 && boolField(page, "isRunning") !== true)
       throw new SaltworksError(
         "MASTER_UNREACHABLE",
-        `The batch ${this.jid} is not over, and the master does not run it: its log says why. It is taken up when the master starts again.`,
+        `The batch ${this.jid} is not over, and the master does not run it: the master's log says why. The master continues it after its next start.`,
       );
     return entries;
   }
@@ -101,12 +101,15 @@ function isTrimmed(value: Value | undefined): boolean {
   return Array.isArray(value) ? value.some(isTrimmed) : value === trimmed;
 }
 
-/** The exit code of a batch: the highest of its minions, and never 0 if it was stopped. */
+/** The exit code of a batch: the highest of its minions, but at least 1 if the batch was stopped. */
 export function exitCodeOf(done: Extract<BatchEntry, { kind: "done" }>): number {
   return done.outcome === "finished" ? done.retcode : Math.max(1, done.retcode);
 }
 
 export function pageOf(value: Value): ValueMap {
   if (value instanceof Map) return value;
-  throw new SaltworksError("REQUEST_REFUSED", typeof value === "string" ? value : "an answer of another form");
+  throw new SaltworksError(
+    "REQUEST_REFUSED",
+    typeof value === "string" ? value : "the master's reply has an unknown form",
+  );
 }

@@ -1,6 +1,6 @@
 /**
  * Follows a published job to its end: each return as it comes, then the silent minions.
- * Source: docs/protocol.md section 11.3; what is shown of it stands in docs/compatibility.md.
+ * Source: docs/protocol.md section 11.3; docs/compatibility.md, "Life of a job", says what the command shows.
  */
 
 import { hasCode, SaltworksError } from "../errors.ts";
@@ -11,8 +11,8 @@ import type { FeedItem, JobEnd, JobFeed } from "./job-feed.ts";
 import type { Published } from "./job-request.ts";
 
 /**
- * `retcode`: the highest of a job with several functions. `outputter`: the minion's wish for its value.
- * `silent` minions were expected to return. `unknown` names stand in the target list but have no accepted key. `detail`: the master's reason.
+ * `retcode`: of several functions the highest. `outputter`: the one that the minion names for its value.
+ * `silent` minions were expected to return. `unknown` ids are in the target list but have no accepted key. `detail`: the master's reason.
  */
 export type JobEvent =
   | {
@@ -25,14 +25,14 @@ export type JobEvent =
   | { readonly kind: "silent"; readonly id: string; readonly reason: string; readonly detail?: string }
   | { readonly kind: "unknown"; readonly id: string; readonly detail?: string };
 
-export type JobReader = {
-  /** Whole loads of returns by minion id. Undefined without an answer, for example if they are too large for one. */
+export type JobLookup = {
+  /** Whole loads of returns by minion id. Undefined if the master refuses, for example because they are too large for one reply. */
   readonly returns: (jid: string, ids: readonly string[]) => Promise<ValueMap | undefined>;
   /** How the job has ended: "running" if it has not, "unknown" if the master has forgotten it. */
   readonly end: (jid: string) => Promise<JobEnd | "running" | "unknown">;
 };
 
-/** Returns that one question reads from the store. All of them have to fit into one answer, and most are small. */
+/** Returns that one request reads from the store. All must fit into one reply; most returns are small. */
 const storedReturnsAtOnce = 50;
 /** The master's replacement for a value that made an event too large. */
 const trimmedMark = Buffer.from("VALUE_TRIMMED");
@@ -44,10 +44,10 @@ export class RunningJob implements Published {
   readonly reasons: ReadonlyMap<string, string>;
   readonly waitsUntilMs: number | undefined;
   readonly #feed: JobFeed;
-  readonly #reader: JobReader;
+  readonly #reader: JobLookup;
   #mayLook = true;
 
-  constructor(published: Published, feed: JobFeed, reader: JobReader) {
+  constructor(published: Published, feed: JobFeed, reader: JobLookup) {
     this.jid = published.jid;
     this.minions = published.minions;
     this.missing = published.missing;
@@ -58,9 +58,9 @@ export class RunningJob implements Published {
   }
 
   /**
-   * To be read once, to its end or until `close`.
+   * The job's events. Iterate once: to the end or until `close`.
    *
-   * @throws SaltworksError MASTER_UNREACHABLE if the master goes away meanwhile, CHANNEL_CLOSED after `close`
+   * @throws SaltworksError MASTER_UNREACHABLE if the master stops meanwhile, CHANNEL_CLOSED after `close`
    */
   async *events(): AsyncGenerator<JobEvent, void, void> {
     const outstanding = new Set(this.minions);
@@ -96,7 +96,7 @@ export class RunningJob implements Published {
     for (const id of unknown) if (!seen.has(id) && id !== "") yield { kind: "unknown", id, ...detailOf(id) };
   }
 
-  /** Calls `listener`, at once and after each, with the number of states that minions with `state_events` have reported. */
+  /** Calls `listener` with the number of states that minions with `state_events` have reported: at once and after each state. */
   onState(listener: (count: number) => void): void {
     this.#feed.onState = () => listener(this.#feed.stateCount);
     listener(this.#feed.stateCount);
@@ -106,14 +106,14 @@ export class RunningJob implements Published {
     this.#feed.close();
   }
 
-  /** Asks whether the job is over, because its last event may be lost: a client that does not read for a while loses events. */
+  /** Asks the master whether the job is over: a client that does not read for a while loses events, perhaps the job's last one. */
   async #look(outstanding: ReadonlySet<string>): Promise<JobEnd | undefined> {
     if (!this.#mayLook) return undefined;
     let end: JobEnd | "running" | "unknown";
     try {
       end = await this.#reader.end(this.jid);
     } catch (error) {
-      // The next silence asks again, and the event may still come. If the master has gone, the event bus closes.
+      // The next silence asks again, and the event may still arrive. If the master stops, the event bus closes.
       if (!(error instanceof SaltworksError) || error.code === "CHANNEL_CLOSED") throw error;
       // A refused login is not tried again, because a password may be valid only once.
       if (hasCode(error, "AUTH_FAILED")) this.#mayLook = false;
@@ -139,7 +139,7 @@ export class RunningJob implements Published {
     }
   }
 
-  /** Asks for one return at a time if all are too large for one answer. */
+  /** Reads stored returns: one at a time if all together are too large for one reply. */
   async #stored(ids: readonly string[]): Promise<Map<string, ValueMap>> {
     const stored = new Map<string, ValueMap>();
     const together = await this.#reader.returns(this.jid, ids);
@@ -179,8 +179,7 @@ export function toEvent(id: string, fields: ValueMap): Extract<JobEvent, { kind:
 }
 
 /**
- * A return whose event was dropped or lost, and which the job cache does not hold because of `job_cache: False`, `nocache` or an external job
- * cache.
+ * A return whose event was dropped or lost. The job cache does not hold it either, because of `job_cache: False`, `nocache` or an external job cache.
  */
 export function lostReturn(id: string): Extract<JobEvent, { kind: "return" }> {
   const value =

@@ -1,4 +1,4 @@
-/** Reads everything that a master has stored and reports damage, whether the master runs or not. Changes nothing. docs/decisions/0024-damaged-stores.md. */
+/** Reads all stored data of a master, running or not, and reports damage. Changes nothing. Source: docs/decisions/0024-damaged-stores.md. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { withSystemReason } from "../config/files/system-errors.ts";
@@ -6,22 +6,18 @@ import type { MasterConfig } from "../config/load.ts";
 import { hasCode } from "../errors.ts";
 import { walkedFaultsMax } from "../limits.ts";
 import { checkBatches, checkKeys, checkTokens } from "../store/check/file-checks.ts";
-import {
-  checkJobLogs,
-  checkJobs,
-  checkMinionData,
-  checkPendingJobs,
-  checkSaltFeed,
-} from "../store/check/lmdb-checks.ts";
+import { checkMinionData, checkMirrorQueue, checkPendingJobs } from "../store/check/lmdb-checks.ts";
 import { checkSaltJobs, checkSaltMinions, leaveRest } from "../store/check/salt-checks.ts";
 import { type Check, Tally } from "../store/check/tally.ts";
 import { instanceOwner } from "../store/disk/instance-lock.ts";
+import type { DriverCheck } from "../store/drivers/contract/driver.ts";
+import { driverOf, driversCacheNames } from "../store/drivers/registry.ts";
 import { readMasterKey } from "../store/keys/master-keys.ts";
 import { saltKinds } from "../store/salt/minion-files.ts";
 import { openSecretBox, type SecretBox } from "../store/secrets/sealed.ts";
 import { readSecrets } from "../store/secrets/secrets.ts";
 
-/** `records`: the number that was read. `faults`: the first few. `unreadable`: why the part could not be read at all. */
+/** `records`: the number that was read. `faults`: the first few of `faultCount`. `unreadable`: why the part could not be read at all. */
 export type StorePart = {
   readonly what: string;
   readonly place: string;
@@ -29,17 +25,18 @@ export type StorePart = {
   readonly faults: readonly string[];
   readonly faultCount: number;
   readonly unreadable?: string;
-  /** The first few files and directories there that no program reads. */
+  /** The first few files and directories at `place` that the master does not read. */
   readonly leftAlone: readonly string[];
   readonly leftAloneCount: number;
 };
 export type OnProgress = (place: string, share: number) => void;
 
 /** Yields each part as soon as it has been read. */
-export function* checkStore(config: MasterConfig, onProgress: OnProgress): Generator<StorePart> {
+export async function* checkStore(config: MasterConfig, onProgress: OnProgress): AsyncGenerator<StorePart> {
   const { cachedir, pki_dir: pkiDir } = config;
   let box: SecretBox | undefined;
-  const checks: readonly (readonly [what: string, place: string, check: Check])[] = [
+  const jobChecks = driverOf(config).checks(config);
+  const checks: readonly (readonly [what: string, place: string, check: Check | DriverCheck["check"]])[] = [
     ["keys", pkiDir, (tally) => checkKeys(pkiDir, tally)],
     [
       "sealed secrets",
@@ -48,11 +45,10 @@ export function* checkStore(config: MasterConfig, onProgress: OnProgress): Gener
         box = openBox(config, tally);
       },
     ],
-    ["jobs", join(cachedir, "jobs.lmdb"), checkJobs],
-    ["returns that wait in logs", join(cachedir, "jobs.lmdb"), checkJobLogs],
+    ...jobChecks.map(({ what, place, check }) => [what, place, check] as const),
     ["minions' data", join(cachedir, "minions.lmdb"), (tally, look) => checkMinionData(tally, look, box)],
     ["pending jobs", join(cachedir, "pending-jobs.lmdb"), checkPendingJobs],
-    ["what waits to be written into Salt's files", join(cachedir, "salt-files.lmdb"), checkSaltFeed],
+    ["pending writes to Salt's files", join(cachedir, "salt-files.lmdb"), checkMirrorQueue],
     ["batches", join(cachedir, "batches"), checkBatches],
     ["tokens", join(cachedir, "tokens"), checkTokens],
     [
@@ -68,7 +64,7 @@ export function* checkStore(config: MasterConfig, onProgress: OnProgress): Gener
     const so = () => ({ what, place, ...toldOf(tally) });
     onProgress(place, 0);
     try {
-      check(tally, { path: place, isRunning: instanceOwner(cachedir) !== undefined, onProgress });
+      await check(tally, { path: place, isRunning: instanceOwner(cachedir) !== undefined, onProgress });
       yield so();
     } catch (error) {
       yield { ...so(), unreadable: error instanceof Error ? withSystemReason(error) : String(error) };
@@ -78,7 +74,8 @@ export function* checkStore(config: MasterConfig, onProgress: OnProgress): Gener
 
 /** Names in the cache directory that a check reads, or that hold no data. */
 const knownNames: ReadonlySet<string> = new Set([
-  ...["jobs.lmdb", "minions.lmdb", "pending-jobs.lmdb", "salt-files.lmdb", "batches", "tokens"],
+  ...driversCacheNames,
+  ...["minions.lmdb", "pending-jobs.lmdb", "salt-files.lmdb", "batches", "tokens"],
   ...["jobs", "minions", ...saltKinds],
   ...[".saltworks.lock", ".saltworks-minions-seen", ".saltworks-minions-read", ".saltworks-jobs-seen"],
 ]);
@@ -104,7 +101,7 @@ function openBox(config: MasterConfig, tally: Tally): SecretBox | undefined {
   const privatePem = masterKey(config, tally);
   if (privatePem === undefined) return undefined;
   if (!existsSync(saltFile)) {
-    if (existsSync(file)) tally.fault(`${saltFile} is missing: nothing that was sealed opens again`);
+    if (existsSync(file)) tally.fault(`${saltFile} is missing: sealed data cannot be opened any more`);
     return undefined;
   }
   const box = openSecretBox(privatePem, saltFile);

@@ -1,7 +1,7 @@
 /** Sentences that several callers show to operators, in Salt's words where Salt has one, and the error for a lost event bus. */
 import { SaltworksError } from "../errors.ts";
 
-/** The master's event bus went away in the middle of a job. */
+/** For an event bus that closes during a job. */
 const lostBusText =
   "The master closed its event bus, so it was stopped or restarted. Returns that it acknowledged are kept: look them up when it runs again.";
 

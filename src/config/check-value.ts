@@ -18,7 +18,7 @@ const kindNames: Record<OptionKind, string> = {
   any: "anything",
 };
 
-/** What the option allows, for messages and the documentation. */
+/** The values that the option allows, for messages and the documentation. */
 export function allowedText(option: Option<unknown>): string {
   if (option.choices) return `one of ${option.choices.join(", ")}`;
   const { min, max } = option;
@@ -26,7 +26,7 @@ export function allowedText(option: Option<unknown>): string {
   return `${kindNames[option.kind]}${range}${option.unit ? ` (${option.unit})` : ""}`;
 }
 
-/** A YAML value as an error message shows it, kept short. */
+/** A YAML value for an error message, at most 60 characters. */
 function shown(value: ConfigValue): string {
   const plain = JSON.stringify(value, (_, member) => (typeof member === "bigint" ? `${member}` : member));
   return plain.length > 60 ? `${plain.slice(0, 57)}...` : plain;
@@ -74,7 +74,7 @@ function inKind(value: ConfigValue, kind: OptionKind): unknown {
   }
 }
 
-/** Checks one value; null means "the default" unless the option has a null of its own. */
+/** Checks one value. Null means the default, unless the option is nullable. */
 export function checkValue(option: Option<unknown>, given: ConfigValue): Checked {
   if (given === null) return { value: option.isNullable ? null : option.default };
   if (option.asDefault?.includes(given) === true) return { value: option.default };

@@ -3,7 +3,7 @@
 const secondsOf = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
 const pattern = /^(\d{1,9}(?:\.\d{1,3})?)\s*([smhd]?)$/;
 
-/** Describes the form in error messages. */
+/** The form of a duration, for error messages. */
 export const durationForm = "a duration such as 90s, 30m, 2h or 1d";
 
 /** @returns seconds; undefined for a text that is not a duration */

@@ -5,14 +5,18 @@
 /** Names of `known` that a mistyped name probably means, nearest first. */
 export function nearestNames(name: string, known: Iterable<string>): string[] {
   const distanceMax = name.length <= shortLength ? 1 : 2;
-  return [...known]
-    .map((candidate) => ({ candidate, distance: editDistance(name, candidate, distanceMax) }))
+  return distancesTo(name, known, distanceMax)
     .filter(({ distance }) => distance <= distanceMax)
     .sort((a, b) => a.distance - b.distance)
     .map(({ candidate }) => candidate);
 }
 
-/** Up to this length two mistakes turn most names into another one. */
+/** The distance of each candidate, or `distanceMax + 1`. */
+export function distancesTo(name: string, candidates: Iterable<string>, distanceMax: number) {
+  return Array.from(candidates, (candidate) => ({ candidate, distance: editDistance(name, candidate, distanceMax) }));
+}
+
+/** Names up to this length may differ in one mistake only: two turn most of them into another name. */
 const shortLength = 5;
 
 /** The distance, or `max + 1` as soon as it is known to be more than `max`. */

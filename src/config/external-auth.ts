@@ -1,7 +1,7 @@
 /** Reads `external_auth`: enabled backends, their settings (`^name`), and the permissions of their users. */
 import { type ConfigMap, type ConfigValue, isConfigMap } from "./yaml/values.ts";
 
-/** Supported backends, in the order of their listing. */
+/** Supported backends, in the order in which messages list them. */
 export const eauthBackends = ["auto", "file", "pam", "rest", "sharedsecret"] as const;
 export type EauthBackend = (typeof eauthBackends)[number];
 
@@ -9,7 +9,7 @@ export function isEauthBackend(name: string): name is EauthBackend {
   return eauthBackends.some((backend) => backend === name);
 }
 
-/** Users and groups of a backend with their permissions; undefined if it is not enabled. */
+/** Users and groups of a backend with their permissions; undefined if the backend is not enabled. */
 export function backendConfig(externalAuth: ConfigMap, backend: string): ConfigMap | undefined {
   if (!Object.hasOwn(externalAuth, backend)) return undefined;
   const config = externalAuth[backend];

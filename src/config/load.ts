@@ -1,7 +1,9 @@
 /**
- * Reads a configuration directory to one frozen, typed object: files and includes, checks, Salt's derived values.
- * Source: behaviour of Salt 3007 (docs/config.md says what differs); every fault is reported together.
+ * Reads a configuration directory to one frozen, typed object: files and includes, checks, Salt's derived values. Reports all faults together.
+ * Source: behaviour of Salt 3007; docs/config.md says what differs.
  */
+
+import { availableParallelism } from "node:os";
 import { posix } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { SaltworksError } from "../errors.ts";
@@ -26,14 +28,14 @@ import { isIgnored, otherSaltNames } from "./other-names.ts";
 import { type Fault, type MasterConfig, type MinionConfig, masterOptions, minionOptions } from "./schema.ts";
 import { type ConfigMap, type ConfigValue, isConfigMap } from "./yaml/values.ts";
 
-/** Values from the command line, by option name; they win over every file. */
 export type { MasterConfig, MinionConfig };
+/** Values from the command line, by option name. They win over every file. */
 export type Overrides = { readonly [name: string]: ConfigValue | undefined };
 /** Values before they are frozen. */
 type Draft = Record<string, unknown>;
 
 const overrideFile = "command line";
-/** Salt shortens a socket directory whose path is this much longer than the cache directory's. */
+/** Salt replaces a socket directory whose path is more than this longer than the cache directory's. */
 const sockDirExtraCharsMax = 10;
 
 function isKnownAnywhere(name: string): boolean {
@@ -61,7 +63,7 @@ function inertSettings(settings: Settings, { name: role, table }: Role): string[
     if (jinja !== undefined) inert.push(`${file}:${line}: ${name}: ${jinja}`);
     const option = Object.hasOwn(table, name) ? table[name] : undefined;
     const unbuilt = Object.hasOwn(unbuiltOptions, name) ? unbuiltOptions[name] : undefined;
-    // A master reports unbuilt options separately; a minion's own pillar has an error for each that shapes it.
+    // A master reports unbuilt options separately. A minion without a master has an error in its pillar for each that affects the pillar.
     if (unbuilt !== undefined && (role === "master" || (option === undefined && unbuilt.warns === "pillar"))) continue;
     if (option !== undefined) {
       const isDefault = value === null || isDeepStrictEqual(value, option.default);
@@ -74,24 +76,24 @@ function inertSettings(settings: Settings, { name: role, table }: Role): string[
       ignored.push(name);
     }
   }
-  if (ignored.length > 0) inert.push(`nothing here acts on these options of Salt's: ${ignored.join(", ")}`);
+  if (ignored.length > 0) inert.push(`these options of Salt have no effect here: ${ignored.join(", ")}`);
   return inert;
 }
 
-/** An unknown default counts as asking for nothing. */
+/** Whether a value is Salt's default. An unknown default counts as empty. */
 function isDefaultOf(name: string, role: "master" | "minion", value: ConfigValue): boolean {
   if (value === null) return true;
   const usual = otherDefaultOf(name, role);
   return usual === undefined ? isEmpty(value) : isDeepStrictEqual(value, usual);
 }
 
-/** Folds a list of maps, as `nodegroups` may be written, into one map. */
+/** Merges a list of maps into one map. `nodegroups` may have this form. */
 function foldedMap(value: unknown): unknown {
   if (!Array.isArray(value)) return value;
   return Object.assign({}, ...value.filter(isConfigMap)) as ConfigMap;
 }
 
-/** @throws SaltworksError CONFIG_INVALID; its message also lists `others`: misspelt names and unbuilt options */
+/** @throws SaltworksError CONFIG_INVALID if a value is wrong; its message also lists `others`: misspelt names and unbuilt options */
 function checkAll(settings: Settings, table: OptionTable, others: readonly Fault[]): Draft {
   const draft: Draft = {};
   const faults: Fault[] = [];
@@ -112,7 +114,7 @@ function checkAll(settings: Settings, table: OptionTable, others: readonly Fault
   return draft;
 }
 
-/** Sorted as operators read: the main file, then others by name, each from top to bottom. */
+/** The error for these faults, sorted: the main file, then others by name, each by line. */
 function invalid(faults: readonly Fault[]): SaltworksError {
   const depth = ({ file }: Fault) => file.split("/").length;
   const byPlace = (a: Fault, b: Fault) => depth(a) - depth(b) || a.file.localeCompare(b.file) || a.line - b.line;
@@ -120,7 +122,7 @@ function invalid(faults: readonly Fault[]): SaltworksError {
   return new SaltworksError("CONFIG_INVALID", lines.join("\n"), { faultCount: faults.length });
 }
 
-/** Values with which Salt's master does not start either. Operators' commands still run. */
+/** Values with which neither Salt's master nor this one starts. Operators' commands still run. */
 function startFaultsOf(settings: Settings): Fault[] {
   const backends = settings.get("fileserver_backend");
   if (backends === undefined || !Array.isArray(backends.value) || backends.value.length > 0) return [];
@@ -136,10 +138,10 @@ function refused(unbuilt: readonly UnbuiltSetting[]): Fault[] {
 }
 
 /**
- * Refuses a master's start. Operators' commands do not call it: they neither feed minions nor guard anything.
+ * Refuses the start of a master. Operators' commands do not call it, because they neither feed minions nor guard anything.
  *
- * @throws SaltworksError CONFIG_INVALID with each option that feeds minions or guards something and is not built, unless `accept_missing` names it,
- * and each value with which Salt's master does not start
+ * @throws SaltworksError CONFIG_INVALID with each option of options/unbuilt.ts that is set and that `accept_missing` does not name, and each value
+ * with which Salt's master does not start
  */
 export function refuseStart({ unbuilt, startFaults }: Pick<MasterConfig, "unbuilt" | "startFaults">): void {
   const faults = [...refused(unbuilt), ...startFaults];
@@ -170,7 +172,7 @@ function settlePaths(draft: Draft, settings: Settings, table: OptionTable): void
   }
 }
 
-/** Takes the id from the file or from this host. `suffix` marks a computed id, as in Salt's masters. */
+/** Takes the id from the file or from this host. `suffix` is appended to a computed id, as in Salt's masters. */
 function settleId(draft: Draft, suffix: string): void {
   const written = textOf(draft, "id");
   const appendDomain = textOf(draft, "append_domain");
@@ -187,7 +189,7 @@ function settleId(draft: Draft, suffix: string): void {
         }) + suffix;
 }
 
-/** Freezes nested values too, because all parts share the object. */
+/** Freezes nested values too, because all parts of the program share the object. */
 function deepFreeze<Value>(value: Value): Value {
   if (typeof value !== "object" || value === null || Object.isFrozen(value) || ArrayBuffer.isView(value)) return value;
   for (const member of Object.values(value)) deepFreeze(member);
@@ -214,13 +216,13 @@ function load(role: Role, configDir: string, overrides: Overrides, ownFile?: str
   }
   const misspelt = nearMisses(settings, role.table);
   warnings.push(...misspelt.map(({ file, line, message }) => `${file}:${line}: ${message}`));
-  // A minion starts with any of them. They matter to a minion without a master, which compiles its own pillar.
+  // A minion starts with any unbuilt option. A minion without a master reports them, because it compiles its own pillar.
   const unbuilt = unbuiltSettings(settings, settings.get("accept_missing")?.value ?? []);
   const startFaults = role.name === "master" ? startFaultsOf(settings) : [];
   const others = role.name === "master" ? refused(unbuilt) : [];
   const draft = checkAll(settings, role.table, [...misspelt, ...others, ...startFaults]);
   const isIdComputed = textOf(draft, "id") === "";
-  // Salt's default is the user who runs the program.
+  // Salt's default is the user that runs the program.
   if (!settings.has("user")) draft.user = ownUserName();
   role.settle(draft, settings, warnings);
   settlePaths(draft, settings, role.table);
@@ -239,25 +241,31 @@ function settleMaster(draft: Draft, settings: Settings, warnings: string[]): voi
     draft.keep_jobs_seconds = Number(draft.keep_jobs) * 3_600;
     warnings.push(`${keepJobsHours.file}:${keepJobsHours.line}: keep_jobs (hours) is old; write keep_jobs_seconds`);
   }
+  if (!settings.has("worker_threads")) draft.worker_threads = Math.min(Number(draft.worker_threads), coresForWorkers());
   if (typeof draft.peer === "object" && Object.keys(draft.peer ?? {}).length > 0) {
     draft.worker_threads = Math.max(3, Number(draft.worker_threads));
   }
+}
+
+/** The main thread needs a core of its own. */
+function coresForWorkers(): number {
+  return Math.max(1, availableParallelism() - 1);
 }
 
 const masterRole: Role = { name: "master", table: masterOptions, settle: settleMaster };
 const minionRole: Role = { name: "minion", table: minionOptions, settle: (draft) => settleId(draft, "") };
 
 /**
- * Reads `<configDir>/master` and what it includes; a missing file means defaults.
+ * Reads `<configDir>/master` and its includes. A missing file means defaults.
  *
- * @param ownFile a user's own file, whose values win; it may be missing
+ * @param ownFile a user's own file, which may be missing. Its values win
  * @throws SaltworksError CONFIG_UNREADABLE (not YAML, not readable), CONFIG_INVALID (all wrong values, one a line, `file:line: name: ...`)
  */
 export function loadMasterConfig(configDir: string, overrides: Overrides = {}, ownFile?: string): MasterConfig {
   return load(masterRole, configDir, overrides, ownFile) as unknown as MasterConfig;
 }
 
-/** The same for `<configDir>/minion`. */
+/** Reads `<configDir>/minion` as `loadMasterConfig` reads the master's file. */
 export function loadMinionConfig(configDir: string, overrides: Overrides = {}): MinionConfig {
   return load(minionRole, configDir, overrides) as unknown as MinionConfig;
 }

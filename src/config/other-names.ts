@@ -1,5 +1,5 @@
 /**
- * Names of Salt's other options. They are kept in `opts` and have no effect here; they are not reported as misspelt.
+ * Names of Salt's options that are not in our tables. They are kept in `opts`, mostly have no effect here, and are not reported as misspelt.
  * Source: names accepted by salt.config of 3006, 3007 and 3008.
  */
 const names = `
@@ -67,10 +67,10 @@ const names = `
 
 export const otherSaltNames: ReadonlySet<string> = new Set(names.split(/\s+/).filter((name) => name !== ""));
 
-/** Names that stand beside a master for Salt's own programs, which read the same file: salt-api, salt-ssh, salt-syndic. */
+/** Names of options for other programs of Salt, which read the same file: salt-api, salt-ssh, salt-syndic. */
 const ofOtherPrograms = /^(?:api|netapi|rest|ssh|syndic|thin)_/;
 
-/** Of these names the ones that something here reads in spite of all, by role. The pillar's are for a minion without a master. */
+/** Names among them that this program does read, by role. A minion without a master reads those of the pillar. */
 const read: Readonly<Record<"master" | "minion", readonly string[]>> = {
   master: ["log_dir", "state_output_diff", "state_output_pct", "state_output_profile"],
   minion: [
@@ -87,7 +87,7 @@ const read: Readonly<Record<"master" | "minion", readonly string[]>> = {
   ],
 };
 
-/** Whether this is an option of Salt's that nothing here acts upon. */
+/** Whether this is an option of Salt that has no effect here. */
 export function isIgnored(name: string, role: "master" | "minion"): boolean {
   return otherSaltNames.has(name) && !ofOtherPrograms.test(name) && !read[role].includes(name);
 }

@@ -1,5 +1,5 @@
 /**
- * The typed shape of a loaded configuration, for both roles. The tables: options/master.ts, options/minion.ts. docs/config.md is generated from them.
+ * The type of a loaded configuration, for both roles. Its tables are options/master.ts and options/minion.ts; docs/config.md is generated from them.
  */
 import { masterOptions } from "./options/master.ts";
 import { minionOptions } from "./options/minion.ts";
@@ -12,19 +12,19 @@ export type Fault = { readonly file: string; readonly line: number; readonly mes
 
 export { masterOptions, minionOptions };
 
-/** Facts about a loaded configuration beside its options. */
+/** Facts about a loaded configuration in addition to its options. */
 export type ConfigSource = {
-  /** Every key as Salt would see it, also unknown ones: operators keep their own settings here. */
+  /** Every key as Salt would see it, including unknown ones: operators keep their own settings in the file. */
   readonly opts: ReadonlyMap<string, ConfigValue>;
-  /** Sentences for the log: near misses of known names, ignored values. */
+  /** Sentences for the log: misspelt names, ignored values. */
   readonly warnings: readonly string[];
   /** Sentences for the log: options that the file sets and that have no effect in this release. */
   readonly inert: readonly string[];
-  /** Options that feed minions or guard something, are set and are not built. A minion without a master reports them in its own pillar. */
+  /** Options of options/unbuilt.ts that the file sets. A minion without a master reports them in its own pillar. */
   readonly unbuilt: readonly UnbuiltSetting[];
   /** Values with which a master does not start. */
   readonly startFaults: readonly Fault[];
-  /** No file sets `id`: it comes from this host's name. */
+  /** True if no file sets `id`, so that it comes from this host's name. */
   readonly isIdComputed: boolean;
   /** Directory that was named with `-c`. */
   readonly configDir: string;

@@ -1,6 +1,6 @@
 /**
  * Crypticle: AES-CBC then HMAC-SHA256, the seal of every encrypted Salt message.
- * Source: docs/protocol.md section 4. Ciphers are kept and used on: docs/decisions/0010-seals-without-objects.md.
+ * Source: docs/protocol.md section 4. Cipher objects are reused: docs/decisions/0010-seals-without-objects.md.
  */
 import {
   type Cipher,
@@ -20,11 +20,11 @@ const blockBytes = 16;
 const hmacKeyBytes = 32;
 /** On the wire the AES key always has 192 bits. The class takes the other sizes too, as Salt's does. */
 const aesKeyBytes = 24;
-/** First bytes of every plaintext. The word is historical: what follows is msgpack. */
+/** First bytes of every plaintext. The name is historical: msgpack follows. */
 const prefix = Buffer.from("pickle::", "latin1");
 const nonceBytes = 32;
 const keyPattern = /^[A-Za-z0-9+/]{64,88}={0,2}$/;
-/** What Salt's receiver gives for a plaintext without the prefix: an empty map. */
+/** Result for a plaintext without the prefix, as in Salt: an empty map. */
 const emptyMap = Uint8Array.of(0x80);
 
 /** A new key string: Base64 of 24 bytes for AES and 32 for the HMAC, 76 characters. */
@@ -32,10 +32,10 @@ export function generateKeyString(): string {
   return randomBytes(aesKeyBytes + hmacKeyBytes).toString("base64");
 }
 
-/** Encrypting and authenticating this much takes about half a millisecond. */
+/** One step of a long seal, bytes: takes about half a millisecond. */
 const stepBytes = 128 * 1024;
 
-/** Random bytes are drawn for 256 seals at once: one draw of 16 bytes costs a third of a seal. Each is used once. */
+/** Random bytes are drawn for 256 seals at once, because a draw of 16 bytes costs a third of a seal. Each byte is used once. */
 const ivPool = Buffer.allocUnsafeSlow(256 * ivBytes);
 let ivPoolUsed = ivPool.length;
 
@@ -48,7 +48,7 @@ function randomIv(): Uint8Array {
   return ivPool.subarray(ivPoolUsed - ivBytes, ivPoolUsed);
 }
 
-/** Plaintexts of up to this size are built in memory that is used again, because the ciphers copy what they read. */
+/** Plaintexts of up to this size are built in a reused buffer, because the ciphers copy their input. */
 const plainBytesKept = 4_096;
 const plainScratch = Buffer.alloc(plainBytesKept);
 
@@ -180,13 +180,13 @@ export class Crypticle {
     this.#decipher ??= createDecipheriv(this.#cipherName, this.#aesKey, randomIv()).setAutoPadding(false);
     // CBC chains across messages, because the decipher is used again. The iv goes first, as a block whose plaintext is dropped.
     const padded = this.#decipher.update(token.subarray(0, macStart));
-    // The last byte is the number of padding bytes. As in Salt no other byte is checked, because the MAC vouches for all of them.
+    // The last byte is the number of padding bytes. As in Salt the others are not checked, because the MAC covers them.
     const padBytes = macStart === ivBytes ? 0 : (padded[padded.length - 1] ?? 0);
     return padBytes === 0 ? Buffer.alloc(0) : padded.subarray(ivBytes, Math.max(ivBytes, padded.length - padBytes));
   }
 }
 
-/** Room for an iv, then the padded plaintext. Padded by hand, so that one update gives all of the ciphertext and no final call is needed. */
+/** Room for an iv, then the padded plaintext. Padded here, so that one `update` gives the whole ciphertext without a `final`. */
 function plaintext(packed: Uint8Array, nonce: string): Buffer {
   const length = ivBytes + prefix.length + nonce.length + packed.length;
   const total = paddedBytes(length);

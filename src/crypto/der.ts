@@ -1,5 +1,5 @@
 /**
- * Just enough DER to take an RSA public key out of SPKI and to know its size before OpenSSL sees it.
+ * Minimal DER: extracts an RSA public key from SPKI, and finds its size before OpenSSL sees it.
  * Source: RFC 8017 appendix A.1.1 (RSAPublicKey), RFC 5280 section 4.1 (SubjectPublicKeyInfo).
  */
 

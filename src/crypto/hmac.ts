@@ -9,9 +9,9 @@ export const macBytes = 32;
 const blockBytes = 64;
 const innerPad = 0x36;
 const outerPad = 0x5c;
-/** Messages over this size are not copied: OpenSSL reads them where they are. */
+/** Messages over this size are not copied: OpenSSL reads them in place. */
 const copiedBytesMax = 16 * 1024;
-/** Up to this size libsodium's plain code ends before OpenSSL has found its fast code. */
+/** Up to this size libsodium is faster than OpenSSL, which first has to look up its optimised code. */
 const shortBytesMax = 192;
 
 const inner = Buffer.alloc(blockBytes + copiedBytesMax, innerPad);
@@ -19,7 +19,7 @@ const outer = Buffer.alloc(blockBytes + macBytes, outerPad);
 const innerMac = outer.subarray(blockBytes);
 const result = Buffer.alloc(macBytes);
 
-/** `key`: at most 64 bytes. The result is memory of this file's own, valid until the next call. */
+/** `key`: at most 64 bytes. The result is a buffer of this file, valid until the next call. */
 export function hmacSha256(key: Uint8Array, message: Uint8Array): Buffer {
   if (message.length > copiedBytesMax) return createHmac("sha256", key).update(message).digest();
   for (let index = 0; index < key.length; index += 1) {

@@ -1,5 +1,5 @@
 /**
- * Passwords against the hashes that password files hold: MD5-crypt (`$1$`), Apache's variant of it (`$apr1$`), SHA-crypt (`$5$`, `$6$`) and
+ * Checks passwords against hashes of password files: MD5-crypt (`$1$`), Apache's variant of it (`$apr1$`), SHA-crypt (`$5$`, `$6$`) and
  * `{SHA}`. Sources: Poul-Henning Kamp's md5crypt, Ulrich Drepper's "Unix crypt using SHA-256 and SHA-512", Apache's "Password Formats".
  */
 import { createHash } from "node:crypto";
@@ -36,7 +36,7 @@ function digest(algorithm: string, parts: readonly (Uint8Array | string)[]): Buf
   return hash.digest();
 }
 
-/** `block` over and over, cut at `length`. */
+/** `block` repeated, cut at `length`. */
 function repeated(block: Buffer, length: number): Buffer {
   const filled = Buffer.alloc(length);
   if (length > 0) filled.fill(block);
@@ -108,7 +108,7 @@ function sha256Text(final: Buffer): string {
 function sha512Text(final: Buffer): string {
   const order = Array.from({ length: 21 }, (_, index) => {
     const triple = [index, index + 21, index + 42];
-    // The three take turns in being first.
+    // Rotates the order of the three.
     return [...triple.slice(index % 3), ...triple.slice(0, index % 3)];
   }).flat();
   return inCrypt64(final, order) + crypt64(final[63] ?? 0, 2);

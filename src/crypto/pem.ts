@@ -20,7 +20,7 @@ const lineEnd = /\r\n|[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]/;
 const publicHeader = /^-----BEGIN (?:RSA )?PUBLIC KEY-----$/;
 const publicFooter = /^-----END (?:RSA )?PUBLIC KEY-----$/;
 const base64Line = /^[A-Za-z0-9+/]*={0,2}$/;
-/** The form that nearly every key comes in: SPKI as OpenSSL and Python's cryptography write it. One match instead of ten. */
+/** The form of nearly every key: SPKI as OpenSSL and Python's cryptography write it. Saves nine other matches. */
 const usualForm = /^-----BEGIN PUBLIC KEY-----\n([A-Za-z0-9+/\n]+={0,2})\n-----END PUBLIC KEY-----\n?$/;
 
 /** The form in which keys are compared: no white space around the text, LF as line end, no LF at the end. Lines keep their own white space. */
@@ -33,7 +33,7 @@ function badKey(message: string, cause?: unknown): SaltworksError {
 }
 
 /**
- * A public RSA key. Either header may stand over either of the two encodings.
+ * A public RSA key. Each of the two headers may come with each of the two encodings.
  *
  * @throws SaltworksError CRYPTO_BAD_KEY for anything else, and outside `rsaModulusBitsMin`..`rsaModulusBitsMax`
  */
@@ -42,7 +42,7 @@ export function loadPublicKey(text: string): KeyObject {
   const key = readRsaPublicKey(Buffer.from(usualForm.exec(text)?.[1] ?? armoured(text), "base64"));
   if (key === undefined) throw badKey("not an RSA public key");
   if (key.modulusBits < rsaModulusBitsMin || key.modulusBits > rsaModulusBitsMax) {
-    throw new SaltworksError("CRYPTO_BAD_KEY", "RSA modulus of a size that is not accepted", { bits: key.modulusBits });
+    throw new SaltworksError("CRYPTO_BAD_KEY", "RSA modulus too small or too large", { bits: key.modulusBits });
   }
   try {
     // PKCS#1 imports twenty times faster than SPKI, because OpenSSL need not guess the format.
@@ -69,7 +69,7 @@ export function loadPrivateKey(text: string, passphrase?: string): KeyObject {
   try {
     key = createPrivateKey({ key: text, format: "pem", ...(passphrase === undefined ? {} : { passphrase }) });
   } catch {
-    // Without its cause: OpenSSL's text may quote the input.
+    // Thrown without a cause, because OpenSSL's text may quote the input.
     throw badKey("not a private key in PEM form, or the passphrase is wrong");
   }
   if (key.asymmetricKeyType !== "rsa") throw badKey("not an RSA private key");
@@ -89,7 +89,10 @@ export async function generateKeyPair(bits: number): Promise<{ privatePem: strin
   return { privatePem: privateKey, publicPem: publicKey };
 }
 
-/** Salt's fingerprint of a key file's text: the hash of the lines between BEGIN and END, with their LFs, as `aa:bb:..`. For other text, the hash of all of it. */
+/**
+ * Salt's fingerprint of a key file's text: the hash of the lines between BEGIN and END, with their LFs, as `aa:bb:..`. For text without these lines,
+ * the hash of the whole text.
+ */
 export function fingerprint(pem: string, hash = "sha256"): string {
   const lines = pem
     .replaceAll("\r\n", "\n")

@@ -33,7 +33,7 @@ export function isSigAlgorithm(name: unknown): name is SigAlgorithm {
   return signHashes.has(name as SigAlgorithm);
 }
 
-/** Names come from minions, so that only a map's own keys count. @throws SaltworksError CRYPTO_BAD_ALGORITHM */
+/** Minions choose the names, so the hashes are Maps, which have no inherited keys. @throws SaltworksError CRYPTO_BAD_ALGORITHM */
 function hashOf<Name extends string>(hashes: ReadonlyMap<Name, string>, name: Name): string {
   const hash = hashes.get(name);
   if (hash === undefined)
@@ -57,7 +57,7 @@ export function decryptOaep(priv: KeyObject, data: Uint8Array, algorithm: EncAlg
   try {
     return privateDecrypt(key, data);
   } catch (cause) {
-    throw new SaltworksError("CRYPTO_DECRYPT_FAILED", "ciphertext does not open under this key", {}, { cause });
+    throw new SaltworksError("CRYPTO_DECRYPT_FAILED", "the key does not decrypt the ciphertext", {}, { cause });
   }
 }
 

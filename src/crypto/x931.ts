@@ -1,6 +1,6 @@
 /**
  * X9.31 signatures with message recovery, as OpenSSL's padding 5 makes them: the request token and the AES key's signature.
- * Node offers the padding but OpenSSL 3 refuses it, so the block is built here and the bare RSA operation is Node's.
+ * OpenSSL 3 refuses the padding that Node.js offers, so this file builds the block and calls the raw RSA operation of Node.js.
  * Source: docs/protocol.md section 5.3.
  */
 import { constants, createPublicKey, type KeyObject, privateEncrypt, publicDecrypt } from "node:crypto";

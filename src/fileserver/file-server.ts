@@ -1,26 +1,24 @@
 /**
- * Answers requests of minions and runners for files. Each thread or program has one, which keeps hashes and lists.
+ * Answers requests of minions and runners for files, from the backends in the order of `fileserver_backend`. Each thread or program has one
+ * `FileServer`; its backends cache hashes and lists.
  * Source: Salt 3007's `Fileserver`, docs/protocol.md section 7.1.
  */
-import type { BigIntStats } from "node:fs";
-import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { SaltworksError } from "../errors.ts";
 import { intField, textField } from "../wire/fields.ts";
 import { encode } from "../wire/msgpack.ts";
-import { type Encodable, Packed, type Value, type ValueMap } from "../wire/values.ts";
-import { type FileChanges, noteChanges } from "./changes.ts";
-import { FileHashes } from "./hashes.ts";
-import { FileListCache } from "./lists.ts";
+import { type Encodable, Packed, type ValueMap } from "../wire/values.ts";
+import { askedFile } from "./asked-file.ts";
+import type { FileBackend, FileChanges, FileLists, FoundFile } from "./backends/contract/backend.ts";
+import type { FileServerSettings } from "./backends/contract/settings.ts";
+import { openFileBackends } from "./backends/registry.ts";
+import { MergedLists } from "./merged-lists.ts";
 import { PushedUsage } from "./pushed/by-minion.ts";
 import { PushedTotal } from "./pushed/total.ts";
 import type { PushRefusal, Usage } from "./pushed/usage.ts";
 import { receivePiece } from "./receive.ts";
-import { type FoundFile, findFile } from "./roots.ts";
-import type { FileServerSettings } from "./settings.ts";
-import type { FileLists } from "./walk.ts";
 
 const compress = promisify(gzip);
 
@@ -34,23 +32,26 @@ const listNames: { readonly [cmd: string]: ListName } = {
 const noFile = { path: "", rel: "" };
 const nothing = { data: "", dest: "" };
 
+/** A file, and the first backend that has it. */
+type Found = { readonly backend: string; readonly file: FoundFile };
+
 export class FileServer {
   readonly #settings: FileServerSettings;
-  readonly #hashes: FileHashes;
-  readonly #lists: FileListCache;
+  readonly #backends: readonly FileBackend[];
+  readonly #lists: MergedLists;
   readonly #pushed: PushedUsage;
-  /** Packed lists, made once for all minions. */
+  /** Encoded lists, shared by the answers to all minions. */
   readonly #packed = new WeakMap<FileLists, Map<ListName, Packed>>();
 
-  constructor(settings: FileServerSettings) {
+  constructor(settings: FileServerSettings, backends: readonly FileBackend[] = openFileBackends(settings)) {
     this.#settings = settings;
-    this.#hashes = new FileHashes(settings.hashType);
-    this.#lists = new FileListCache(settings);
+    this.#backends = backends;
+    this.#lists = new MergedLists(backends);
     const { receivedOfMinion, receivedOfAll, cachedir } = settings;
     this.#pushed = new PushedUsage(receivedOfMinion, new PushedTotal(join(cachedir, "minions"), receivedOfAll));
   }
 
-  /** `id`: the proven id of the minion. @throws the file system's errors, except for a missing file */
+  /** Answers one request. `id`: the minion's id, which the session has proven. @throws the file system's errors, except for a missing file */
   async answer(
     cmd: string,
     load: ValueMap,
@@ -77,11 +78,11 @@ export class FileServer {
       case "_file_recv":
         return id !== undefined && (await this.#receive(load, id, onPushRefused));
       default:
-        throw new SaltworksError("WIRE_MALFORMED", "no request for files", { cmd });
+        throw new SaltworksError("WIRE_MALFORMED", "not a request for files", { cmd });
     }
   }
 
-  /** Begins to count the pushed files of all minions; else the first push does. */
+  /** Starts to count the pushed files of all minions. Without this call the first push starts it. */
   countPushed(): void {
     if (this.#settings.isReceiving) void this.#pushed.total.begin();
   }
@@ -91,25 +92,62 @@ export class FileServer {
     return this.#pushed.total.known;
   }
 
-  environments(): string[] {
-    return this.#settings.isServing ? [...this.#settings.roots.keys()].sort() : [];
+  /** The names of the backends, in the order of their search. */
+  get backendNames(): readonly string[] {
+    return this.#backends.map(({ name }) => name);
   }
 
-  async list(name: ListName, environment: string): Promise<readonly string[]> {
-    return (await this.#lists.lists(environment))?.[name] ?? [];
+  /** Here and below, `names`: the backends that are meant. Default: all. */
+  environments(names?: readonly string[]): string[] {
+    return [...new Set(this.#named(names).flatMap((backend) => backend.environments()))].sort();
   }
 
-  async symlinks(environment: string): Promise<ReadonlyMap<string, string>> {
-    return (await this.#lists.lists(environment))?.links ?? new Map();
+  async list(name: ListName, environment: string, names?: readonly string[]): Promise<readonly string[]> {
+    return (await this.#listsOf(environment, names))?.[name] ?? [];
   }
 
-  /** @returns the sorted names of environments whose list existed */
-  async clearLists(environments: readonly string[] | undefined): Promise<readonly string[]> {
-    return await this.#lists.clear(environments);
+  async symlinks(environment: string, names?: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    return (await this.#listsOf(environment, names))?.links ?? new Map();
   }
 
-  async update(): Promise<FileChanges> {
-    return await noteChanges(this.#settings);
+  /** @returns the sorted names of environments whose list existed, by backend; without backends that had none */
+  async clearLists(
+    environments: readonly string[] | undefined,
+    names?: readonly string[],
+  ): Promise<ReadonlyMap<string, readonly string[]>> {
+    const cleared = new Map<string, readonly string[]>();
+    for (const backend of this.#named(names)) {
+      const those = await backend.clearLists(environments);
+      if (those.length > 0) cleared.set(backend.name, those);
+    }
+    return cleared;
+  }
+
+  /** @returns texts about what could not be removed, by backend that has a cache */
+  async clearCaches(names?: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
+    const failures = new Map<string, readonly string[]>();
+    for (const backend of this.#named(names)) {
+      const failed = await backend.clearCache?.();
+      if (failed !== undefined) failures.set(backend.name, failed);
+    }
+    return failures;
+  }
+
+  /** @returns the changes by backend */
+  async update(names?: readonly string[]): Promise<ReadonlyMap<string, FileChanges>> {
+    const changes = new Map<string, FileChanges>();
+    for (const backend of this.#named(names)) changes.set(backend.name, await backend.update());
+    return changes;
+  }
+
+  #named(names: readonly string[] | undefined): readonly FileBackend[] {
+    return names === undefined ? this.#backends : this.#backends.filter(({ name }) => names.includes(name));
+  }
+
+  #listsOf(environment: string, names: readonly string[] | undefined): Promise<FileLists | undefined> {
+    const meant = this.#named(names);
+    const isAll = meant.length === this.#backends.length;
+    return (isAll ? this.#lists : new MergedLists(meant)).lists(environment);
   }
 
   async #receive(load: ValueMap, id: string, onRefused?: (bound: PushRefusal) => void): Promise<boolean> {
@@ -118,35 +156,39 @@ export class FileServer {
     return isKept;
   }
 
-  async #found(load: ValueMap): Promise<FoundFile | undefined> {
+  async #found(load: ValueMap): Promise<Found | undefined> {
     const path = textField(load, "path");
     const environment = environmentOf(load);
-    return path === undefined || environment === undefined
-      ? undefined
-      : await findFile(this.#settings, path, environment);
+    const asked = path === undefined || environment === undefined ? undefined : askedFile(path, environment);
+    if (asked === undefined) return undefined;
+    for (const backend of this.#backends) {
+      const file = await backend.find(asked);
+      if (file !== undefined) return { backend: backend.name, file };
+    }
+    return undefined;
   }
 
   async #find(load: ValueMap): Promise<Encodable> {
     const found = await this.#found(load.has("saltenv") ? load : new Map([...load, ["saltenv", "base"]]));
     if (found === undefined) return noFile;
-    return { path: found.path, rel: found.name, stat: statList(found.stats), back: "roots" };
+    const { backend, file } = found;
+    return { path: file.path, rel: file.name, stat: file.stat(), back: backend };
   }
 
   async #hashAndStat(load: ValueMap): Promise<readonly [Encodable, Encodable]> {
-    const found = await this.#found(load);
-    if (found === undefined) return ["", null];
-    const hsum = await this.#hashes.hash(found.path, found.stats);
-    return [{ hash_type: this.#settings.hashType, hsum }, statList(found.stats)];
+    const file = (await this.#found(load))?.file;
+    if (file === undefined) return ["", null];
+    return [{ hash_type: this.#settings.hashType, hsum: await file.hash() }, file.stat()];
   }
 
   async #serve(load: ValueMap): Promise<Encodable> {
-    const found = await this.#found(load);
+    const file = (await this.#found(load))?.file;
     const loc = intField(load, "loc");
-    if (found === undefined || loc === undefined || loc < 0) return nothing;
-    const data = await readPiece(found.path, loc, this.#settings.pieceBytes);
+    if (file === undefined || loc === undefined || loc < 0) return nothing;
+    const data = await file.read(loc, this.#settings.pieceBytes);
     const level = intField(load, "gzip") ?? 0;
-    if (data.length === 0 || level < 1 || level > 9) return { data, dest: found.name };
-    return { data: await compress(data, { level }), dest: found.name, gzip: level };
+    if (data.length === 0 || level < 1 || level > 9) return { data, dest: file.name };
+    return { data: await compress(data, { level }), dest: file.name, gzip: level };
   }
 
   async #listed(name: ListName, load: ValueMap): Promise<Encodable> {
@@ -167,33 +209,6 @@ export class FileServer {
     const prefix = prefixOf(load);
     return prefix === "" ? links : new Map([...links].filter(([path]) => path.startsWith(prefix)));
   }
-}
-
-async function readPiece(path: string, loc: number, bytesMax: number): Promise<Uint8Array> {
-  const file = await open(path);
-  try {
-    const { size } = await file.stat();
-    const piece = Buffer.allocUnsafeSlow(Math.max(0, Math.min(bytesMax, size - loc)));
-    let length = 0;
-    while (length < piece.length) {
-      const { bytesRead } = await file.read(piece, length, piece.length - length, loc + length);
-      // The file has become shorter meanwhile.
-      if (bytesRead === 0) break;
-      length += bytesRead;
-    }
-    return piece.subarray(0, length);
-  } finally {
-    await file.close();
-  }
-}
-
-/** The fields of Python's `os.stat` in its order. */
-function statList(stats: BigIntStats): Value[] {
-  const seconds = (ns: bigint) => ns / 1_000_000_000n;
-  const { mode, ino, dev, nlink, uid, gid, size, atimeNs, mtimeNs, ctimeNs } = stats;
-  return [mode, ino, dev, nlink, uid, gid, size, seconds(atimeNs), seconds(mtimeNs), seconds(ctimeNs)].map((value) =>
-    value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value,
-  );
 }
 
 function environmentOf(load: ValueMap): string | undefined {

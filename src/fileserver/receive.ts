@@ -1,18 +1,21 @@
-/** `_file_recv`: writes a piece of a file that a minion sends (`cp.push`) below the minion's own directory. Source: Salt 3007's master, docs/protocol.md section 7.1. */
+/**
+ * `_file_recv`: writes a piece of a file that a minion sends (`cp.push`) below the minion's own directory.
+ * Source: Salt 3007's master, docs/protocol.md section 7.1.
+ */
 import { type FileHandle, mkdir, open, stat } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
 import { hasCodeIn, isNotThere } from "../config/files/system-errors.ts";
 import { idIsValid } from "../store/keys/keys.ts";
 import { bytesField, intField, listField } from "../wire/fields.ts";
 import type { ValueMap } from "../wire/values.ts";
+import type { FileServerSettings } from "./backends/contract/settings.ts";
+import { isBelow } from "./backends/local/below.ts";
 import type { PushedUsage } from "./pushed/by-minion.ts";
 import type { PushRefusal } from "./pushed/usage.ts";
-import { isBelow } from "./roots.ts";
-import type { FileServerSettings } from "./settings.ts";
 
 type ReceiveSettings = Pick<FileServerSettings, "isReceiving" | "receivedBytesMax" | "cachedir">;
 
-/** Modes of other data of minions. */
+/** The modes of all data of minions on the master. */
 const folderMode = 0o750;
 const fileMode = 0o640;
 
@@ -45,7 +48,7 @@ export async function receivePiece(
 async function keepPiece(usage: PushedUsage, root: string, name: string, piece: Piece): Promise<Received> {
   const path = join(root, name);
   const present = await sizeOf(path);
-  // A later piece without the first does not make directories.
+  // Refuses a later piece of a file whose first piece is missing, before it makes directories.
   if (present === undefined && piece.loc > 0) return notKept;
   const bytes = piece.loc + piece.data.byteLength - (present ?? 0);
   const file = { entries: present === undefined ? 1 : 0, bytes };
@@ -57,7 +60,7 @@ async function keepPiece(usage: PushedUsage, root: string, name: string, piece: 
     isKept = await writePiece(root, path, piece);
     return { isKept };
   } finally {
-    // Directories, and after a failed write a file, may exist: they stay counted until the next count.
+    // New directories stay counted until the next count. So does the file if the write threw, because a part may be on disk.
     usage.settle(root, growth, isKept === false ? file : undefined);
   }
 }
@@ -65,7 +68,7 @@ async function keepPiece(usage: PushedUsage, root: string, name: string, piece: 
 async function writePiece(root: string, path: string, { loc, data }: Piece): Promise<boolean> {
   try {
     await mkdir(dirname(path), { recursive: true, mode: folderMode });
-    // A link that an operator made must not lead the minion's file elsewhere.
+    // A symbolic link of an operator must not lead the minion's file outside its directory.
     if (!(await isBelow(root, dirname(path)))) return false;
     const file = await open(path, loc === 0 ? "w" : "r+", fileMode);
     try {
@@ -77,13 +80,13 @@ async function writePiece(root: string, path: string, { loc, data }: Piece): Pro
     }
     return true;
   } catch (error) {
-    // A directory in the file's place, or a file in a directory's.
+    // The path is a directory, a parent is a file, a path has a loop of links, or the file is gone.
     if (hasCodeIn(error, "ENOENT", "EISDIR", "ENOTDIR", "EEXIST", "ELOOP")) return false;
     throw error;
   }
 }
 
-/** A full disk accepts a part of a write without an error; the next write fails. */
+/** Writes all bytes. On a full disk one write may write a part without an error; the next write then fails. */
 async function writeAll(file: FileHandle, data: Uint8Array, position: number): Promise<void> {
   let written = 0;
   while (written < data.byteLength) {
@@ -113,7 +116,7 @@ async function sizeOf(path: string): Promise<number | undefined> {
   }
 }
 
-/** @returns undefined for a name that leads out of the minion's directory */
+/** The file's path below the minion's directory; undefined for a path that leads outside. */
 function nameOf(parts: readonly unknown[]): string | undefined {
   const texts = parts.filter((part) => typeof part === "string");
   const joined = texts.join("/");

@@ -1,24 +1,25 @@
 /**
- * Runs the master: puts its parts together, keeps them running, and takes them down in order.
- * Start: lock, keys, threads, bus, publish port, request port. Stop: the reverse, requests first. docs/ARCHITECTURE.md.
+ * Runs the master: opens its parts, waits for a signal, and closes them. Start: lock, keys, stores, event bus, threads, publish port, request port.
+ * Stop: drains the requests, then closes stores, ports, threads and event bus. docs/ARCHITECTURE.md.
  */
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { backendFaults } from "../config/external-auth.ts";
 import type { MasterConfig } from "../config/load.ts";
 import { unbuiltWarning } from "../config/options/unbuilt.ts";
-import { fileServerSettings } from "../fileserver/settings.ts";
+import { checkDatabasePackages } from "../databases/registry.ts";
+import { fileServerSettings } from "../fileserver/backends/contract/settings.ts";
 import { drainDeadlineMs, keyChangeSettleMs, logItemsMax } from "../limits.ts";
 import { claimInstance } from "../store/disk/instance-lock.ts";
 import { openPendingJobs } from "../store/jobs/pending-jobs.ts";
 import { ensureMasterKeys, openKeyDirectories, watchKeys } from "../store/keys/keys.ts";
-import { openMinionData } from "../store/minions/data.ts";
 import { openSecretBox, type SecretBox } from "../store/secrets/sealed.ts";
 import { type MasterSecrets, openMasterSecrets, takeOverSessions } from "../store/secrets/secrets.ts";
-import { sealSession } from "../workers/holding/session-record.ts";
-import { createKeyCounts } from "../workers/holding/unproven-keys.ts";
 import { collectWhenIdle } from "../workers/measures/idle-collection.ts";
-import type { ShardStart } from "../workers/messages/shard.ts";
+import type { WorkerStart } from "../workers/messages/worker.ts";
+import { sealSession } from "../workers/state/session-record.ts";
+import { createKeyCounts } from "../workers/state/unproven-keys.ts";
+import { letHeapsGrow } from "../workers/threads/heap-growth.ts";
 import { createPartitionKey, Partitioner } from "../workers/threads/partition.ts";
 import { LogLimit } from "./log/log-limit.ts";
 import { Master } from "./master.ts";
@@ -29,16 +30,18 @@ import { checkPorts, type OpenedPorts } from "./ports/port-check.ts";
 import { leaveProcess } from "./shutdown/leave.ts";
 import {
   openCredentialLane,
+  openDatabaseLane,
   openExternalLane,
   openFileLane,
   openPillarLane,
   openRsaLane,
   openRunnerLane,
   openSaltLane,
-  openShardPool,
+  openWorkerPool,
 } from "./threads.ts";
 import { prepareDirectories } from "./upkeep/directories.ts";
-import { KeyRing } from "./upkeep/key-ring.ts";
+import { openKeptMinions } from "./upkeep/kept-minions.ts";
+import { KeyManagement } from "./upkeep/key-management.ts";
 import { dropSessionsOfLostKeys } from "./upkeep/lost-keys.ts";
 import { prepareSaltFiles, type SaltPlan } from "./upkeep/salt-files.ts";
 import { prepareStores } from "./upkeep/store-start.ts";
@@ -48,10 +51,10 @@ const looseTagsWarning =
 
 /** Hooks for the program that runs a master. */
 export type MasterHooks = {
-  /** The master answers requests. `answers` resolves when all workers have answered; `state` is the metrics' text. */
+  /** Called when the master answers requests. `answers` resolves when every worker has answered a message. `state` gives the metrics as text. */
   readonly onReady?: (master: { readonly answers: () => Promise<void>; readonly state: () => Promise<string> }) => void;
   readonly onStopping?: () => void;
-  /** Opened while the process was root. */
+  /** Descriptors of ports that were bound while the process was root. */
   readonly openedPorts?: OpenedPorts;
 };
 
@@ -59,15 +62,17 @@ export type MasterHooks = {
  * Runs a master until TERM or INT.
  *
  * @returns the exit code: 0 after a clean shutdown
- * @throws SaltworksError MASTER_RUNNING if ports or directories are in use, PORT_UNUSABLE, STORE_FAILED, CONFIG_INVALID
+ * @throws SaltworksError MASTER_RUNNING if ports or directories are in use, PORT_UNUSABLE, STORE_FAILED, CONFIG_INVALID, PACKAGE_MISSING
  */
 export async function runMaster(config: MasterConfig, log: Logger, hooks: MasterHooks = {}): Promise<number> {
+  letHeapsGrow();
   const limit = new LogLimit(log, () => performance.now());
   const { logger } = limit;
   const faults = [...fileServerSettings(config).faults, ...backendFaults(config.external_auth)];
   const accepted = config.unbuilt.map(unbuiltWarning);
   for (const sentence of [...accepted, ...config.inert, ...faults]) logger.warn(sentence);
   if (config.minion_event_tags === "salt") logger.warn(looseTagsWarning);
+  checkDatabasePackages(config);
   prepareDirectories(config);
   const lock = claimInstance([config.cachedir, config.pki_dir]);
   try {
@@ -88,7 +93,7 @@ export async function runMaster(config: MasterConfig, log: Logger, hooks: Master
   }
 }
 
-/** Opened parts, which are closed in reverse if the start fails. */
+/** Parts opened so far. If the start fails, they are closed in reverse order. */
 type Opened = { readonly close: () => Promise<unknown> | unknown }[];
 
 type Startup = { readonly config: MasterConfig; readonly log: LogLimit; readonly openedPorts: OpenedPorts };
@@ -102,7 +107,7 @@ async function startMaster(startup: Startup): Promise<Master> {
       try {
         await part.close();
       } catch (fault) {
-        // Operators need the reason of the failed start. The rest must still be closed.
+        // The caller gets the error of the failed start, not this one. The other parts must still be closed.
         startup.log.logger.error({ err: fault }, "closing failed");
       }
     }
@@ -129,7 +134,7 @@ async function openParts({ config, log, openedPorts }: Startup, opened: Opened):
   );
   const rsa = keep(openRsaLane(config, masterKeys, logger));
   const signMasterKey = (aes: string) => rsa.run<Uint8Array>({ kind: "signMasterKey", aes }, { isUrgent: true });
-  const start: ShardStart = {
+  const start: WorkerStart = {
     config,
     masterPrivatePem: masterKeys.privatePem,
     masterPublicPem: masterKeys.publicPem,
@@ -137,15 +142,15 @@ async function openParts({ config, log, openedPorts }: Startup, opened: Opened):
     partitionKey: createPartitionKey(),
     slotCount: config.worker_threads,
     accepted,
-    keys: await KeyRing.presentKeys(secrets, signMasterKey),
+    keys: await KeyManagement.presentKeys(secrets, signMasterKey),
     presencePings: [],
-    saltFeedFile: saltPlan.isMirrored ? saltPlan.feedFile : undefined,
+    mirrorQueueFile: saltPlan.isMirrored ? saltPlan.queueFile : undefined,
     keyCounts: createKeyCounts(),
   };
-  const pool = keep(openShardPool(config, start, logger));
+  const pool = keep(openWorkerPool(config, start, logger));
   const pendingJobs = keep(openPendingJobs(join(config.cachedir, "pending-jobs.lmdb")));
   const lanes = openLanes(config, saltPlan, logger);
-  for (const lane of Object.values(lanes)) keep(lane);
+  for (const lane of Object.values(lanes)) if (lane !== undefined) keep(lane);
   // Before any port opens, because a worker that cannot open its stores would be replaced for ever while clients wait.
   await pool.broadcast(() => ({ kind: "counters" }));
   const master = await Master.open({
@@ -164,7 +169,7 @@ async function openParts({ config, log, openedPorts }: Startup, opened: Opened):
     pendingJobs,
     signMasterKey,
   });
-  // From here on the master closes all of them, in its own order.
+  // From here on `master.stop` closes all parts, in its own order.
   opened.length = 0;
   keep({ close: () => master.stop(0) });
   for (const id of lost) master.forgetHolder(id);
@@ -190,6 +195,7 @@ function openLanes(config: MasterConfig, saltPlan: SaltPlan, logger: Logger) {
     files: openFileLane(config, logger),
     credentials: openCredentialLane(config, logger),
     saltLane: openSaltLane(config, saltPlan, logger),
+    databases: openDatabaseLane(config, logger),
   };
 }
 
@@ -212,14 +218,14 @@ async function serveMetrics(
   master.onStop(() => void server.close());
 }
 
-/** Takes over from a Salt master: session keys, so that its fleet need not authenticate again, and its data of minions. */
+/** Takes over a Salt master's session keys, so that its minions need not authenticate again, and its data of minions. */
 async function takeOverFromSalt(
   config: MasterConfig,
   box: SecretBox,
   accepted: ReadonlySet<string>,
   logger: Logger,
 ): Promise<SaltPlan> {
-  const minions = openMinionData({ path: join(config.cachedir, "minions.lmdb") });
+  const minions = openKeptMinions(config, logger);
   try {
     const count = await takeOverSessions(config.cachedir, (session) =>
       minions.putSession(session.id, sealSession(box, session.id, session)),
@@ -242,14 +248,14 @@ async function readyStores(
   return await forgetLostKeys(config, box, secrets, logger);
 }
 
-/** For keys that were removed while no master ran; later ones are seen by the directory watch. */
+/** Drops the sessions of keys that were removed while no master ran. The directory watch sees later removals. */
 async function forgetLostKeys(
   config: MasterConfig,
   box: SecretBox,
   secrets: MasterSecrets,
   logger: Logger,
 ): Promise<readonly string[]> {
-  const minions = openMinionData({ path: join(config.cachedir, "minions.lmdb") });
+  const minions = openKeptMinions(config, logger);
   try {
     return await dropSessionsOfLostKeys({
       ...{ minions, keys: openKeyDirectories(config.pki_dir), box, logger },
@@ -266,7 +272,7 @@ async function forgetLostKeys(
   }
 }
 
-/** TERM and INT end the master. A second one, of either kind, does not wait for the drain. */
+/** Resolves at the first TERM or INT, or at a fault of the master. A second signal ends the process with exit code 1 at once. */
 function terminationSignal(master: Master): Promise<string> {
   return new Promise((resolve) => {
     let isAsked = false;

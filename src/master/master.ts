@@ -1,21 +1,22 @@
 /** The running master: wires its parts to each other. Each part has its own file. */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
-import { SaltworksError } from "../errors.ts";
-import { clockTrustMs, saltMirrorStopMs, storeCloseTimeoutMs } from "../limits.ts";
+import { databaseStopMs, saltMirrorStopMs, storeCloseTimeoutMs } from "../limits.ts";
 import type { PendingJobs } from "../store/jobs/pending-jobs.ts";
 import type { KeyChange, KeyWatch } from "../store/keys/keys.ts";
 import type { MasterSecrets } from "../store/secrets/secrets.ts";
-import type { ShardStart } from "../workers/messages/shard.ts";
+import type { WorkerStart } from "../workers/messages/worker.ts";
 import type { LanePool } from "../workers/threads/lane-pool.ts";
 import type { Partitioner } from "../workers/threads/partition.ts";
-import type { ShardPool } from "../workers/threads/pool.ts";
+import type { WorkerPool } from "../workers/threads/worker-pool.ts";
 import { fileAnswersOf } from "./answers/files.ts";
 import { MineAnswers } from "./answers/mines.ts";
 import { peersOf } from "./answers/peers.ts";
 import { type Batches, batchesOf } from "./batch-jobs/batches.ts";
-import { JobKeeping, trackerOf } from "./jobs/keeping.ts";
+import { Jobs, trackerOf } from "./jobs/jobs.ts";
+import { clockSetText, storeLost } from "./log/fault-texts.ts";
 import type { LogLimit } from "./log/log-limit.ts";
+import { RefusedCounts } from "./log/refused-counts.ts";
 import { gatherCounters } from "./metrics/counters.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import type { MeteredParts } from "./metrics/sources.ts";
@@ -35,11 +36,11 @@ import { Targets } from "./publish/targets.ts";
 import { RequestPath } from "./requests/request-path.ts";
 import { finishWithin } from "./shutdown/deadline.ts";
 import { openPublishFront } from "./threads.ts";
-import { KeyRing } from "./upkeep/key-ring.ts";
+import { type JobShipping, jobShippingOf } from "./upkeep/job-shipping.ts";
+import { KeyManagement } from "./upkeep/key-management.ts";
 import { Maintenance } from "./upkeep/maintenance.ts";
 import type { Presence } from "./upkeep/presence.ts";
 import { presenceOf } from "./upkeep/presence-ping.ts";
-import { Refusals } from "./upkeep/refusals.ts";
 import { SaltFiles, type SaltPlan } from "./upkeep/salt-files.ts";
 
 export type MasterParts = {
@@ -47,10 +48,10 @@ export type MasterParts = {
   readonly logger: Logger;
   readonly logCounters: LogLimit["counters"];
   readonly openedPorts: OpenedPorts;
-  readonly start: ShardStart;
+  readonly start: WorkerStart;
   readonly secrets: MasterSecrets;
   readonly bus: Bus;
-  readonly pool: ShardPool;
+  readonly pool: WorkerPool;
   readonly rsa: LanePool;
   readonly runners: LanePool;
   readonly pillars: LanePool;
@@ -58,6 +59,8 @@ export type MasterParts = {
   readonly files: LanePool;
   readonly credentials: LanePool;
   readonly saltLane: LanePool;
+  /** Undefined if no database gets jobs. */
+  readonly databases: LanePool | undefined;
   readonly saltPlan: SaltPlan;
   readonly partitioner: Partitioner;
   readonly pendingJobs: PendingJobs;
@@ -66,25 +69,26 @@ export type MasterParts = {
 
 export class Master {
   readonly #parts: MasterParts;
-  readonly #keeping: JobKeeping;
+  readonly #jobs: Jobs;
   readonly #presence: Presence;
   readonly #targets: Targets;
   readonly #publisher: Publisher;
   readonly #batches: Batches;
   readonly #commands: Commands;
-  readonly #keyRing: KeyRing;
+  readonly #keyManagement: KeyManagement;
   readonly #pillars: Pillars;
   readonly #answers: Pick<MeteredParts, "pillars" | "mines" | "files" | "peers">;
   readonly #credentialChecks: CredentialChecks;
   readonly #authorisation: Authorisation;
   readonly #publishFront: PublishFront;
   readonly #requests: RequestPath;
-  /** After a stop: a thread other than the publish thread did not end. */
+  /** Set by `stop` if a thread other than the publish thread did not end in time. */
   #isThreadStuck = false;
   readonly #stopSteps: (() => void)[] = [];
   readonly #faultListeners: (() => void)[] = [];
   readonly #maintenance: Maintenance;
   readonly #saltFiles: SaltFiles;
+  readonly #jobShipping: JobShipping;
   readonly #metered: MeteredParts;
   readonly metrics: Metrics;
   fault: Error | undefined;
@@ -93,7 +97,7 @@ export class Master {
     this.#parts = parts;
     this.#publishFront = publishFront;
     this.#credentialChecks = credentialChecksOf(parts);
-    const lookForNewKeys = () => this.#keyRing.lookForNew();
+    const lookForNewKeys = () => this.#keyManagement.lookForNew();
     this.#targets = new Targets({ ...parts, accepted: parts.start.accepted, lookForNewKeys });
     this.#publisher = this.#createPublisher();
     const publisher = this.#publisher;
@@ -103,24 +107,31 @@ export class Master {
     const ownerOf = (jid: string) => tracker.record(jid)?.user;
     const authorisation = authorisationOf(parts, this.#targets, this.#credentialChecks, ownerOf);
     this.#authorisation = authorisation;
-    this.#keeping = new JobKeeping({ ...parts, authorisation, tracker, publisher, presence });
-    const jobs = { publisher, keeping: this.#keeping, targets: this.#targets };
+    this.#jobs = new Jobs({ ...parts, authorisation, tracker, publisher, presence });
+    const jobParts = { publisher, jobs: this.#jobs, targets: this.#targets };
     const retcodes = (jid: string) => this.#commands.retcodes(jid);
-    this.#batches = batchesOf(parts, { ...jobs, tracker, readJob: toJob, retcodes });
+    this.#batches = batchesOf(parts, { ...jobParts, tracker, readJob: toJob, retcodes });
     this.#pillars = pillarsOf(parts);
     this.#commands = this.#createCommands();
-    this.#keyRing = this.#createKeyRing();
+    this.#keyManagement = this.#createKeyManagement();
     const commands = this.#commands;
     this.#answers = {
       pillars: this.#pillars,
       mines: new MineAnswers(parts),
       files: fileAnswersOf(parts),
-      peers: peersOf(parts, { ...jobs, commands }),
+      peers: peersOf(parts, { ...jobParts, commands }),
     };
-    const keeping = this.#keeping;
-    this.#requests = new RequestPath(parts, { ...this.#answers, presence, keeping, keyRing: this.#keyRing, commands });
+    const jobs = this.#jobs;
+    this.#requests = new RequestPath(parts, {
+      ...this.#answers,
+      presence,
+      jobs,
+      keyManagement: this.#keyManagement,
+      commands,
+    });
     this.#maintenance = this.#createMaintenance();
     this.#saltFiles = new SaltFiles(parts.saltPlan, parts);
+    this.#jobShipping = jobShippingOf(parts);
     this.#metered = this.#meteredParts();
     this.metrics = new Metrics(this.#metered, (error) =>
       parts.logger.warn({ err: error }, "a worker gave no measures"),
@@ -136,7 +147,7 @@ export class Master {
     try {
       opened = new Master(parts, publishFront);
     } catch (error) {
-      // Its thread would keep a process alive whose master does not start.
+      // The publish thread would keep the process alive although the master did not start.
       await publishFront.close();
       throw error;
     }
@@ -148,6 +159,7 @@ export class Master {
         master.#presence.close();
         master.#maintenance.close();
         void master.#saltFiles.close();
+        void master.#jobShipping.close();
         master.metrics.close();
         await publishFront.close();
         throw error;
@@ -160,7 +172,7 @@ export class Master {
     return this.#publishFront.boundEndpoint;
   }
 
-  /** A thread hangs in a system call and keeps the process from ending. */
+  /** Whether a thread hangs in a system call and so keeps the process from ending. */
   get hasStuckThread(): boolean {
     return this.#publishFront.isStuck || this.#isThreadStuck;
   }
@@ -170,23 +182,26 @@ export class Master {
   }
 
   useKeyWatch(watch: KeyWatch): void {
-    this.#keyRing.useWatch(watch);
+    this.#keyManagement.useWatch(watch);
     this.onStop(() => watch.close());
   }
 
-  /** Resolves when every worker has answered, after its present batch. The publish thread has a watch of its own. */
+  /**
+   * Resolves when every worker has answered a message. A worker answers after its present batch.
+   * `ports/publish/hang-watch.ts` watches the publish thread.
+   */
   async answers(): Promise<void> {
     await this.#parts.pool.broadcast(() => ({ kind: "measures" }));
   }
 
-  /** Drops what was for the holder of a removed key: waiting jobs and the kept pillar. */
+  /** Drops the jobs that wait for a minion whose key was removed, and its cached pillar. */
   forgetHolder(id: string): void {
-    this.#keeping.deliveries.forget(id);
+    this.#jobs.deliveries.forget(id);
     void this.#pillars.forget(id);
   }
 
   applyKeyChange(change: KeyChange): void {
-    this.#keyRing
+    this.#keyManagement
       .apply(change)
       .catch((error: Error) => this.#parts.logger.error({ err: error }, "a key change could not be applied"));
   }
@@ -196,14 +211,15 @@ export class Master {
   }
 
   onFault(listener: () => void): void {
-    // The fault may have come before the listener.
+    // The fault may have happened before the listener was added.
     if (this.fault !== undefined) listener();
     else this.#faultListeners.push(listener);
   }
 
-  /** Stops accepting, drains with a deadline, closes. Minions send again what was not acknowledged. */
+  /** Stops reading requests, drains until the deadline, then closes all parts. Minions send unacknowledged returns again. */
   async stop(deadlineMs: number): Promise<void> {
-    const { pool, rsa, runners, pillars, sources, files, credentials, saltLane, bus, secrets, logger } = this.#parts;
+    const { pool, rsa, runners, pillars, sources, files, credentials, saltLane, databases } = this.#parts;
+    const { bus, secrets, logger } = this.#parts;
     const within = (limitMs: number, step: Promise<unknown>, warning: string) =>
       finishWithin(limitMs, step, warning, logger);
     this.#maintenance.close();
@@ -212,13 +228,15 @@ export class Master {
     this.#presence.close();
     await within(deadlineMs, this.#requests.drain(), "requests were still under way at the deadline");
     this.#batches.close();
-    await within(storeCloseTimeoutMs, this.#keeping.close(), "jobs that wait for minions were not written in time");
+    await within(storeCloseTimeoutMs, this.#jobs.close(), "jobs that wait for minions were not written in time");
     const storesClosed = pool.broadcast(() => ({ kind: "close" }));
     await within(storeCloseTimeoutMs, storesClosed, "a worker did not close its stores in time");
+    const copied = this.#jobShipping.close();
     await within(saltMirrorStopMs, this.#saltFiles.close(), "Salt's own files were not written in time");
+    await within(databaseStopMs, copied, "the database of jobs did not answer in time");
     await this.#requests.close();
     await this.#publishFront.close();
-    const lanes = [rsa, runners, pillars, sources, files, credentials, saltLane];
+    const lanes = [rsa, runners, pillars, sources, files, credentials, saltLane, ...(databases ? [databases] : [])];
     const threadsEnded = Promise.all([pool, ...lanes].map((some) => some.close()));
     this.#isThreadStuck = !(await within(storeCloseTimeoutMs, threadsEnded, "a thread did not end in time"));
     await bus.close();
@@ -250,14 +268,14 @@ export class Master {
 
   #createCommands(): Commands {
     const { config, runners, bus, logger } = this.#parts;
-    const { tracker } = this.#keeping;
+    const { tracker } = this.#jobs;
     const authorisation = this.#authorisation;
-    const jobs = { publisher: this.#publisher, tracker, keeping: this.#keeping, batches: this.#batches };
+    const jobParts = { publisher: this.#publisher, tracker, jobs: this.#jobs, batches: this.#batches };
     const fire: Fire = (tag, data) => bus.fire(tag, data);
     const calls = new RunnerCalls(this.#parts);
     const asks = runnerAsks({
       ...this.#parts,
-      ...jobs,
+      ...jobParts,
       pillars: this.#pillars,
       authorisation,
       targets: this.#targets,
@@ -266,18 +284,19 @@ export class Master {
       fireForOperator: (tag, data) => bus.fireForOperator(tag, data),
       connected: () => this.#presence.connected(),
       counters: () => this.#gatherCounters(),
+      cacheStatus: () => this.#jobShipping.status(Date.now()),
       user: config.user,
     });
     const direct = new Map([
       ...explainFunctions(this.#parts, this.#targets, this.#presence),
       ["saltworks.metrics", () => this.metrics.rows()],
     ]);
-    return new Commands({ ...jobs, authorisation, runners, calls, asks, fire, direct, logger });
+    return new Commands({ ...jobParts, authorisation, runners, calls, asks, fire, direct, logger });
   }
 
-  #createKeyRing(): KeyRing {
+  #createKeyManagement(): KeyManagement {
     const { config, logger, secrets, start, pool, bus, signMasterKey } = this.#parts;
-    return new KeyRing({
+    return new KeyManagement({
       secrets,
       accepted: start.accepted,
       graceMs: config.rotation_grace * 1_000,
@@ -304,7 +323,7 @@ export class Master {
     });
   }
 
-  /** `ping_on_rotate`: a publish that minions cannot read yet makes them fetch the new key before the first real job. */
+  /** `ping_on_rotate`: minions cannot decrypt this publish yet, so they fetch the new key before the first real job. */
   #pingAfterRotation(): void {
     const { config, logger } = this.#parts;
     if (!config.ping_on_rotate) return;
@@ -314,15 +333,17 @@ export class Master {
 
   #createMaintenance(): Maintenance {
     const { config, logger, pool } = this.#parts;
-    const refusals = new Refusals((refused) => logger.warn({ refused }, "refused requests since the last look"));
+    const refusedCounts = new RefusedCounts((refused) =>
+      logger.warn({ refused }, "refused requests since the last look"),
+    );
     return new Maintenance({
       intervalMs: config.loop_interval * 1_000,
       keepJobsMs: config.keep_jobs_seconds * 1_000,
       keep: { jobsMax: config.keep_jobs_count, bytesMax: config.keep_jobs_bytes },
       pool,
-      rotateIfDue: () => this.#keyRing.rotateIfDue(),
+      rotateIfDue: () => this.#keyManagement.rotateIfDue(),
       sweepTokens: (nowMs) => this.#commands.sweepTokens(nowMs),
-      readFaults: async () => refusals.note((await this.#gatherCounters()).workers),
+      readFaults: async () => refusedCounts.note((await this.#gatherCounters()).workers),
       onFault: (error) => logger.error({ err: error }, "maintenance failed"),
       onClockSet: (stepMs) => logger.warn(clockSetText(stepMs)),
     });
@@ -330,7 +351,7 @@ export class Master {
 
   #meteredParts(): MeteredParts {
     const { config, logCounters, start, bus, pool, rsa, runners, pillars: pillar, sources } = this.#parts;
-    const { files, credentials, saltLane } = this.#parts;
+    const { files, credentials, saltLane, databases } = this.#parts;
     return {
       config,
       logCounters,
@@ -338,21 +359,31 @@ export class Master {
       requestFront: () => this.#requests.front,
       publishFront: this.#publishFront,
       batcher: this.#requests.batcher,
-      authLane: this.#requests.authLane,
+      authResponder: this.#requests.authResponder,
       pool,
-      lanes: { rsa, runners, pillar, external: sources, file: files, eauth: credentials, salt: saltLane },
+      lanes: {
+        rsa,
+        runners,
+        pillar,
+        external: sources,
+        file: files,
+        eauth: credentials,
+        salt: saltLane,
+        ...(databases && { database: databases }),
+      },
       ...this.#answers,
       credentialChecks: this.#credentialChecks,
       tokens: this.#authorisation.tokens,
       bus,
       publisher: this.#publisher,
-      tracker: this.#keeping.tracker,
-      deliveries: this.#keeping.deliveries,
+      tracker: this.#jobs.tracker,
+      deliveries: this.#jobs.deliveries,
       batches: this.#batches,
-      keyRing: this.#keyRing,
+      keyManagement: this.#keyManagement,
       presence: this.#presence,
       maintenance: this.#maintenance,
       saltFiles: this.#saltFiles,
+      jobShipping: this.#jobShipping,
     };
   }
 
@@ -364,18 +395,4 @@ export class Master {
     if (isLost && this.fault === undefined) this.#fail(storeLost());
     return counters;
   }
-}
-
-/** LMDB gives up a file whose head it could not write. Only a new process can open it again. */
-function storeLost(): SaltworksError {
-  return new SaltworksError(
-    "STORE_FAILED",
-    "the disk refused to write the head of a data file: the master ends, because only a new start can open that file again. What was acknowledged is in the logs of returns. Look at the disk; `saltworks check-store` says what can be read",
-  );
-}
-
-function clockSetText(stepMs: number): string {
-  const seconds = Math.round(Math.abs(stepMs) / 1_000);
-  if (stepMs < 0) return `the clock was set back by ${seconds} s`;
-  return `the clock was set forward by ${seconds} s: jobs are not removed for their age for ${clockTrustMs / 60_000} minutes`;
 }

@@ -1,12 +1,14 @@
-/** Starts the master's threads, the shard workers and the lanes, with their settings. */
+/** Starts the master's threads, the workers and the lanes, with their settings. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
+import { databaseOf } from "../config/options/job-cache-drivers.ts";
 import {
   credentialChecksMax,
   credentialChecksWaitingMax,
   credentialCheckTimeoutMs,
+  fileOverdueGraceMs,
   fileRequestsMax,
   fileTaskTimeoutMs,
   laneOldHeapMb,
@@ -14,23 +16,20 @@ import {
   laneTaskTimeoutMs,
   laneYoungHeapMb,
   publishHeapMbMin,
+  runnersAtOnceMax,
+  runnerTaskTimeoutMs,
   workerYoungHeapMb,
 } from "../limits.ts";
 import { ensureMasterKeys } from "../store/keys/keys.ts";
-import type { FileStart, RsaStart, SaltStart } from "../workers/messages/lanes.ts";
+import type { DatabaseStart, FileStart, RsaStart, SaltStart } from "../workers/messages/lanes.ts";
 import type { PillarStart, SourceStart } from "../workers/messages/pillar.ts";
 import type { RunnerStart } from "../workers/messages/runner.ts";
-import type { ShardStart } from "../workers/messages/shard.ts";
+import type { WorkerStart } from "../workers/messages/worker.ts";
 import { LanePool, type LanePoolOptions } from "../workers/threads/lane-pool.ts";
-import { type HeapLimits, ShardPool } from "../workers/threads/pool.ts";
+import { type HeapLimits, WorkerPool } from "../workers/threads/worker-pool.ts";
 import { portOptions } from "./ports/endpoint.ts";
 import type { OpenedPorts } from "./ports/port-check.ts";
 import { PublishFront } from "./ports/publish-front.ts";
-
-/** Runner calls at once; most of the time they wait for minions. */
-const runnersAtOnce = 64;
-/** A runner waits for minions as long as its caller asked. This limit only ends a lost one. */
-const runnerTimeoutMs = 24 * 3_600_000;
 
 /** For lanes whose tasks are small in any fleet. */
 const laneHeap: HeapLimits = { youngMb: laneYoungHeapMb, oldMb: laneOldHeapMb };
@@ -86,7 +85,7 @@ export function openExternalLane(
     filename: new URL("../workers/lanes/external-lane.js", import.meta.url).href,
     heap: workerHeap(config),
     concurrentTasksPerThread: config.ext_pillar_commands,
-    // Commands end at their own deadline. This one is for a thread that hangs.
+    // Commands end at `ext_pillar_timeout`. The later deadline ends a thread that hangs.
     taskTimeoutMs: config.ext_pillar_timeout * 1_000 + laneTaskTimeoutMs,
     workerData: { config, environment: { ...environment } } satisfies SourceStart,
   });
@@ -98,6 +97,7 @@ export function openFileLane(config: MasterConfig, logger: Logger): LanePool {
     heap: workerHeap(config),
     concurrentTasksPerThread: fileRequestsMax,
     taskTimeoutMs: fileTaskTimeoutMs,
+    overdueGraceMs: fileOverdueGraceMs,
     workerData: { config } satisfies FileStart,
   });
 }
@@ -106,15 +106,15 @@ export function openRunnerLane(config: MasterConfig, logger: Logger): LanePool {
   return openLane(logger, {
     filename: new URL("../workers/lanes/runner-lane.js", import.meta.url).href,
     heap: workerHeap(config),
-    concurrentTasksPerThread: runnersAtOnce,
-    taskTimeoutMs: runnerTimeoutMs,
+    concurrentTasksPerThread: runnersAtOnceMax,
+    taskTimeoutMs: runnerTaskTimeoutMs,
     workerData: { config } satisfies RunnerStart,
   });
 }
 
 export function openSaltLane(
   config: MasterConfig,
-  salt: Pick<SaltStart, "feedFile" | "layouts">,
+  salt: Pick<SaltStart, "queueFile" | "layouts">,
   logger: Logger,
 ): LanePool {
   return openLane(logger, {
@@ -122,6 +122,18 @@ export function openSaltLane(
     heap: workerHeap(config),
     taskTimeoutMs: laneTaskTimeoutMs,
     workerData: { config, ...salt } satisfies SaltStart,
+  });
+}
+
+/** Undefined if no database gets jobs. */
+export function openDatabaseLane(config: MasterConfig, logger: Logger): LanePool | undefined {
+  const name = databaseOf(config);
+  if (name === undefined) return undefined;
+  return openLane(logger, {
+    filename: new URL("../workers/lanes/database-lane.js", import.meta.url).href,
+    heap: workerHeap(config),
+    taskTimeoutMs: laneTaskTimeoutMs,
+    workerData: { config, name } satisfies DatabaseStart,
   });
 }
 
@@ -157,7 +169,7 @@ type PublishParts = {
   readonly logger: Logger;
 };
 
-/** @throws SaltworksError MASTER_RUNNING if the port or address cannot be had */
+/** @throws SaltworksError MASTER_RUNNING if the port or address cannot be bound */
 export function openPublishFront(
   { config, openedPorts, logger }: PublishParts,
   onFault: (error: Error) => void,
@@ -175,8 +187,8 @@ export function openPublishFront(
   });
 }
 
-export function openShardPool(config: MasterConfig, start: ShardStart, logger: Logger): ShardPool {
-  return new ShardPool({
+export function openWorkerPool(config: MasterConfig, start: WorkerStart, logger: Logger): WorkerPool {
+  return new WorkerPool({
     filename: new URL("../workers/entry.js", import.meta.url).href,
     heap: workerHeap(config),
     slotCount: start.slotCount,

@@ -1,4 +1,4 @@
-/** What the minion does on events of its own bus: forwards some to the master, renews what others say has changed. */
+/** Handles events of the minion's own bus: forwards some to the master; on others reloads modules, grains or pillar. */
 import { boolField } from "../wire/fields.ts";
 import type { ValueMap } from "../wire/values.ts";
 import { scheduleReturnTag } from "./schedule/runner.ts";
@@ -9,15 +9,15 @@ export type BusActions = {
   /** Undefined without a master. Events for the master are then dropped, as in Salt. */
   readonly link: Pick<MasterLink, "fireEvent" | "fireEvents" | "ask"> | undefined;
   readonly renewModules: () => void;
-  /** A question about the schedule, or a change to it. */
+  /** Handles a `manage_schedule` event: a question about the schedule, or a change to it. */
   readonly manageSchedule: (data: ValueMap) => void;
-  /** The load of a scheduled job's return. */
+  /** `load`: a scheduled job's return. */
   readonly sendReturn: (load: ValueMap) => void;
   /** Resolves when the facts are renewed. */
   readonly renewFacts: (wish: { isPillarWanted: boolean; isCacheCleaned: boolean }) => Promise<void>;
 };
 
-/** Ignores other tags; they are for readers of the bus. */
+/** Handles one event. Ignores tags that it does not know: those events are for readers of the bus. */
 export async function handleBusEvent(tag: string, data: ValueMap, actions: BusActions): Promise<void> {
   const { link, renewModules, renewFacts } = actions;
   const isForced = boolField(data, "force_refresh") === true;

@@ -6,16 +6,16 @@ import { rejectedExitDelaySeconds } from "../limits.ts";
 import { exitCodes, Minion } from "./minion.ts";
 import { collectGrains } from "./modules/grains/core.ts";
 
-/** What the caller learns of its minion. */
+/** Callbacks that tell the caller about its minion. */
 export type MinionHooks = {
-  /** The bus is open, and the minion connects to its master. */
+  /** Called when the bus is open and the minion starts to connect to its master. */
   readonly onReady?: (minion: { readonly answers: () => Promise<void>; readonly state: () => Promise<string> }) => void;
   readonly onStopping?: () => void;
 };
 
 /**
  * Runs until TERM or INT (0), until the master rejects this minion's key (77), or until the master does not match `master_finger` (42).
- * Throws errors of the start (configuration, another minion of this id).
+ * Throws errors of the start, for example an invalid configuration or a second minion with this id.
  */
 export async function runMinion(
   config: MinionConfig,
@@ -34,7 +34,7 @@ export async function runMinion(
     extrasUrl,
     collectGrains: () => collectGrains({ config, environment, log }),
   });
-  // The minion works on this thread only, so that a caller which can ask has its answer.
+  // The minion has no other thread. `answers` resolves at once, because a blocked thread could not call it.
   hooks.onReady?.({ answers: () => Promise.resolve(), state: () => Promise.resolve(minion.state()) });
   const stop = (signal: NodeJS.Signals) => {
     log.info({ signal }, "stopping");
@@ -54,7 +54,7 @@ export async function runMinion(
   }
 }
 
-/** A service manager restarts the minion at once. The wait keeps a fleet of rejected minions from flooding its master. */
+/** Waits before a rejected minion exits. Service managers restart it at once; the wait keeps a rejected fleet from flooding its master. */
 async function waitOrLeave(leaving: AbortSignal): Promise<void> {
   const { min, max } = rejectedExitDelaySeconds;
   const delayMs = (min + Math.random() * (max - min)) * 1_000;

@@ -1,5 +1,5 @@
 /**
- * The minion as a daemon: connects to a master, runs what the master publishes, keeps its facts, ends cleanly.
+ * The minion as a daemon: connects to a master, runs what the master publishes, keeps grains and pillar, ends cleanly.
  * Source: docs/protocol.md section 8 (order of bring-up).
  */
 import { setTimeout as sleep } from "node:timers/promises";
@@ -33,7 +33,7 @@ export type MinionOptions = {
   readonly collectGrains: () => Promise<ValueMap>;
 };
 
-/** Exit codes that process managers know; 42 and 77 are Salt's. */
+/** Exit codes. 42 and 77 are Salt's; service managers may act on them. */
 export const exitCodes = { stopped: 0, gaveUp: 1, wrongMaster: 42, rejected: 77 } as const;
 
 type Deferred<Result> = {
@@ -115,7 +115,7 @@ export class Minion {
     const { config, environment, extrasUrl, log } = this.#options;
     const identity = await openIdentity(config);
     const records = await JobRecords.open(config.cachedir);
-    // Listing the running jobs removes the records of an earlier minion.
+    // `running` also removes the records that an earlier minion left.
     await records.running();
     this.#bus = await MinionBus.open({ config, log, onEvent: (tag, data) => this.#onBusEvent(tag, data) });
     this.#pool = new JobPool({
@@ -213,12 +213,14 @@ export class Minion {
 
   #host(): Host {
     const linkOrThrow = () => {
-      if (this.#link === undefined) throw new SaltworksError("MASTER_UNREACHABLE", "there is no master yet");
+      if (this.#link === undefined)
+        throw new SaltworksError("MASTER_UNREACHABLE", "the minion is not connected to a master yet");
       return this.#link;
     };
     return {
       fireMaster: (tag, data) => linkOrThrow().fireEvent(tag, data),
       fireMinion: async (tag, data) => this.#bus?.fire(tag, data),
+      setGrains: async (change) => this.#facts.setGrains(change),
       masterRequest: (load) => linkOrThrow().ask(load),
       compilePillar: (options) =>
         requestPillar(linkOrThrow().session, this.#options.config, this.#facts.current.grains, options),
@@ -236,7 +238,7 @@ export class Minion {
         this.#bus?.fire("/salt/minion/minion_pillar_refresh_complete", { complete: true });
       },
     }).catch((error: unknown) =>
-      this.#options.log.warn({ err: error, tag }, "handling an event of the minion's bus failed"),
+      this.#options.log.warn({ err: error, tag }, "the minion failed to handle an event of its bus"),
     );
   }
 
@@ -270,6 +272,6 @@ export class Minion {
   }
 
   #run(task: () => Promise<void>): void {
-    task().catch((error: unknown) => this.#options.log.warn({ err: error }, "a regular task of the minion failed"));
+    task().catch((error: unknown) => this.#options.log.warn({ err: error }, "a periodic task of the minion failed"));
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Compiles a minion's pillar: merges the files that top files name, and their includes. Errors go into `_errors`, as in Salt.
+ * Compiles a minion's pillar: merges the SLS files that top files name, with their includes. Puts errors into `_errors`, as in Salt.
  * Source: Salt 3007's pillar compiler, observed; recorded in test/pillar/golden.
  */
 
@@ -20,18 +20,18 @@ import { asFault } from "./jinja/values/objects.ts";
 import { type SlsContext, SlsRenderer } from "./sls.ts";
 import { matchTop, mergeTops, shownTop } from "./top.ts";
 
-/** A minion's `_pillar` request. `override` (`pillar='{...}'` of a command) is merged over everything. */
+/** A minion's `_pillar` request. `override` (a command's `pillar='{...}'`) is merged over all other values. */
 export type PillarRequest = {
   readonly minion: Minion;
   readonly saltenv: string | undefined;
   readonly pillarenv: string | undefined;
   readonly override: ValueMap;
-  /** For external sources: the minion's data, its sources on demand (`pillar.ext`), and the outcomes of their commands. */
+  /** For external sources: the minion's data, the sources that it asks for (`pillar.ext`), and the outcomes of commands. */
   readonly extraData?: ValueMap | undefined;
   readonly onDemand?: Value | undefined;
   readonly outcomes?: SourceOutcomes | undefined;
 };
-/** `faults` are for the master's log: errors with file and line, without values. */
+/** `faults`: errors for the master's log, with file and line and without pillar values. */
 export type CompiledPillar = { readonly pillar: ValueMap; readonly faults: readonly string[] };
 
 type SlsFile = { readonly file: PillarFile; readonly path: string; readonly isInit: boolean };
@@ -50,7 +50,7 @@ export function faultText(error: SaltworksError): string {
   return `${prefixes[kind] ?? ""}${error.message}${line === undefined ? "" : `; line ${line}${text}`}${file}`;
 }
 
-/** Compiles one pillar after the other; keeps files and parsed templates. */
+/** Compiles pillars. Caches files and parsed templates between them. */
 export class PillarCompiler {
   readonly #settings: PillarSettings;
   readonly #files: PillarFiles;
@@ -66,7 +66,7 @@ export class PillarCompiler {
     return new Compilation(this.#settings, this.#files, this.#renderer, request).run();
   }
 
-  /** Merges the top files of all environments without matching, for `pillar.show_top`. */
+  /** Merges the top files of all environments without matching targets, for `pillar.show_top`. */
   top(request: PillarRequest): CompiledPillar {
     return new Compilation(this.#settings, this.#files, this.#renderer, request).top();
   }
@@ -99,7 +99,7 @@ class Compilation {
 
   run(): CompiledPillar {
     const { addsOptions, errors } = this.#settings;
-    // The master logs these at its start.
+    // The master has logged these errors at its start, so they are not in `faults`.
     this.#errors.push(...errors);
     const topErrors: string[] = [];
     let pillar = this.#settings.sourcesFirst
@@ -118,7 +118,7 @@ class Compilation {
     return { pillar: shownTop(top), faults: this.#faults };
   }
 
-  /** Merges files over the values of external sources, which the files see. */
+  /** Merges files over the values of external sources. The files' templates see those values as `pillar`. */
   #aboveSources(topErrors: string[]): ValueMap {
     const pillar = this.#withSources(this.#request.override);
     this.#context = { ...this.#context, minion: { ...this.#context.minion, pillar } };
@@ -220,7 +220,7 @@ class Compilation {
     return undefined;
   }
 
-  /** Expands wildcards to names of files; returns other names as they are. */
+  /** Expands wildcards to names of SLS files. Returns an empty list for a name without wildcards. */
   #expand(environment: string, pattern: string): readonly string[] {
     if (!/[*?[]/.test(pattern)) return [];
     let names = this.#available.get(environment);
@@ -264,7 +264,7 @@ class Compilation {
     }
   }
 
-  /** Compiles one file with its includes; undefined if there is nothing to merge. `askedBy`: the file that names it. */
+  /** Compiles one SLS file with its includes. Returns undefined if it gives nothing to merge. `askedBy`: the file that names it. */
   #sls(
     { sls, askedBy }: { readonly sls: string; readonly askedBy: string },
     environment: string,
@@ -324,7 +324,7 @@ class Compilation {
     this.#fail(this.#settings.hidesErrors ? short : full, full);
   }
 
-  /** Merges included files first, so that the file's own values win; `pillar_includes_override_sls` reverses that. */
+  /** Merges the file over its includes, so that its own values win. `pillar_includes_override_sls` reverses the order. */
   #withIncludes(
     place: {
       readonly sls: string;
@@ -338,7 +338,7 @@ class Compilation {
   ): ValueMap {
     const { done, environment, found } = place;
     const layers: ValueMap[] = [];
-    // As in Salt, an include's defaults also hold for later includes without defaults.
+    // As in Salt, an include's defaults also apply to later includes without defaults.
     let { defaults } = place;
     let lastErrors: readonly string[] = [];
     for (const entry of included) {
@@ -349,7 +349,7 @@ class Compilation {
         const errorCount = this.#errors.length;
         const inner =
           present === undefined ? this.#sls({ sls, askedBy: found.file.path }, environment, done, defaults) : present;
-        // Salt repeats the previous file's errors for a file that was already rendered.
+        // As in Salt, a file that was already rendered repeats the errors of the file rendered before it.
         if (present === undefined) lastErrors = this.#errors.slice(errorCount);
         else this.#errors.push(...lastErrors);
         if (!(inner instanceof Map) || inner.size === 0) continue;
@@ -374,7 +374,7 @@ class Compilation {
     return names.length > 0 ? names : [full];
   }
 
-  /** Matches all existing files as `fnmatch` does; an existing name matches itself. */
+  /** Names of existing SLS files: all that match a wildcard (`fnmatch`), or the given name if its file exists. */
   #existing(environment: string, pattern: string): readonly string[] {
     if (/[*?[]/.test(pattern)) return this.#expand(environment, pattern);
     const isDotted = !pattern.includes("/");
@@ -382,7 +382,7 @@ class Compilation {
   }
 }
 
-/** Returns errors that a file can cause; throws all others, which are our own. */
+/** Returns an error that a pillar file can cause. Throws any other: it is a bug here. */
 function renderError(raised: unknown): SaltworksError {
   const error = asFault(raised);
   if (error instanceof SaltworksError) return error;

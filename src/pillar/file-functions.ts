@@ -1,6 +1,6 @@
 /**
  * `salt['cp.get_file_str']` in a pillar's template: the text of a local or served file of the master.
- * A path may contain grains, which minions choose. Refuses `..` in it, which Salt follows.
+ * A template may put grains into the path, and minions choose their grains. Therefore rejects `..`, which Salt follows.
  */
 
 import { demand, type Item } from "../python/values.ts";
@@ -21,7 +21,7 @@ export function fileText(files: PillarFiles, settings: PillarSettings, args: Bou
     return servedText(files, settings, path.slice(served.length), args.text("saltenv", "base"));
   const full = path.startsWith(local) ? path.slice(local.length) : path;
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(full))
-    throw fault("template", `cp.get_file_str reads no ${path.replace(/:.*/s, "")} addresses`);
+    throw fault("template", `cp.get_file_str does not read ${path.replace(/:.*/s, "")} addresses`);
   if (!full.startsWith("/")) throw fault("template", `Path '${path}' is not absolute`);
   if (full.split("/").includes("..") || full.includes("\0"))
     throw fault("template", `cp.get_file_str refuses '..' in '${path}'`);

@@ -1,4 +1,4 @@
-/** Reads entries of `include` in pillar files: the file, its defaults and the key for its values. */
+/** Reads an entry of `include` in a pillar file: the included file, its defaults, and the key under which its values go. */
 import type { Value, ValueMap } from "../wire/values.ts";
 
 /** `include: [name, {name: {defaults: {...}, key: a:b}}]` */

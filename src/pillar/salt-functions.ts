@@ -1,6 +1,6 @@
 /**
- * Functions that `salt['module.function']` finds while a pillar is rendered: on the minion's grains, on options and on data. In Salt they
- * run on the master. Functions that would change the master are refused by name; reading files is allowed.
+ * The functions that templates of pillars call as `salt['module.function']`: on the minion's grains, on options and on data. In Salt they
+ * run on the master. An unsupported function fails the template with its name. Reading files is allowed.
  */
 
 import { SaltworksError } from "../errors.ts";
@@ -25,7 +25,7 @@ export type FunctionContext = {
 };
 type SaltFunction = readonly [signature: string, run: (context: FunctionContext, args: Bound) => Item];
 
-/** The caller's default, which may be None. */
+/** The caller's default, which may be None; otherwise an empty text. */
 function fallbackOf(args: Bound): Item {
   return itemOr(args.get("default"), () => "");
 }
@@ -34,7 +34,7 @@ function lookUp(data: Dict, args: Bound, fallback: Item): Item {
   return traverse(data, args.need("key"), fallback, args.optionalText("delimiter") ?? ":");
 }
 
-/** `pillar_raise_on_missing` makes a missing key without a default an error. */
+/** `pillar.get`. With `pillar_raise_on_missing` a missing key without a default is an error. */
 function pillarValue({ minion, settings }: FunctionContext, args: Bound): Item {
   const pillar = minion.pillar ?? new Map();
   const joint = isTrue(args.get("merge") ?? false) ? mergedDefault(pillar, args, settings.joinsLists) : undefined;
@@ -46,7 +46,7 @@ function pillarValue({ minion, settings }: FunctionContext, args: Bound): Item {
   return found;
 }
 
-/** Undefined unless default and value are both maps or both lists: then nothing is merged. */
+/** The value merged over the default if both are maps or both are lists; otherwise undefined. */
 function mergedDefault(pillar: Dict, args: Bound, joinsLists: boolean): Item | undefined {
   const fallback = args.get("default");
   const option = args.get("merge_nested_lists") ?? null;
@@ -81,7 +81,7 @@ function mergedArguments(args: Bound, below: string, above: string): Item {
   return merged(dictArgument(args, below) as ValueMap, dictArgument(args, above) as ValueMap, joinsLists);
 }
 
-/** Returns the entry whose key equals the grain's value or matches it as a glob. The grain may be a list. */
+/** `grains.filter_by`: the entry whose key equals the grain's value or matches it as a glob. The grain may be a list. */
 function filterBy({ minion }: FunctionContext, args: Bound): Item {
   const table = dictArgument(args, "lookup_dict");
   const grain = itemOr(args.get("grain"), () => "os_family");
@@ -92,12 +92,12 @@ function filterBy({ minion }: FunctionContext, args: Bound): Item {
     const name = [...table.keys()].find((key) => isMeant(key, text));
     return name === undefined ? [] : [getKey(table, name) ?? null];
   });
-  // None counts as missing.
+  // An entry of None counts as missing.
   const chosen = found.find((item) => item !== null) ?? defaultEntry(table, args);
   return withBaseAndMerge(table, chosen, args);
 }
 
-/** None is a valid key for the default entry. */
+/** The entry under the key in `default`, which may be None; without the argument, the entry `default`. */
 function defaultEntry(table: Dict, args: Bound): Item {
   return (
     getKey(
@@ -129,13 +129,13 @@ function namedGrains({ minion }: FunctionContext, keys: readonly Item[]): Item {
 
 type Expression = string | readonly string[];
 
-/** @throws PILLAR_FAILED for another minion, which this pillar knows nothing about */
+/** @throws PILLAR_FAILED if `minion_id` names another minion, whose grains are not known here */
 function checkMinion({ minion }: FunctionContext, args: Bound): void {
   const other = args.get("minion_id") ?? null;
   if (other !== null && !isEqual(other, minion.id)) throw fault("template", "match of another minion is not supported");
 }
 
-/** As in Salt, an invalid expression matches no minion. An expression that only this program refuses is an error. */
+/** Whether the target matches. As in Salt, an invalid expression does not match. One that Salt accepts and this program does not is an error. */
 function isMinionMeant(context: FunctionContext, kind: string, expression: Expression, delimiter?: string): boolean {
   try {
     return matchesMinion(context.minion, context.settings, kind, expression, delimiter);
@@ -147,7 +147,7 @@ function isMinionMeant(context: FunctionContext, kind: string, expression: Expre
   }
 }
 
-/** `match.*`: each takes an expression. `minion_id` may only name this minion. */
+/** A function `match.*` for one kind of target. `minion_id` may only name this minion. */
 function matching(kind: string): SaltFunction {
   return [
     kind.startsWith("grain") || kind.startsWith("pillar") ? "tgt delimiter? minion_id?" : "tgt minion_id?",
@@ -177,7 +177,7 @@ function filterByTarget(context: FunctionContext, args: Bound): Item {
   return defaultEntry(table, args);
 }
 
-/** `match.search_by`: names with a target that matches this minion, once for each such target. */
+/** `match.search_by`: each name once for each of its targets that matches this minion. */
 function searchByTarget(context: FunctionContext, args: Bound): Item {
   checkMinion(context, args);
   const kind = args.text("tgt_type", "compound");

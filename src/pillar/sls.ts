@@ -1,6 +1,6 @@
 /**
- * Turns one pillar file into a value by the pipe of renderers that its first line or the option `renderer` names, by default Jinja and YAML.
- * Source: Salt's `compile_template`, observed; refuses renderers other than jinja, yaml and json.
+ * Renders one pillar file to a value through a pipe of renderers. Its first line or the option `renderer` names the pipe, by default Jinja and YAML.
+ * Source: Salt's `compile_template`, observed. Supports the renderers jinja, yaml and json.
  */
 
 import { basename, dirname, posix } from "node:path";
@@ -23,7 +23,7 @@ import { saltFunctions } from "./salt-functions.ts";
 /** A file's place: its path below the root, its name and its environment. */
 export type SlsPlace = { readonly path: string; readonly sls: string; readonly environment: string };
 
-/** Values that the templates of one pillar share, made at first use. */
+/** What the templates of one pillar share. `opts` is made at first use. */
 export type SlsContext = {
   readonly minion: Minion;
   readonly saltenv: string | undefined;
@@ -37,7 +37,7 @@ const oldNames: ReadonlyMap<string, string> = new Map([
 ]);
 const renderers = ["jinja", "yaml", "json"];
 
-/** Returns the stages for a file. @throws SaltworksError PILLAR_FAILED for a renderer that is refused */
+/** Returns the renderers of a file's pipe. @throws SaltworksError PILLAR_FAILED for an unsupported renderer */
 function pipeOf({ path, text }: PillarFile, byDefault: string): readonly string[] {
   const [first = ""] = text.split("\n", 1);
   const written = first.startsWith("#!") && !first.startsWith("#!/") ? first.slice(2).trim() : byDefault;
@@ -51,7 +51,7 @@ function pipeOf({ path, text }: PillarFile, byDefault: string): readonly string[
   return stages;
 }
 
-/** Adds the file to an error without one, and says whether the line counts in the output of an earlier stage. */
+/** Runs one renderer. Adds the file to an error without one, and whether its line refers to the output of an earlier renderer. */
 function inStage<T>({ file, text }: { readonly file: PillarFile; readonly text: Item }, run: () => T): T {
   try {
     return run();
@@ -63,7 +63,7 @@ function inStage<T>({ file, text }: { readonly file: PillarFile; readonly text: 
   }
 }
 
-/** Variables that follow from a template's place. */
+/** Jinja variables derived from a template's path. */
 function placeNames(path: string): [string, Item][] {
   const directory = path.includes("/") ? dirname(path) : "";
   return [
@@ -88,7 +88,7 @@ function slsNames(sls: string, path: string): [string, Item][] {
 export class SlsRenderer {
   readonly #settings: PillarSettings;
   readonly #files: PillarFiles;
-  /** Parsed templates by options and path. A changed text is parsed again. */
+  /** Parsed templates by options and path. A file whose text has changed is parsed again. */
   readonly #parsed = new Map<string, { readonly text: string; readonly template: ParsedTemplate }>();
 
   constructor(settings: PillarSettings, files: PillarFiles) {
@@ -97,7 +97,7 @@ export class SlsRenderer {
   }
 
   /**
-   * `path` is relative to the root. An empty text gives an empty map.
+   * Renders a file. `path` is relative to the root. An empty text gives an empty map.
    *
    * @throws SaltworksError PILLAR_FAILED with `file`, and with `line` where it is known
    */
@@ -107,7 +107,7 @@ export class SlsRenderer {
     return value === null || value === "" || value === false || value === 0 || isEmptyList(value) ? new Map() : value;
   }
 
-  /** Renders an external source's text through its own pipe, without the renderers that the source forbids. As in Salt, an empty pipe gives an empty map. */
+  /** Renders an external source's text. Leaves out renderers that the source forbids. As in Salt, an empty pipe gives an empty map. */
   renderText(context: SlsContext, file: PillarFile, pipe: TemplatePipe): Value {
     const { blacklist, whitelist } = pipe;
     const stages = pipeOf(file, pipe.byDefault).filter(
@@ -198,7 +198,7 @@ export class SlsRenderer {
     return context.opts;
   }
 
-  /** Loads a template of the environment by its path from the root, or with `./` and `../` from the template that loads it, whose options it gets. */
+  /** Loads a template of the environment with the loading template's options. `name`: relative to the root, with `./` or `../` to `from`. */
   #load(environment: string, name: string, from: string, options: LexerOptions): ParsedTemplate | undefined {
     const bare = name.replace(/^salt:\/\//, "");
     const isRelative = bare.startsWith("./") || bare.startsWith("../");

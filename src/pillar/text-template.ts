@@ -1,7 +1,7 @@
 /**
- * Renders texts outside of pillars as Jinja templates: a minion's commands and scripts (`template=jinja`). There `salt[...]` calls
- * asynchronous functions, and rendering is synchronous. It is therefore given up at a call without an answer and begun again with the
- * answers so far. Each rendering takes the same path, so every function is called once, in order.
+ * Renders texts outside pillars as Jinja templates: a minion's commands and scripts (`template=jinja`). Rendering is synchronous, but
+ * `salt[...]` calls asynchronous functions. So a rendering stops at a call without an answer, the function runs, and rendering starts again
+ * with the answers so far. Each rendering takes the same path, so that every function is called once, in order.
  */
 
 import { hasCode, SaltworksError } from "../errors.ts";
@@ -23,7 +23,7 @@ type Surroundings = {
 };
 type Answer = { readonly value: Value } | { readonly failure: string };
 
-/** Ends a rendering at a call without an answer. */
+/** Thrown to stop a rendering at a call without an answer. */
 class Unanswered extends Error {
   readonly ask: () => Promise<Value>;
   constructor(name: string, ask: () => Promise<Value>) {
@@ -33,7 +33,7 @@ class Unanswered extends Error {
 }
 
 /**
- * Calls `namesOf` for each rendering, because a template may change its variables.
+ * Renders a text. Calls `namesOf` for each rendering, because a template may change its variables.
  *
  * @throws SaltworksError PILLAR_FAILED with Salt's text for the error
  */
@@ -77,7 +77,7 @@ async function answerOf(ask: () => Promise<Value>): Promise<Answer> {
   try {
     return { value: await ask() };
   } catch (error) {
-    // A function's failure fails the template at the place of the call.
+    // The next rendering throws the function's failure at its call.
     return { failure: error instanceof Error ? error.message : String(error) };
   }
 }

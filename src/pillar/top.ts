@@ -7,9 +7,9 @@ import { type Minion, matchesMinion } from "./input/minion.ts";
 import type { PillarSettings } from "./input/settings.ts";
 import { typeFault } from "./jinja/values/objects.ts";
 
-/** A target's entry in a top file: kinds of match, and names of files. */
+/** A target's entry in a top file: kinds of target and names of SLS files. */
 type Line = { matchers: Value[]; names: string[]; order: number };
-/** By environment and target. Later top files replace the whole entry of a target. */
+/** By environment and target. An entry of a later top file replaces the target's whole entry. */
 type MergedTop = Map<string, Map<string, Line>>;
 
 function orderOf(value: Value): number {
@@ -17,7 +17,7 @@ function orderOf(value: Value): number {
   return Number.isFinite(number) ? Math.trunc(number) : 0;
 }
 
-/** @throws PILLAR_FAILED if Python could not iterate over it */
+/** Reads a target's entry. @throws PILLAR_FAILED if the entry is a value that Python cannot iterate over */
 function readLine(parts: Value, ignored: Set<string>): Line {
   const line: Line = { matchers: [], names: [], order: 0 };
   let mayBeMissing = false;
@@ -54,7 +54,7 @@ export function mergeTops(tops: readonly Value[], ignored: Map<string, Set<strin
   return merged;
 }
 
-/** By environment and target: kinds of match, then files. */
+/** The merged top file as a value, by environment and target: kinds of target, then files. */
 export function shownTop(top: MergedTop): ValueMap {
   const shown: ValueMap = new Map();
   for (const [environment, targets] of top) {
@@ -66,7 +66,7 @@ export function shownTop(top: MergedTop): ValueMap {
   return shown;
 }
 
-/** Returns the files that this minion gets. An expression that cannot be parsed matches no minion and is reported. */
+/** Returns the SLS files of this minion by environment. Reports an expression that cannot be parsed; it does not match. */
 export function matchTop(
   top: MergedTop,
   minion: Minion,
@@ -100,7 +100,7 @@ function isMeant(
     return matchesMinion(minion, settings, String(kind), target);
   } catch (error) {
     if (!(error instanceof SaltworksError) || error.code !== "TARGET_INVALID") throw error;
-    // Salt takes these for false without a message; expressions that only this program refuses are reported.
+    // Salt silently treats an invalid compound expression as false. An expression that only this program rejects is reported.
     if (error.detail.isRefused === true || String(kind) !== "compound")
       onFault(`Target '${target}' of the pillar top file: ${error.message}`);
     return false;

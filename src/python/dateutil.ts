@@ -14,18 +14,19 @@ const shortNames = new Map([
   ["thur", "thu"],
   ["thurs", "thu"],
 ]);
-/** Words that say nothing. */
+/** Words without a meaning in a date. */
 const fillers = new Set(["at", "on", "and", "of", "t", "ad", "st", "nd", "rd", "th"]);
 const minuteMs = 60_000;
 const microDigits = 6;
 
 /** How a caller reads dates. */
 export type DateReading = {
-  /** The zone of times that name none. */
+  /** The zone of a time that does not name one. */
   readonly zone: "local" | "utc";
   /**
    * `today`: parts of the date that are left out are today's, and a lone weekday is the next one, today included.
-   * `refused`: only a year beside a month's name, or the whole date beside a time, may be left out. Years have four digits.
+   * `refused`: rejects incomplete dates and years of two digits. Two exceptions: the year after a month's name, and the date when only a time is
+   * given.
    */
   readonly leftOut: "today" | "refused";
 };
@@ -39,7 +40,7 @@ type Day = {
   readonly month?: number;
   readonly day?: number;
   readonly weekday?: number;
-  /** Whether the month stands as its name. */
+  /** Whether the month is written as a name. */
   readonly isNamed: boolean;
 };
 /** A day of the calendar; `monthIndex` is 0 to 11. */
@@ -47,12 +48,12 @@ type CalendarDay = { readonly year: number; readonly monthIndex: number; readonl
 
 const midnight: Clock = { hour: 0, minute: 0, second: 0, micros: 0 };
 
-/** Reads local time, for which missing parts are today's. @returns milliseconds since 1970; undefined for a text that names no time */
+/** Reads a local time whose missing parts are today's. @returns milliseconds since 1970; undefined for any other text */
 export function parseDateText(text: string, nowMs: number): number | undefined {
   return readDate(text, nowMs, { zone: "local", leftOut: "today" })?.ms;
 }
 
-/** Without a time it is midnight. @returns undefined for a text that names no time, or leaves out more than `leftOut` allows */
+/** A date without a time means midnight. @returns undefined for a text that is not a time, or omits more than `leftOut` allows */
 export function readDate(text: string, nowMs: number, { zone, leftOut }: DateReading): Moment | undefined {
   const whole = text.trim().toLowerCase();
   if (whole === "") return undefined;
@@ -98,7 +99,7 @@ const colonClock =
 const bareClock = /(?<![\d:])(\d{1,2})\s*([ap]m)\b/;
 const compactClock = /(?<=(?<!\d)\d{8})t?(\d{2})(\d{2})(?:(\d{2})(?:[.,](\d+))?)?(?!\d)(z\b)?/;
 
-/** Takes the time out of a text: `rest` is what remains. */
+/** Splits a text into the time of day and the `rest`. */
 function takeClock(text: string): TakenClock | "invalid" | undefined {
   const colon = colonClock.exec(text);
   const compact = colon ?? compactClock.exec(text);
@@ -143,7 +144,7 @@ function offsetOf(zone: string | undefined): number | undefined {
   return sign === "-" ? -offset : offset;
 }
 
-/** What a text without its time says of the day; undefined for words that do not belong to a date. */
+/** The day in a text without its time of day; undefined for words that do not belong to a date. */
 function readDay(text: string): Day | undefined {
   const [, year, monthDigits, dayDigits] = /^\s*(\d{4})(\d{2})(\d{2})\s*$/.exec(text) ?? [];
   if (year !== undefined) {
@@ -167,7 +168,7 @@ function readDay(text: string): Day | undefined {
   return day === undefined ? undefined : { ...day, ...(weekday === undefined ? {} : { weekday }) };
 }
 
-/** A whole name or its first three letters. */
+/** Index of a name, given whole or as its first three letters. */
 function nameIndex(names: readonly string[], word: string): number | undefined {
   const index = names.findIndex((name) => name === word || name.slice(0, 3) === word);
   return index < 0 ? undefined : index;
@@ -191,7 +192,7 @@ function besideMonth(numbers: readonly string[], month: number): Day | undefined
   };
 }
 
-/** Month first, as in the United States, unless that cannot be; a year of four digits may come first. */
+/** Month first, as in the United States, unless it is over 12; a year of four digits may come first. */
 function fromNumbers(numbers: readonly string[]): Day | undefined {
   const [first, second, third] = numbers;
   const isNamed = false;
@@ -211,7 +212,7 @@ function fromNumbers(numbers: readonly string[]): Day | undefined {
     : { month: Number(first), day: Number(second), ...year, isNamed };
 }
 
-/** Whether the text says the whole date, or leaves out what `DateReading` allows under `refused`. */
+/** Whether the text has the whole date, or omits only what `refused` of `DateReading` allows. */
 function isWhole({ yearDigits, month, day, weekday, isNamed }: Day, hasClock: boolean): boolean {
   if (yearDigits === undefined && month === undefined && day === undefined) return hasClock && weekday === undefined;
   if (month === undefined || day === undefined) return false;

@@ -19,11 +19,11 @@ export type DiffForm = {
   readonly to: string;
   /** Equal lines shown around a difference. */
   readonly contextLines: number;
-  /** Ends the lines of a head; other lines keep their ends. */
+  /** Line end of the head's lines; other lines keep theirs. */
   readonly lineEnd: string;
 };
 
-/** Empty for equal lists. */
+/** The unified diff; empty for equal lists. */
 export function unifiedLines(before: readonly string[], after: readonly string[], form: DiffForm): string[] {
   const groups = groupsOf(changesOf(before, after), form.contextLines);
   if (groups.length === 0) return [];
@@ -40,14 +40,14 @@ export function unifiedLines(before: readonly string[], after: readonly string[]
   return lines;
 }
 
-/** An empty range names the line before it. */
+/** Range in a hunk's head; an empty one names the line before it. */
 function range(start: number, end: number): string {
   const count = end - start;
   if (count === 1) return String(start + 1);
   return `${count === 0 ? start : start + 1},${count}`;
 }
 
-/** Groups differences that are near each other, with the equal lines around them. */
+/** Groups nearby differences into hunks, with the equal lines around them. */
 function groupsOf(changes: readonly Change[], contextLines: number): Change[][] {
   const groups: Change[][] = [];
   let group: Change[] = [];
@@ -93,7 +93,7 @@ function changesOf(before: readonly string[], after: readonly string[]): Change[
   return changes;
 }
 
-/** Equal blocks in order: finds the longest run, then searches on both sides of it. Beyond `diffStepsMax` only the common ends count. */
+/** Equal blocks in order: finds the longest run, then searches on both sides of it. Beyond `diffStepsMax` returns only the common start and end. */
 function blocksOf(before: readonly string[], after: readonly string[]): Block[] {
   const found: Block[] = [];
   const search = new LongestRuns(before, after);
@@ -111,7 +111,7 @@ function blocksOf(before: readonly string[], after: readonly string[]): Block[] 
   return joined(found.sort((a, b) => a.from - b.from || a.to - b.to));
 }
 
-/** Joins runs that follow each other. */
+/** Joins adjacent runs. */
 function joined(blocks: readonly Block[]): Block[] {
   const all: Block[] = [];
   for (const block of blocks) {
@@ -136,11 +136,11 @@ function commonEnds(before: readonly string[], after: readonly string[]): Block[
   return ends.filter(({ size }) => size > 0);
 }
 
-/** From this many lines on, a line that fills more than 1 % of all places does not begin a run. */
+/** From this many lines on, a line that makes up more than 1 % of all lines (a popular line) does not begin a run. */
 const popularLinesMin = 200;
 
 class LongestRuns {
-  /** Below zero the bound is exceeded. */
+  /** Remaining steps; below zero `diffStepsMax` is exceeded. */
   stepsLeft = diffStepsMax;
   readonly #before: readonly string[];
   readonly #after: readonly string[];

@@ -1,6 +1,6 @@
 /**
- * Matches shell globs against whole texts, case-sensitive: `*`, `?`, `[a-z]`, `[!a]`, no escapes. Source: Python's fnmatch. Takes time
- * proportional to pattern length times text length at most.
+ * Matches shell globs against whole texts, case-sensitive: `*`, `?`, `[a-z]`, `[!a]`, no escapes. Source: Python's fnmatch. Takes at most
+ * time proportional to pattern length times text length.
  */
 
 export type Glob = { matches(text: string): boolean };
@@ -82,7 +82,7 @@ function stepAccepts(step: Step, code: number): boolean {
   return true;
 }
 
-/** Only the latest star needs to give way, so one place to go back to is enough and the time is not exponential. */
+/** Only the latest star needs to match more, so that one place to backtrack to is enough and the time is not exponential. */
 function matchSteps(steps: readonly Step[], text: readonly number[]): boolean {
   let stepIndex = 0;
   let textIndex = 0;

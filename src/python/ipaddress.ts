@@ -78,7 +78,7 @@ function parseV6(text: string): bigint | undefined {
   return groups.reduce((value, group) => (value << 16n) | BigInt(group), 0n);
 }
 
-/** Groups of 16 bits; the last may be an IPv4 address where the text ends here. */
+/** Groups of 16 bits; at the end of the text the last may be an IPv4 address. */
 function parseGroups(text: string, endsText: boolean): number[] | undefined {
   if (text === "") return [];
   const groups: number[] = [];
@@ -119,7 +119,7 @@ export function formatNetwork(network: IpNetwork): string {
   return `${formatAddress(network)}/${network.prefixBits}`;
 }
 
-/** `address/mask` with host bits: the network it lies in. */
+/** The network of `address/mask`, which may have host bits set. */
 export function parseInterface(text: string): { address: IpAddress; parsed: IpNetwork; network: string } | undefined {
   const [host = "", mask] = text.split("/");
   const address = parseAddress(host);

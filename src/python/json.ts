@@ -80,7 +80,7 @@ function numberOf(item: number | bigint | Float | boolean): number | bigint | bo
   return item instanceof Float ? item.value : item;
 }
 
-/** Tells ints from floats: marks the numbers in the text before it is parsed. */
+/** Marks floats in the text before `JSON.parse`, which does not tell ints from floats. */
 export function loadJson(text: string): Item {
   const mark = "\u{f8ff}number:";
   const marked = text.replaceAll(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g, (token) =>

@@ -11,12 +11,12 @@ const ordinary = /^[\x20-\x26\x28-\x5b\x5d-\x7e]*$/;
 
 const shortEscapes: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\" };
 
-/** `isPrinted`: as Salt's templates print a map, whose texts with line breaks stand in YAML's double quotes. */
+/** `isPrinted`: the form in which Salt's templates print a map: texts with line breaks get YAML's double quotes. */
 type Style = { readonly isPrinted: boolean };
 const plainStyle: Style = { isPrinted: false };
 const printedStyle: Style = { isPrinted: true };
 
-/** `repr` of a value; containers print their members' `repr`, in the order they arrived in. @throws for a value without a stable text */
+/** `repr` of a value; containers print their members' `repr` in their order of arrival. @throws for a value without a stable text */
 export function reprOf(item: ReadItem): string {
   return reprIn(item, plainStyle);
 }
@@ -71,7 +71,7 @@ function seriesText(series: Series): string {
   return step === 1 ? `range(${first}, ${end})` : `range(${first}, ${end}, ${step})`;
 }
 
-/** Shortest digits that read back the same, in positional or exponent form as Python chooses. */
+/** Shortest digits that read back as the same float, in Python's choice of positional or exponent form. */
 export function reprFloat(value: number): string {
   if (Number.isNaN(value)) return "nan";
   if (!Number.isFinite(value)) return value < 0 ? "-inf" : "inf";

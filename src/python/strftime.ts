@@ -6,7 +6,7 @@ const monthNames = [
   ...["August", "September", "October", "November", "December"],
 ];
 
-/** Salt's default. */
+/** Salt's default format. */
 export const standardFormat = "%Y-%m-%dT%H:%M:%S";
 
 const namesPattern = (names: readonly string[]) => names.join("|");

@@ -16,12 +16,12 @@ export function splitLines(text: string): string[] {
   return lines;
 }
 
-/** The same lines with their ends. */
+/** As `splitLines`, with the line ends. */
 export function splitLinesWithEnds(text: string): string[] {
   return text.match(lineWithEnd) ?? [];
 }
 
-/** Goes backwards from the end, so that long runs of blanks inside cost nothing. */
+/** Searches backwards from the end, so that long runs of blanks inside the text cost nothing. */
 export function stripEnd(text: string): string {
   let end = text.length;
   while (end > 0 && blank.test(text.charAt(end - 1))) end -= 1;
@@ -43,7 +43,7 @@ export function textLength(text: string): number {
   return count;
 }
 
-/** Order by code point; `<` would put characters beyond U+FFFF before U+E000. */
+/** Order by code point; JavaScript's `<` sorts characters beyond U+FFFF before U+E000. */
 export function compareText(left: string, right: string): number {
   const end = Math.min(left.length, right.length);
   for (let index = 0; index < end; index += 1) {
@@ -58,7 +58,7 @@ export function compareText(left: string, right: string): number {
   return left.length - right.length;
 }
 
-/** Terminal control starts with ESC: shown as `?`, so that a minion cannot steer the operator's terminal. */
+/** Replaces ESC, which starts terminal control sequences, by `?`, so that a minion cannot control the operator's terminal. */
 export function hideEscapes(text: string): string {
   return text.replaceAll("\x1b", "?");
 }

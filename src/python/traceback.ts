@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url";
 import type { SaltworksError } from "../errors.ts";
 
-/** Python's names for the kinds of function-errors.ts. */
+/** Python's exception for each kind of error in src/minion/functions/errors.ts. */
 const pythonNames: { readonly [kind: string]: string } = {
   command: "salt.exceptions.CommandExecutionError",
   "not-found": "salt.exceptions.CommandNotFoundError",
@@ -12,7 +12,7 @@ const pythonNames: { readonly [kind: string]: string } = {
 
 const framePattern = /^\s+at (?:async )?(?:(.+?) \()?((?:file:\/\/)?[^()\s]+):(\d+):\d+\)?$/;
 
-/** Ends with a line feed, as in Python. */
+/** The whole traceback; ends with a line feed, as in Python. */
 export function tracebackOf(error: unknown): string {
   return `Traceback (most recent call last):\n${framesOf(error).join("")}${summaryOf(error)}\n`;
 }
@@ -31,7 +31,7 @@ function nameOf(error: Error): string {
   return (typeof kind === "string" ? pythonNames[kind] : undefined) ?? error.name;
 }
 
-/** Python writes the innermost frame last. */
+/** One text for each frame; as in Python, the innermost is last. */
 function framesOf(error: unknown): string[] {
   if (!(error instanceof Error) || error.stack === undefined) return [];
   const frames: string[] = [];

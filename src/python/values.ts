@@ -1,5 +1,5 @@
 /**
- * Values by Python's rules: what is true, what is equal, what comes first, what a type is called. Pure. Source: Python 3's language
+ * Python's rules for values: truth, equality, order and type names. Pure. Source: Python 3's language
  * reference. No value gives access to JavaScript's own objects.
  */
 import { type Ext, Float } from "../wire/values.ts";
@@ -17,7 +17,7 @@ export class Tuple {
   }
 }
 
-/** `set`: Python gives its items no stable order; here they keep theirs. */
+/** `set`: unordered in Python; here items keep their order. */
 export type SeriesKind = "dict_keys" | "dict_values" | "dict_items" | "range" | "generator" | "set";
 
 /** Iterable values that are not lists: views of maps, ranges, sets, and generators, which run once. */
@@ -58,14 +58,14 @@ export abstract class PythonObject {
     return undefined;
   }
 
-  /** `item in object`; undefined where Python would look at its members one by one. */
+  /** `item in object`; undefined if Python would iterate over the object's members. */
   holds(_item: Item): boolean | undefined {
     return undefined;
   }
 
   /** `repr(object)`. @throws if two runs would print different texts */
   repr(): string {
-    throw raised("TypeError", `a ${this.typeName} has no text that two runs would share`);
+    throw raised("TypeError", `a ${this.typeName} has no text that is the same in two runs`);
   }
 }
 
@@ -187,7 +187,7 @@ export function isEqual(a: Item, b: Item): boolean {
   return false;
 }
 
-/** Returns the item, also if it is None, or the stand-in if the item is undefined. */
+/** Returns the item, also None; if it is undefined, the stand-in. */
 export function itemOr(item: Item | undefined, standIn: () => Item): Item {
   return item === undefined ? standIn() : item;
 }

@@ -6,7 +6,7 @@ import { plainKind } from "../config/yaml/yaml11.ts";
 
 export type ScalarStyle = "plain" | "single" | "double";
 
-/** Where a scalar stands. */
+/** Position of a scalar. */
 type ScalarPlace = { readonly isInFlow: boolean; readonly isSimpleKey: boolean };
 
 type Analysis = { isFlowPlain: boolean; isBlockPlain: boolean; isSingleQuoted: boolean; isMultiline: boolean };
@@ -48,7 +48,7 @@ function analyse(text: string): Analysis {
   };
 }
 
-/** Whether characters of the text would be taken for syntax, inside and outside brackets. */
+/** Whether characters of the text would be read as syntax, inside and outside brackets. */
 function analyseIndicators(text: string): { flow: boolean; block: boolean } {
   const characters = [...text];
   let flow = text.startsWith("---") || text.startsWith("...");
@@ -95,7 +95,7 @@ function escapeDouble(character: string): string {
   return code <= 0xffff ? `\\u${hex.padStart(4, "0")}` : `\\U${hex.padStart(8, "0")}`;
 }
 
-/** Where a quoted or plain text may be folded: at a blank that stands alone. */
+/** Whether a quoted or plain text may be folded here: at a single blank. */
 type TextWriter = {
   readonly isPastWidth: () => boolean;
   readonly put: (text: string) => void;

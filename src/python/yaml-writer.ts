@@ -1,6 +1,6 @@
 /**
- * Writes values as YAML: sorted keys, 80 columns, byte for byte as Salt does through PyYAML and libyaml. (No library writes the same
- * bytes: `yaml` folds, quotes and indents by other rules.)
+ * Writes values as YAML: sorted keys, 80 columns, byte for byte as Salt does through PyYAML and libyaml. No library writes the same
+ * bytes: `yaml` folds, quotes and indents by other rules.
  */
 
 import { Float } from "../wire/values.ts";
@@ -13,7 +13,7 @@ import { isMultiline, type ScalarStyle, textStyle, writeText } from "./yaml-scal
 /** Folds lines at the first blank beyond this column. */
 const pageWidth = 80;
 const defaultStep = 2;
-/** A longer key is written `? key`. Bytes of UTF-8. */
+/** Longest simple key, bytes of UTF-8; a longer one is written `? key`. */
 const simpleKeyBytesMax = 128;
 /** Characters of base64 on a line. */
 const base64LineWidth = 76;
@@ -28,7 +28,7 @@ export function yamlText(value: ReadItem, indent = defaultStep): string {
   return emitter.text();
 }
 
-/** As a file has it: with a line end at the end. @throws as `yamlText` */
+/** As `yamlText`, with a final line feed, for files. @throws as `yamlText` */
 export function yamlFileText(value: ReadItem): string {
   return `${yamlText(value)}\n`;
 }
@@ -43,9 +43,9 @@ class Emitter {
   #indent = -1;
   #column = 0;
   #flowLevel = 0;
-  /** The last thing written was a blank (or the line is empty). */
+  /** The last character written was a blank, or the line is empty. */
   #isBlank = true;
-  /** Only indentation and block marks were written on this line. */
+  /** This line has only indentation and block marks. */
   #isIndenting = true;
 
   constructor(step: number, isFlow: boolean) {
@@ -239,7 +239,7 @@ function wordOf(value: ReadItem): string {
   throw raised("TypeError", `cannot represent an object of type ${typeName(value)}`);
 }
 
-/** YAML 1.1 takes `1e+16` for text: it needs the dot. */
+/** YAML 1.1 reads `1e+16` as text, so a float gets a dot. */
 function floatWord(value: number): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? ".nan" : value < 0 ? "-.inf" : ".inf";
   const text = reprFloat(value);

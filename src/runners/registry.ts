@@ -1,4 +1,4 @@
-/** Which runner functions exist. Each runner has a file; each is one line here. */
+/** Table of the runner functions: one line for each runner's file. */
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { callFunction } from "./contract/call.ts";
 import type { RunnerContext, RunnerFunction } from "./contract/contract.ts";

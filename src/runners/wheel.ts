@@ -1,9 +1,11 @@
-/** Which wheel functions exist: what operators and our own command line ask of the master itself, answered in the reply. */
+/** Table of the wheel functions: operators and our command line call them on the master, which answers in the reply. */
 import { SaltworksError } from "../errors.ts";
+import { allReturns } from "../store/jobs/job-cache.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { callFunction } from "./contract/call.ts";
 import type { RunnerContext, RunnerFunction } from "./contract/contract.ts";
 import { batchesWheel } from "./jobs/batches.ts";
+import { HeldReturns } from "./jobs/held-returns.ts";
 import { ownerOf, requireOwner } from "./jobs/owner.ts";
 import { peerReturnsWheel } from "./jobs/peer-returns.ts";
 import { fieldsOf } from "./jobs/stored-body.ts";
@@ -13,11 +15,11 @@ import { configWheel } from "./master/wheel-config.ts";
 import { rootsWheel } from "./master/wheel-roots.ts";
 import { keyWheel } from "./minions/wheel-keys.ts";
 
-/** Limits one call, because one return may be as large as `job_cache_max_return_bytes`. */
+/** Bound of ids in one call, because one return may be as large as `job_cache_max_return_bytes`. */
 const returnsPerCallMax = 10_000;
 
-/** The whole stored loads of a job's returns, for events that carry shortened values. */
-function returns(context: RunnerContext, args: ValueMap): Encodable {
+/** The whole stored loads of a job's returns, for clients whose events carry trimmed values. */
+async function returns(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const jid = String(args.get("jid") ?? "");
   const ids = args.get("ids");
   if (!Array.isArray(ids) || ids.length > returnsPerCallMax) {
@@ -26,11 +28,12 @@ function returns(context: RunnerContext, args: ValueMap): Encodable {
       `saltworks.returns needs a list of at most ${returnsPerCallMax} ids`,
     );
   }
-  if (context.caller?.isOwnOnly === true) requireOwner(context, jid, ownerOf(context, jid));
+  if (context.caller?.isOwnOnly === true) requireOwner(context, jid, await ownerOf(context, jid));
   const found = new Map<string, Encodable>();
-  for (const id of ids) {
-    const body = context.jobs.returnOf(jid, String(id));
-    if (body !== undefined) found.set(String(id), fieldsOf(body));
+  const held = new HeldReturns();
+  for await (const { minionId, body } of allReturns(context.jobs, jid, ids.map(String))) {
+    held.add(body);
+    found.set(minionId, fieldsOf(body));
   }
   return found;
 }
@@ -51,7 +54,7 @@ export const wheelFunctions: ReadonlyMap<string, RunnerFunction> = new Map<strin
         { name: "jid", isRequired: true },
         { name: "ids", isRequired: true },
       ],
-      doc: "Returns of a job as they are stored, by minion id.",
+      doc: "Stored returns of a job, by minion id.",
       isOffline: true,
       run: returns,
     },

@@ -1,25 +1,26 @@
 /**
- * Values that operators keep beside the master's own: a folder per bank under the cache directory, a file per key in the new msgpack
- * flavour. Salt's layout (its `localfs` cache), so that its tools read them. Banks and keys never lead out of the directory.
+ * Cache banks: operators' values in the cache directory, a folder per bank and a file per key, in the new msgpack flavour. This is the layout of
+ * Salt's `localfs` cache, so Salt's tools can read them. Names of banks and keys that lead out of the directory are refused.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { isAbsolute, join, normalize } from "node:path";
 import { hasCodeIn } from "../config/files/system-errors.ts";
 import { SaltworksError } from "../errors.ts";
 import { replaceFile } from "./disk/durable-file.ts";
+import { driversCacheNames } from "./drivers/registry.ts";
 
 const fileEnd = ".p";
 const fileMode = 0o600;
 const folderMode = 0o700;
-/** Names in the cache directory that belong to this master or to Salt's. Every name that a master makes there is listed here (`test/fleet/masters/cache-banks.test.ts`). */
+/** Names in the cache directory that this master or a Salt master uses. `test/fleet/masters/cache-banks.test.ts` checks that the list is complete. */
 const ownNames: ReadonlySet<string> = new Set(
   [
     "accounts batches extmods file_lists grains jobs mine minions pillar pillar_cache proc queues roots salt_cmd sessions syndics tokens",
-    // What Salt's file servers and pillars keep.
+    // Folders of Salt's file servers and pillars.
     "git_pillar gitfs hgfs minionfs s3cache svnfs",
   ].flatMap((names) => names.split(" ")),
 );
-/** The job cache has directories beside it while its number of files changes (`jobs.lmdb.after`). */
+/** Forms of further such names. A folder whose name ends in `.lmdb.after` exists while the number of the job cache's files changes. */
 const ownForms = /\.lmdb(?:[-.]|$)|_key$|^\./;
 
 export class CacheBanks {
@@ -29,7 +30,7 @@ export class CacheBanks {
     this.#folder = cachedir;
   }
 
-  /** Keys and banks within a bank, sorted. @throws SaltworksError STORE_FAILED for a name that leads elsewhere */
+  /** The keys and banks in a bank, sorted. @throws SaltworksError STORE_FAILED for a refused name */
   list(bank: string): string[] {
     return (
       this.#reading(() => readdirSync(this.#path(bank)))
@@ -48,7 +49,7 @@ export class CacheBanks {
     replaceFile(path, value, fileMode);
   }
 
-  /** Without a key the whole bank. @returns false if there was nothing */
+  /** Removes a key, or without one the whole bank. @returns false if it did not exist */
   flush(bank: string, key: string | undefined): boolean {
     const path = this.#path(bank, key);
     const stat = statSync(path, { throwIfNoEntry: false });
@@ -70,10 +71,10 @@ export class CacheBanks {
     const name = normalize(bank);
     const isInside = name !== "." && !isAbsolute(name) && !name.startsWith("..") && !name.includes("\0");
     const first = name.split("/")[0] ?? "";
-    const isOwn = ownNames.has(first) || ownForms.test(first);
+    const isOwn = ownNames.has(first) || driversCacheNames.has(first) || ownForms.test(first);
     const isKeyName = key === undefined || !/^$|[/\\\0]|^\.\.?$/.test(key);
     if (!isInside || !isKeyName || isOwn)
-      throw new SaltworksError("STORE_FAILED", "not a bank or key that may be used here", { bank, key: key ?? "" });
+      throw new SaltworksError("STORE_FAILED", "not a bank or key that operators may use", { bank, key: key ?? "" });
     return key === undefined ? join(this.#folder, name) : join(this.#folder, name, `${key}${fileEnd}`);
   }
 }

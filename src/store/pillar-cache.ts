@@ -1,6 +1,6 @@
 /**
- * Kept pillars (`pillar_cache`), one file a minion under `cachedir/pillar_cache`, in the layout of Salt 3007, whose `salt-run pillar.*_pillar_cache`
- * reads and empties the same files. Only the master's own account can read them.
+ * Cached pillars (`pillar_cache`), one file per minion under `cachedir/pillar_cache`, in the layout of Salt 3007. Salt's
+ * `salt-run pillar.*_pillar_cache` reads and empties the same files. Only the user that runs the master can read them.
  */
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -30,14 +30,14 @@ export class PillarCacheFiles {
     this.#ttlMs = ttlMs;
   }
 
-  /** Undefined if the pillar is not kept or too old, or the file cannot be read. */
+  /** The cached pillar; undefined if there is none, or it is too old, or the file cannot be read. */
   find(id: string, environment: string | null, nowMs: number): ValueMap | undefined {
     const kept = this.#young(id, nowMs);
     const pillar = kept?.pillars.get(environment);
     return pillar instanceof Map ? pillar : undefined;
   }
 
-  /** As in Salt the age is the file's, so that a further environment makes those before it younger. @throws what the system refuses */
+  /** Caches a pillar. As in Salt, the age is the whole file's, so caching one environment renews the others. @throws errors of the file system */
   keep(id: string, environment: string | null, pillar: ValueMap, nowMs: number): void {
     const path = this.#pathOf(id);
     if (path === undefined) return;
@@ -60,19 +60,19 @@ export class PillarCacheFiles {
     else this.#replace(path, bytes, nowMs);
   }
 
-  /** @throws what the system refuses */
+  /** @throws errors of the file system */
   forget(id: string): void {
     const path = this.#pathOf(id);
     if (path !== undefined) rmSync(path, { force: true });
   }
 
-  /** Undefined for an id that would lead elsewhere. */
+  /** The minion's file; undefined for an id that would lead out of the directory. */
   #pathOf(id: string): string | undefined {
     const isName = id !== "" && id !== "." && id !== ".." && !/[/\\\0]/.test(id) && Buffer.byteLength(id) <= 255;
     return isName ? join(this.#directory, id) : undefined;
   }
 
-  /** An operator may have removed the directory under the running master. */
+  /** Replaces the file. Makes the directory again if an operator has removed it. */
   #replace(path: string, bytes: Uint8Array, nowMs: number): void {
     try {
       replaceFile(path, bytes, 0o600);
@@ -84,12 +84,12 @@ export class PillarCacheFiles {
     }
   }
 
-  /** Salt's master may have made the directory readable for all users. Removes files that are too old, once in a thread's life. */
+  /** Makes the directory private, because a Salt master may have made it readable for all, and removes old files. Once per thread. */
   #open(nowMs: number): void {
     if (this.#isOpen) return;
     mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
     chmodSync(this.#directory, 0o700);
-    // Set before old files go: one that cannot be removed must not stop all others.
+    // Set before old files are removed, so that a file that cannot be removed does not fail every call.
     this.#isOpen = true;
     for (const name of readdirSync(this.#directory)) {
       const path = join(this.#directory, name);
@@ -98,7 +98,7 @@ export class PillarCacheFiles {
     }
   }
 
-  /** A time in the future comes from a clock that was set back since. It counts as too old. */
+  /** The file unless it is too old. A time in the future, after the clock was set back, counts as too old. */
   #young(id: string, nowMs: number): KeptFile | undefined {
     const kept = this.#read(id);
     if (kept === undefined) return undefined;
@@ -118,7 +118,7 @@ export class PillarCacheFiles {
       const seconds = times instanceof Map ? secondsOf(times.get(id)) : 0;
       return pillars instanceof Map ? { pillars, atMs: seconds * 1_000 } : undefined;
     } catch (error) {
-      // Removed meanwhile, unreadable, on a bad block or not written by a master: it counts as not kept. Writing a new one tells what is wrong.
+      // A file that is gone, unreadable, on a bad block or not a master's counts as absent. If it cannot be replaced, the write reports why.
       if (isSystemError(error) || isUnreadable(error)) return undefined;
       throw error;
     }

@@ -1,6 +1,6 @@
 /**
  * Compound targets: words split at white space, `and` `or` `not` `(` `)`, typed terms such as `G@os:Debian`, globs.
- * Master and minion read the same text by slightly different rules (docs/compatibility.md, "Targeting"), so each gets its tree.
+ * Master and minion read the same text by slightly different rules (docs/compatibility.md, "Targeting"), so each has its own tree.
  */
 import { SaltworksError } from "../errors.ts";
 import { targetDepthMax, targetPatternStepsMax, targetTermsMax } from "../limits.ts";
@@ -13,7 +13,7 @@ export type Tree =
   | { readonly kind: "and" | "or"; readonly items: readonly Tree[] }
   | { readonly kind: "nothing" };
 
-/** A tree is undefined if that side takes the expression for invalid: it then matches no minion. */
+/** A side's tree is undefined if the expression is invalid for that side; it then matches no minion. */
 export type Compound = {
   readonly minionTree: Tree | undefined;
   readonly masterTree: Tree | undefined;
@@ -23,7 +23,7 @@ export type Compound = {
   readonly fault: string | undefined;
 };
 
-/** One word of an expression, its term already read. */
+/** One word of an expression, with its parsed term. */
 export type CompoundWord =
   | { readonly kind: "operator"; readonly text: string }
   | { readonly kind: "term"; readonly term: Term };
@@ -61,7 +61,7 @@ export function parseCompound(expression: string | readonly string[], isPillarEx
 
 function faultOf(minion: Tree | string, master: Tree | string): string | undefined {
   if (typeof minion === "string") return `minions cannot read it (${minion}), so that none will answer`;
-  return typeof master === "string" ? `no minion is expected, because it cannot be read: ${master}` : undefined;
+  return typeof master === "string" ? `the master cannot read it (${master}), so that it expects no minion` : undefined;
 }
 
 export function listNames(text: string): string[] {
@@ -87,7 +87,7 @@ function invalid(reason: string): SaltworksError {
   return new SaltworksError("TARGET_INVALID", `compound target invalid: ${reason}`, { isRefused: false });
 }
 
-/** For expressions that Salt accepts and that exceed one of our bounds. */
+/** The error for an expression that Salt accepts and that exceeds one of our bounds. */
 function overLimit(reason: string): SaltworksError {
   return new SaltworksError("TARGET_INVALID", `target refused: ${reason}`, { isRefused: true });
 }
@@ -112,7 +112,7 @@ function parseTerm(text: string, isPillarExact: boolean): Term {
   });
 }
 
-/** Within a compound Salt takes a term with a wrong value for false and goes on. Terms that we refuse stay refused. */
+/** As in Salt, a compound's term with an invalid value is false. A term that we refuse still makes the target fail. */
 function orNothing(parse: () => Term): Term {
   try {
     return parse();
@@ -128,7 +128,7 @@ export function refused(kind: "range" | "nodegroup"): SaltworksError {
   return new SaltworksError("TARGET_INVALID", `${kind} refused: ${reason}`, { isRefused: true, construct: kind });
 }
 
-/** As `readTree`, for the minion's side. */
+/** As `readTree`, by the minion's rules. */
 export function readMinionTree(words: readonly CompoundWord[]): Tree | string {
   return readTree(words, minionRules);
 }
@@ -145,7 +145,7 @@ function readTree(words: readonly CompoundWord[], rules: Rules): Tree | string {
   }
 }
 
-/** Never leaves this file. */
+/** Thrown and caught within this file. */
 class SyntaxFault extends Error {}
 
 class TreeReader {

@@ -1,18 +1,18 @@
 /**
- * Decides on the master which minions a publish waits for. Greedy, as Salt documents it: if a minion's grains and pillar are not known,
- * terms that ask for them count as true.
+ * Decides on the master which minions a publish waits for. Greedy, as Salt documents it: without a minion's grains and
+ * pillar, terms that need them count as true.
  */
 import { evaluateTree } from "./compound.ts";
 import type { Facts } from "./facts.ts";
 import type { Target } from "./parse.ts";
 import { idMatches, needsIdOnly, termMatches } from "./term.ts";
 
-/** `facts` is undefined for an accepted minion that has never sent grains. */
+/** `facts`: undefined for an accepted minion that never sent grains. */
 export function matchesExpected(target: Target, id: string, facts: Facts | undefined): boolean {
   return matches(target, id, facts, true);
 }
 
-/** For permissions: if a minion's facts are not known, terms that ask for them count as false. */
+/** For permissions: without a minion's facts, terms that need them count as false. */
 export function matchesKnown(target: Target, id: string, facts: Facts | undefined): boolean {
   return matches(target, id, facts, false);
 }

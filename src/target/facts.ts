@@ -1,4 +1,4 @@
-/** Facts that a target is held against: one minion's id, grains, pillar and data store, as the decoder returns them. */
+/** Facts that a target is matched against: one minion's id, grains, pillar and data store, as decoded. */
 import type { ReadItem } from "../python/values.ts";
 
 /** A decoded value. Maps keep the types of their keys. */

@@ -1,4 +1,4 @@
-/** Decides on a minion whether a job is for it: holds every term against its own id and facts. */
+/** Decides on a minion whether a job is for it: matches each term against the minion's own id and facts. */
 import { evaluateTree } from "./compound.ts";
 import type { Facts } from "./facts.ts";
 import type { Target } from "./parse.ts";

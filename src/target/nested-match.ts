@@ -16,16 +16,16 @@ export type NestedQuery = {
   readonly expression: string;
   readonly delimiter: string;
   readonly style: MatchStyle;
-  /** Compiled patterns. They are suffixes of the expression, so there are few. */
+  /** Compiled patterns, one for each suffix of the expression. */
   readonly tests: Map<string, TextTest>;
-  /** Steps of the regular expressions of all readings. */
+  /** Sum of the steps of the regular expressions of all readings. */
   readonly stepCount: number;
 };
 type TextTest = (lowerText: string) => boolean;
 
-/** Salt uses this delimiter inside a map that was found, even if the target has another. */
+/** Salt uses this delimiter inside a found map, even if the target has another. */
 export const defaultDelimiter = ":";
-/** As the only key it stands for the whole data, never for a key of that name. */
+/** As the only key it means the whole data, never a key of that name. */
 export const wholeKey = "*";
 
 /**
@@ -57,7 +57,7 @@ function checkPatterns(parts: readonly string[], delimiter: string): number {
   let stepCount = 0;
   for (let index = parts.length - 1; index > 0; index -= 1) {
     const pattern = parts.slice(index).join(delimiter).toLowerCase();
-    // On maps these ask for keys or children, even if they are not valid as regular expressions.
+    // On maps these patterns match keys or children, even if they are invalid regular expressions.
     if (pattern === "*" || pattern.startsWith("*:")) validCount += 1;
     try {
       stepCount += compilePythonPattern(pattern).stepCount;
@@ -79,7 +79,7 @@ export function tooManySteps(): SaltworksError {
 
 class NestedMatch {
   readonly #query: NestedQuery;
-  /** Maps that did not match a pattern. `*:` reaches one map in many ways; each map is tried once. */
+  /** Maps that did not match, by pattern. `*:` reaches one map in several ways; each map is tried once. */
   readonly #failed = new Map<string, Set<DatumMap>>();
 
   constructor(query: NestedQuery) {
@@ -95,7 +95,7 @@ class NestedMatch {
       if (index === 1 && parts[0] === wholeKey) continue;
       if (this.#valueMatches(value, parts.slice(index).join(delimiter))) return true;
     }
-    // A single `*` as key stands for the whole data; the whole expression is then tried on it.
+    // A lone `*` as first key means the whole data, on which the whole expression is then tried.
     return parts.length > 1 && parts[0] === wholeKey && data.size > 0 && this.#mapMatches(data, expression);
   }
 
@@ -164,7 +164,7 @@ function compileTest(lowerPattern: string, style: MatchStyle): TextTest {
   }
 }
 
-/** What the first 1, 2, 3 and more parts lead to, by index. Ends before a part that leads nowhere or leaves no pattern. */
+/** The value that the first 1, 2, 3... parts lead to, by that number. Ends at a missing key, and before the last part, which is the pattern. */
 function foundByPrefix(data: DatumMap, parts: readonly string[]): Datum[] {
   const found: Datum[] = [data];
   let value: Datum = data;
@@ -181,13 +181,13 @@ function foundByPrefix(data: DatumMap, parts: readonly string[]): Datum[] {
   return found;
 }
 
-/** Returns the child of that name, or of the number, truth value or null that the name spells. */
+/** Returns the child under the text key, else under the number, boolean or null that the text spells. */
 export function mapChild(map: DatumMap, key: string): Datum | undefined {
   const child = map.get(key);
   return child !== undefined ? child : typedChild(map, key);
 }
 
-/** Looks the key up in member maps first. A number then picks the member at that index, from the end if negative. */
+/** Looks the key up in member maps first; a number is then the index of a member, from the end if negative. */
 export function listChild(list: readonly Datum[], key: string): Datum | undefined {
   const index = /^\s*[-+]?[0-9]+\s*$/.test(key) ? Number(key) : undefined;
   for (const member of list) {

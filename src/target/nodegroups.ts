@@ -27,9 +27,8 @@ export function wordsOf(expression: string | readonly string[]): readonly string
 /**
  * Returns the target to publish: nodegroups and lists of words become the text of a compound, other targets stay as they are.
  *
- * @throws SaltworksError TARGET_INVALID: `detail.group` names a group that is not defined, is part of itself or grows too large;
- * `detail.isUndefined` tells the
- *   first of these where the target itself names the group
+ * @throws SaltworksError TARGET_INVALID: `detail.group` names a group that is not defined, contains itself or grows too large;
+ * `detail.isUndefined` marks a group that is not defined and that the target itself names
  */
 export function expandTarget(
   kind: string,
@@ -46,14 +45,14 @@ export function expandTarget(
 }
 
 const operators = new Set(["and", "or", "not", "(", ")"]);
-/** Typed terms of a compound: a letter, for some letters a delimiter, and `@`. */
+/** Start of a typed term: a letter, for some letters a delimiter, and `@`. */
 const typedTerm = /^(?:[A-Z]|[GPIJ].)@/u;
 
 function isGroup(word: string): boolean {
   return word.startsWith("N@") && word.length > 2;
 }
 
-/** Expands each group of one target once, however often the target names it. */
+/** Expands the groups of one target, each once. */
 class Expansion {
   readonly #groups: Nodegroups;
   readonly #inner = new Map<string, readonly string[]>();
@@ -119,7 +118,10 @@ class Expansion {
   }
 }
 
-/** A group of bare ids becomes one list, or one regular expression if a member looks like a pattern. An empty group becomes `L@`, which matches no minion. */
+/**
+ * A group of bare ids becomes one list, or one regular expression if a member looks like a pattern. An empty
+ * group becomes `L@`, which matches no minion.
+ */
 function idsOf(words: readonly string[]): readonly string[] | undefined {
   if (words.some((word) => operators.has(word))) return undefined;
   if (words.some((word) => word.includes("*") || typedTerm.test(word))) return undefined;

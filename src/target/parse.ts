@@ -1,4 +1,4 @@
-/** Parses target expressions of every kind to a tree, which is then held against many minions. Source: Salt's target types. */
+/** Parses a target expression of any kind to a tree, which is then matched against many minions. Source: Salt's target types. */
 import { SaltworksError } from "../errors.ts";
 import { targetExpressionBytesMax } from "../limits.ts";
 import { listNames, parseCompound, refused, type Tree } from "./compound.ts";
@@ -20,13 +20,13 @@ export type TargetKind =
   | "data"
   | "nodegroup";
 
-/** Immutable. A tree is undefined if that side takes the expression for invalid: it then matches no minion. */
+/** Immutable. A side's tree is undefined if the expression is invalid for that side; it then matches no minion. */
 export type Target = {
   readonly kind: TargetKind;
   readonly minionTree: Tree | undefined;
   readonly masterTree: Tree | undefined;
   readonly listedIds: readonly string[] | undefined;
-  /** Why one side takes the expression for invalid. */
+  /** Why the expression is invalid for one side. */
   readonly fault?: string | undefined;
 };
 
@@ -34,7 +34,7 @@ export type Target = {
  * `expression` is text, or for `list` and `compound` also a list of names or words. `delimiter` parts keys of grain and pillar
  * targets (default `:`); the terms of a compound carry their own.
  *
- * @throws SaltworksError TARGET_INVALID; its message says what is wrong, over a limit or refused
+ * @throws SaltworksError TARGET_INVALID; its message names the error, the exceeded limit or the refused construct
  */
 export function parseTarget(kind: string, expression: string | readonly string[], delimiter = ":"): Target {
   checkSize(expression);
@@ -64,7 +64,7 @@ const dataKinds: ReadonlySet<string> = new Set<TargetKind>([
   "nodegroup",
 ]);
 
-/** Whether matching needs grains or pillar. With `minion_data_cache` off a master expects every minion for these. */
+/** Whether matching needs grains or pillar. With `minion_data_cache` off a master expects every accepted minion for such a target. */
 export function needsMinionData(kind: string): boolean {
   return dataKinds.has(kind);
 }

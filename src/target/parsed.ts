@@ -1,4 +1,4 @@
-/** Keeps recently parsed targets: clients ask for the same few again, and compiling a regular expression takes longer than matching it. */
+/** Cache of parsed targets: clients repeat a few targets, and compiling a regular expression takes longer than matching it. */
 import { parsedTargetLengthMax, parsedTargetsMax } from "../limits.ts";
 import { parseTarget, type Target } from "./parse.ts";
 

@@ -1,8 +1,7 @@
 /**
- * Writes compound targets in the form that minions of every release since 2014.1 read alike. Source: docs/protocol.md section 12.3: old
- * minions lose a parenthesis that
- * stands first, take no `not` at the start or behind a parenthesis, and take no list of words. `* and` in front of the expression means
- * the same to all releases.
+ * Writes compound targets in a form that minions of every release since 2014.1 read alike. Source: docs/protocol.md section 12.3. Old
+ * minions lose a leading parenthesis, and reject `not` at the start or after a parenthesis, and lists of words. `* and` in front of the
+ * expression means the same to all releases.
  */
 import { SaltworksError } from "../errors.ts";
 import { targetTermsMax } from "../limits.ts";

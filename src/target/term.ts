@@ -17,7 +17,7 @@ export type Term =
   | { readonly kind: "address"; readonly address: IpAddress }
   | { readonly kind: "network"; readonly network: IpNetwork }
   | { readonly kind: "data"; readonly key: string; readonly pattern: string }
-  /** Matches no minion: Salt logs such a term as wrong, for example a network with host bits set. */
+  /** A term that matches no minion: Salt logs it as an error, for example a network with host bits set. */
   | { readonly kind: "nothing" };
 
 export function globTerm(expression: string): Term {
@@ -30,12 +30,12 @@ export function pcreTerm(expression: string): Term {
   return { kind: "pcre", text: expression, pattern: compilePythonPattern(expression) };
 }
 
-/** Leaves out the empty names that stray commas make. */
+/** Without the empty names that stray commas cause. */
 export function listTerm(names: readonly string[]): Term {
   return { kind: "list", ids: new Set(names.filter((name) => name !== "")) };
 }
 
-/** @throws SaltworksError TARGET_INVALID; `detail.isRefused` is false if Salt would take the term for false */
+/** @throws SaltworksError TARGET_INVALID; `detail.isRefused` is false if the term is false in Salt */
 export function nestedTerm(kind: "grains" | "pillar", expression: string, delimiter: string, style: MatchStyle): Term {
   checkLength(expression);
   const query = openNestedQuery(expression, delimiter, style);

@@ -1,5 +1,5 @@
 /**
- * The other end of the event bus: follow its events, or fire some into it.
+ * Client of the event bus: subscribes to its events, or fires some into it.
  * Source: docs/protocol.md section 10.2.
  */
 import { createConnection, type Socket } from "node:net";
@@ -12,11 +12,11 @@ export type SubscriberOptions = {
   /** How long connecting may take. */
   timeoutMs?: number;
   /**
-   * One event. The body may be kept. `isMasters`: the master vouches for it, so no minion can have forged it. A Salt master marks no events, so all
-   * of its events count as its own.
+   * One event. The receiver may keep the body. `isMasters`: the frame bears the master's mark, which a minion cannot forge. A Salt master marks no
+   * events, so all events on its bus count as the master's.
    */
   onEvent: (body: Uint8Array, isMasters: boolean) => void;
-  /** The stream ended: with an error if it held a malformed frame or the connection failed, without one if the master left. Not called after `close()`. */
+  /** The stream ended. `error`: a malformed frame or a failed connection; undefined if the master closed it. Not called after `close()`. */
   onClose: (error?: Error) => void;
 };
 
@@ -32,7 +32,7 @@ export class EventSubscriber {
   /**
    * Resolves when connected: every event published from then on arrives.
    *
-   * @param pubPath Salt's socket. The socket beside it, for programs like this one, is used if the master has it
+   * @param pubPath Salt's socket. If the master has our own socket beside it, that one is used
    * @throws SaltworksError MASTER_UNREACHABLE if no process listens or the connection takes too long
    */
   static async connect(pubPath: string, options: SubscriberOptions): Promise<EventSubscriber> {
@@ -93,7 +93,7 @@ export async function fireEvents(
 /** `isMarked`: the frames mark the master's own events. */
 type Connected = { readonly socket: Socket; readonly isMarked: boolean };
 
-/** A Salt master has one socket only. The other file may be left over from a former master. */
+/** A Salt master has Salt's socket only. The file of ours may be left over from a former master. */
 async function connectToEither(pubPath: string, timeoutMs: number): Promise<Connected> {
   const ownPath = ownPathOf(pubPath);
   if (ownPath !== undefined) {

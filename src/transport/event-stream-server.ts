@@ -1,5 +1,6 @@
 /**
- * The event bus of a master or minion: one Unix socket gives every event to Salt's programs, one to all others, and one takes events in.
+ * Server of the event bus of a master or minion. Three Unix sockets: one publishes events to Salt's programs, one to all others, one takes fired
+ * events.
  * Source: docs/protocol.md section 10.2.
  */
 import { chmodSync, readlinkSync } from "node:fs";
@@ -15,26 +16,26 @@ export type EventStreamServerOptions = {
   /** Salt's socket. If it has Salt's name, a second one is opened beside it (`ownPathOf`). */
   pubPath: string;
   pullPath: string;
-  /** Permission bits of the socket files: one for reading events, one for firing them. */
+  /** Permission bits of the socket files: of the publishing sockets, and of the one that takes events. */
   pubMode: number;
   pullMode: number;
   /** Bytes that may wait for one subscriber (`event_subscriber_max_bytes`); over it, whole frames are dropped for that subscriber. */
   subscriberBytesMax: number;
   /** Connections to each socket; default `ipcConnectionsMax`. */
   connectionsMax?: number;
-  /** One event that a program fired. The owner decides whether to publish it. The body may be kept. */
+  /** A program fired an event. The owner decides whether to publish it, and may keep the body. */
   onEvent: (body: Uint8Array) => void;
-  /** A subscriber has fallen behind: called once each time it begins, with the events dropped so far on this server. */
+  /** A subscriber has fallen behind: called once each time that happens, with this server's count of dropped events. */
   onSubscriberDrop?: (droppedEvents: number) => void;
-  /** A connection was closed at once because its socket has as many as it may. */
+  /** A new connection was closed because its socket has `connectionsMax` already. */
   onRefused?: () => void;
   /** A malformed frame on the pull socket; its connection is closed. */
   onBadFrame?: (error: unknown) => void;
-  /** The framing of a new subscriber. Events that are published meanwhile wait for the answer. */
+  /** Finds the framing of a new subscriber. Events published meanwhile wait for it. */
   framingOf?: (socketInode: string | undefined) => Promise<Framing>;
 };
 
-/** The kernel's name of our end of a connection; Node gives the descriptor only on the handle. Undefined if there is no /proc. */
+/** Inode of our end of a connection. Node.js gives the descriptor only on the handle. Undefined without /proc. */
 function inodeOf(socket: Socket): string | undefined {
   const { _handle: handle } = socket as unknown as { readonly _handle?: { readonly fd?: number } };
   if (handle?.fd === undefined || handle.fd < 0) return undefined;
@@ -76,7 +77,7 @@ export class EventStreamServer {
   }
 
   /**
-   * Opens the sockets, pull first, so that a client that finds another socket finds a whole bus. Files of a dead process are replaced.
+   * Opens the sockets, pull first: when a client finds one of the others, all of them are open. Replaces files of a dead process.
    *
    * @throws SaltworksError MASTER_RUNNING if a process answers on a path, CONFIG_INVALID if a path cannot hold a socket
    */
@@ -100,7 +101,7 @@ export class EventStreamServer {
     return this.#subscribers.size;
   }
 
-  /** Bytes that wait for the subscriber that is farthest behind. */
+  /** Queued bytes of the subscriber that is farthest behind. */
   get fullestSubscriberBytes(): number {
     let fullest = 0;
     for (const { socket, waitingBytes } of this.#subscribers) {
@@ -117,7 +118,7 @@ export class EventStreamServer {
   /**
    * Gives `frames` (whole IPC frames, not copied: do not change them afterwards) to every subscriber.
    *
-   * @param eventCount how many frames these are, for the counter of dropped events
+   * @param eventCount number of frames, for the counter of dropped events
    */
   publish(frames: Uint8Array, eventCount = 1): void {
     const written = new Map<Framing, Uint8Array>();
@@ -127,7 +128,7 @@ export class EventStreamServer {
         this.#drop(subscriber, eventCount);
         continue;
       }
-      // At the full bound a subscriber that reads slightly too slowly would count as behind anew at every second event.
+      // Hysteresis: with the full bound here, a slightly too slow subscriber would fall behind again at every second event.
       if (waitingBytes < this.#options.subscriberBytesMax / 2) subscriber.isBehind = false;
       const { framing } = subscriber;
       if (framing === undefined) {
@@ -141,7 +142,7 @@ export class EventStreamServer {
     }
   }
 
-  /** Gives subscribers a short grace to read what waits for them, then ends every connection and removes the files. */
+  /** Waits `ipcCloseGraceMs` for subscribers to read their queues, then ends every connection and removes the files. */
   async close(): Promise<void> {
     this.#isClosing = true;
     for (const { socket, framing } of this.#subscribers) if (framing !== undefined) socket.end();
@@ -208,7 +209,7 @@ export class EventStreamServer {
   }
 }
 
-/** The file appears and gets its mode in one turn. The mask keeps other users out in between (a worker thread cannot set one). */
+/** Binds the socket and sets the file's mode in one turn. Until then the umask keeps other users out (a worker thread cannot set one). */
 function listenOn(server: Server, path: string, mode: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
@@ -225,7 +226,7 @@ function listenOn(server: Server, path: string, mode: number): Promise<void> {
   });
 }
 
-/** Connections that the kernel holds during a long turn of the event loop: enough for a burst of `salt` commands or job processes. */
+/** Backlog: connections that the kernel holds during a long turn of the event loop, as in a burst of `salt` commands or job processes. */
 const listenBacklog = 1_024;
 
 function closed(server: Server): Promise<void> {

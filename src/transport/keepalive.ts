@@ -1,5 +1,5 @@
 /**
- * TCP keepalive for all connections of a listening socket. Node.js sets the idle time alone and probes ten times, a second apart. On Linux
+ * TCP keepalive for all connections of a listening socket. Node.js lets us set the idle time only, and probes ten times, a second apart. On Linux
  * connections inherit the settings of the listening socket. Sources: tcp(7), socket(7).
  */
 import type { Server } from "node:net";
@@ -13,7 +13,7 @@ export type Keepalive = {
   readonly intervalSeconds: number;
 };
 
-/** Values of Linux on the machines that Node.js is built for. */
+/** Linux's constants on the platforms of Node.js. */
 const socketLevel = 1;
 const keepaliveOption = 9;
 const tcpLevel = 6;

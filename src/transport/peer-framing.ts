@@ -1,12 +1,13 @@
 /**
- * Finds the framing for a program of Salt's that has just connected to the event socket. The program does not name its release, so the
- * Python programs that run on this machine are examined for the Salt release that each would import. Source: docs/protocol.md section 10.2.
+ * Finds the framing for a Salt program that has just connected to the event socket. Salt's programs do not name their release. So this file
+ * examines the running Python processes for the Salt release that each would import. Source: docs/protocol.md section 10.2.
  */
 import { execFile } from "node:child_process";
-import { readdirSync, readlinkSync } from "node:fs";
+import { readlinkSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
+import { namesIfReadable } from "../config/files/missing.ts";
 import type { Framing } from "../wire/event-framing.ts";
 import { errnoOf } from "./socket-path.ts";
 
@@ -17,14 +18,14 @@ const countedPatchMin = 26;
 /** Salt's daemons, which never subscribe to the event bus of another process. */
 const bystanders = /^salt-(minion|proxy|master|syndic)\b/;
 
-/** Runs `ss`, which alone tells the process at the other end of a Unix socket. Undefined if it is not installed. */
+/** Runs `ss`, the only source of the process at the other end of a Unix socket. Undefined if it is not installed. */
 export type ListSockets = () => Promise<string | undefined>;
 
 const listSocketsTimeoutMs = 2_000;
 const listedBytesMax = 64 * 1024 * 1024;
-/** Longest look. A folder on a file server that does not answer must not keep a subscriber from its events. */
+/** Longest look at the processes: a network file system that hangs must not keep a subscriber from its events. */
 const lookTimeoutMs = 2_000;
-/** Links that are read in one turn: some 2 ms. */
+/** `exe` links of /proc that one turn reads: some 2 ms. */
 const linksPerTurn = 200;
 
 function listUnixSockets(): Promise<string | undefined> {
@@ -34,19 +35,22 @@ function listUnixSockets(): Promise<string | undefined> {
   });
 }
 
-/** The findings of one look: the framing of Salt's programs by process id, and all sockets, listed if that is not enough. `isWhole`: the look ended in time, so other processes are not Salt's. */
+/**
+ * One look: the framing of Salt's programs by process id. `listing` lists all sockets, for when that is not enough. `isWhole`: the look ended in
+ * time, so all other processes are not Salt's.
+ */
 type Look = {
   readonly framings: ReadonlyMap<string, Framing>;
   readonly isWhole: boolean;
   readonly listing: () => Promise<string | undefined>;
 };
 
-/** The programs that run, as one master or minion sees them. Programs that connect during a look share the next one. */
+/** Framings of the running programs, for one master or minion. Programs that connect during a look share the next one. */
 export class PeerFramings {
   readonly #procFolder: string;
   readonly #listSockets: ListSockets;
   readonly #timeoutMs: number;
-  /** Reads that have not ended, by path. A read that hangs is not begun again, because each takes one of Node's four threads. */
+  /** Pending reads, by path. A hung read is not repeated, because each takes one of the four threads of Node.js. */
   readonly #reading = new Map<string, Promise<unknown>>();
   #underWay: Promise<Look> | undefined;
   #next: Promise<Look> | undefined;
@@ -58,9 +62,8 @@ export class PeerFramings {
   }
 
   /**
-   * If all programs that run agree, that is the answer. If not, the process at the other end of this socket decides. `either` is left for machines
-   * that cannot tell: late 3006 and 3007 can read it, other releases may not. A look that was given up shows that its programs are there, but not
-   * that no others are.
+   * The framing that all running programs agree on, else that of the process at the other end of this socket. `either` if the process cannot be
+   * found: late 3006 and 3007 can read it, other releases may not. A look that was given up is incomplete: it may have missed programs.
    *
    * @param socketInode of our end of the connection
    */
@@ -73,10 +76,27 @@ export class PeerFramings {
     if (pids.length === 0) return "either";
     // A program that is not Salt's Python reads plain frames.
     const known = pids.map((pid) => framings.get(pid)).find((framing) => framing !== undefined);
-    return known ?? (isWhole ? "plain" : "either");
+    return known ?? (isWhole ? "plain" : await this.#framingOfOne(pids));
   }
 
-  /** A look that began earlier may have missed a program that connected since. */
+  /** Examines these processes alone, after a look at all of them took too long. */
+  async #framingOfOne(pids: readonly string[]): Promise<Framing> {
+    const framings = new Map<string, Framing>();
+    const isWhole = await this.#inTime(this.#findPrograms(framings, pids));
+    const [found] = framings.values();
+    return found ?? (isWhole ? "plain" : "either");
+  }
+
+  /** Whether the work ended before it took too long. */
+  async #inTime(work: Promise<void>): Promise<boolean> {
+    const timeout = new AbortController();
+    const giveUp = delay(this.#timeoutMs, false, { signal: timeout.signal }).catch(() => false);
+    const isInTime = await Promise.race([work.then(() => true), giveUp]);
+    timeout.abort();
+    return isInTime;
+  }
+
+  /** A look that starts after this call. A look under way may have missed a program that has just connected. */
   #lookFromNow(): Promise<Look> {
     if (this.#underWay === undefined) return this.#look();
     this.#next ??= this.#underWay.then(() => {
@@ -96,10 +116,8 @@ export class PeerFramings {
 
   async #lookAround(): Promise<Look> {
     const framings = new Map<string, Framing>();
-    const timeout = new AbortController();
-    const giveUp = delay(this.#timeoutMs, false, { signal: timeout.signal }).catch(() => false);
-    const isWhole = await Promise.race([this.#findPrograms(framings).then(() => true), giveUp]);
-    timeout.abort();
+    const pids = namesIfReadable(this.#procFolder).filter((name) => /^[0-9]+$/.test(name));
+    const isWhole = await this.#inTime(this.#findPrograms(framings, pids));
     let listed: Promise<string | undefined> | undefined;
     const listing = () => {
       listed ??= this.#listSockets();
@@ -108,8 +126,7 @@ export class PeerFramings {
     return { framings: new Map(framings), isWhole, listing };
   }
 
-  async #findPrograms(framings: Map<string, Framing>): Promise<void> {
-    const pids = namesInProc(this.#procFolder).filter((name) => /^[0-9]+$/.test(name));
+  async #findPrograms(framings: Map<string, Framing>, pids: readonly string[]): Promise<void> {
     const installations = new Map<string, Promise<Release | undefined>>();
     const asked: Promise<void>[] = [];
     for (const [index, pid] of pids.entries()) {
@@ -131,7 +148,7 @@ export class PeerFramings {
     executable: string,
     installations: Map<string, Promise<Release | undefined>>,
   ): Promise<Release | undefined> {
-    // Salt's programs change their title; its words are then separated by blanks.
+    // Salt's programs set a process title, whose words are separated by blanks.
     const commandLine = await this.#once(join(processFolder, "cmdline"), textOf);
     const [interpreter = "", script = ""] = commandLine.split(/[\0 ]/);
     if (!basename(interpreter).startsWith("python") || bystanders.test(basename(script))) return undefined;
@@ -170,7 +187,9 @@ export class PeerFramings {
   }
 }
 
-/** Processes that hold the other end. Columns of a line: kind, state, two queues, local address and inode, peer address and inode, users. */
+/**
+ * Ids of the processes that hold the other end. Columns of a line: kind, state, two queues, local address and inode, peer address and inode, users.
+ */
 function peersIn(listing: string, socketInode: string): string[] {
   const lines = listing.split("\n").map((line) => /\s(\d+)\s+\S+\s+(\d+)\s*(users:.*)?$/.exec(line.trimEnd()));
   const peerInode = lines.find((line) => line?.[1] === socketInode)?.[2];
@@ -185,8 +204,8 @@ function framingOf(release: Release): Framing {
 }
 
 /**
- * The Python that a process runs; "" if this process may not read it; undefined if it runs another program. Read synchronously, because the kernel
- * answers from memory, and a turn of the event loop for each of hundreds would take a second on a busy machine.
+ * The Python that a process runs; "" if this process may not read it; undefined if it runs another program. Synchronous: the
+ * kernel answers from memory, and on a busy machine a turn of the event loop for each of hundreds of processes would take a second.
  */
 function executableOf(processFolder: string): string | undefined {
   try {
@@ -195,15 +214,6 @@ function executableOf(processFolder: string): string | undefined {
   } catch (error) {
     // A thread of the kernel's, or a process that has ended.
     return errnoOf(error) === "ENOENT" || errnoOf(error) === "ESRCH" ? undefined : "";
-  }
-}
-
-/** Empty on systems without /proc. */
-function namesInProc(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
   }
 }
 

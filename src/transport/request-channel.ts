@@ -1,5 +1,5 @@
 /**
- * One REQ socket to a master's request port: requests one after the other, each with a timeout, tries and an abort signal.
+ * One REQ socket to a master's request port: sends one request at a time, each with a timeout, tries and an abort signal.
  * Source: docs/protocol.md sections 1.1 and 1.3.
  */
 import { type Context, Request } from "zeromq";
@@ -10,13 +10,13 @@ import type { Keepalive } from "./keepalive.ts";
 export type RequestChannelOptions = {
   /** `tcp://host:port` or `ipc://path`. */
   endpoint: string;
-  /** For one try of one request. */
+  /** Timeout of one try of one request. */
   timeoutMs: number;
   /** How often a request is sent before it counts as unanswered. */
   tries: number;
   /** Requests that wait behind the one under way; over it: QUEUE_FULL. */
   queueMax?: number;
-  /** Owner of the I/O threads; the process-wide context if absent. */
+  /** ZeroMQ context that owns the I/O threads; the process-wide one if absent. */
   context?: Context;
   keepalive?: Keepalive;
   isIpv6?: boolean;
@@ -33,12 +33,12 @@ type Waiting = {
   reject: (error: unknown) => void;
 };
 
-/** Why a try ended before its reply. It decides whether there is another. */
+/** Why a try ended before its reply; decides whether another follows. */
 type Interruption = { kind: "timeout" } | { kind: "given up"; error: unknown };
 
 /**
- * A REQ socket must read the reply before it may send again, so requests are taken one after the other,
- * and a socket whose reply did not come is closed and replaced: a late reply is then lost.
+ * A REQ socket must read the reply before it may send again, so requests are sent one after the other.
+ * After a timeout the socket is closed and replaced, and a late reply is lost.
  */
 export class RequestChannel {
   readonly #options: RequestChannelOptions;
@@ -86,7 +86,7 @@ export class RequestChannel {
     });
   }
 
-  /** Rejects what waits with CHANNEL_CLOSED. Idempotent. */
+  /** Rejects waiting requests with CHANNEL_CLOSED. Idempotent. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -133,7 +133,7 @@ export class RequestChannel {
     });
   }
 
-  /** One send and its reply, or the interruption. What the socket does after an interruption is ignored. */
+  /** Sends once and waits for the reply or an interruption. Ignores the socket after an interruption. */
   #attempt(waiting: Waiting): Promise<Buffer | Interruption> {
     return new Promise((resolve) => {
       const finish = (outcome: Buffer | Interruption): void => {

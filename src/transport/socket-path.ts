@@ -1,12 +1,12 @@
-/** Paths of Unix sockets: claiming one refuses a path that is too long, in use or not a socket, and removes the socket of a dead process. */
+/** Claims paths of Unix sockets: refuses a path that is too long, in use or not a socket, and removes the socket of a dead process. */
 import { lstat, unlink } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { SaltworksError } from "../errors.ts";
 import { socketPathBytesMax } from "../limits.ts";
 
 /**
- * The socket for all programs but Salt's, beside Salt's own, whose framing depends on the subscriber's release. Its subscribers read plain frames, so
- * no process needs to be examined. The name is as long as Salt's, so that it fits where Salt's fits.
+ * Path of the socket for all programs but Salt's, beside Salt's socket. Its subscribers read frames of one kind, so that no process need be
+ * examined for its release. The name is as long as that of Salt's socket, so that it fits `sockaddr_un` where Salt's does.
  *
  * @returns undefined if `pubPath` does not have Salt's name
  */
@@ -32,7 +32,7 @@ export async function claimSocketPath(path: string): Promise<void> {
   const kind = await kindOf(path);
   if (kind === "nothing") return;
   if (kind === "other")
-    throw new SaltworksError("CONFIG_INVALID", `sock_dir: ${path} is in the way and is not a socket`, { path });
+    throw new SaltworksError("CONFIG_INVALID", `sock_dir: ${path} exists and is not a socket`, { path });
   if (await isAnswered(path)) {
     throw new SaltworksError("MASTER_RUNNING", `sock_dir: another process already listens on ${path} (EADDRINUSE)`, {
       path,

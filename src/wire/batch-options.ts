@@ -1,5 +1,5 @@
 /**
- * The options of a batch job, and its record: entries in the order of what happened. Clients read the same entries from the event bus
+ * The options of a batch job, and its record: entries in order of time. Clients read the same entries from the event bus
  * (`saltworks/batch/<jid>/<kind>`) and from the stored log. Source: docs/decisions/0020-batches-in-the-master.md. Pure.
  */
 import type { Encodable, Value, ValueMap } from "./values.ts";
@@ -9,7 +9,7 @@ export type Share =
   | { readonly kind: "count"; readonly count: number }
   | { readonly kind: "percent"; readonly percent: number };
 
-/** Shares as they were written; `parseShare` reads them. */
+/** Shares as the operator wrote them; `parseShare` reads them. */
 export type BatchOptions = {
   /** How many minions run at a time. */
   readonly size: string;
@@ -19,16 +19,16 @@ export type BatchOptions = {
   readonly isFailHard: boolean;
   /** How many minions run first, alone. The others run only if all of these succeed. */
   readonly canary: number;
-  /** At this number of failures no more minions are started. */
+  /** At this number of failures the batch job starts no more minions. */
   readonly failuresMax: string | undefined;
-  /** Followers show one document at the end. */
+  /** Followers show one document when the batch job is over. */
   readonly isStatic: boolean;
 };
 
 /** `finished`: every minion had its turn. Any other outcome says why no more minions were started. */
 export type BatchOutcome = "finished" | "failhard" | "failures" | "canary" | "aborted";
 
-/** `at`: milliseconds since 1970. `jid` is the batch job's own in `new`; in all other entries it is that of the step, which is a job like any other. */
+/** `at`: milliseconds since 1970. `jid`: in `new` the batch job's id; in all other entries the id of the step, which is an ordinary job. */
 export type BatchEntry =
   | {
       readonly kind: "new";
@@ -49,18 +49,18 @@ export type BatchEntry =
       /** The load as it is stored, in base64. It does not appear on the bus. */
       readonly load: string;
     }
-  /** The ping is over. `window`: how many run at a time. */
+  /** The ping has ended. `window`: the number of minions that run at a time. */
   | {
       readonly kind: "queue";
       readonly ids: readonly string[];
       readonly absent: readonly string[];
       readonly window: number;
     }
-  /** Answered the ping after it was over. */
+  /** The minion answered after the ping had ended. */
   | { readonly kind: "late"; readonly id: string }
-  /** Written before the job is sent. */
+  /** Written before the step's job is sent. */
   | { readonly kind: "start"; readonly jid: string; readonly ids: readonly string[]; readonly at: number }
-  /** Written after it was. */
+  /** Written after the step's job was sent. */
   | { readonly kind: "sent"; readonly jid: string }
   | {
       readonly kind: "return";
@@ -71,7 +71,7 @@ export type BatchEntry =
     }
   | { readonly kind: "silent"; readonly jid: string; readonly ids: readonly string[]; readonly at: number }
   | { readonly kind: "pause" | "resume" | "abort"; readonly user: string; readonly at: number }
-  /** The master was started again meanwhile. */
+  /** The master was restarted during the batch job. */
   | { readonly kind: "restart"; readonly at: number }
   | ({
       readonly kind: "done";
@@ -103,13 +103,13 @@ export function parseShare(text: string): Share | undefined {
   return percent > 0 ? { kind: "percent", percent } : undefined;
 }
 
-/** How many of `total` run at a time: a percentage is rounded down to whole minions, but never below one. */
+/** Number of `total` minions that run at a time: a percentage is rounded down, but never below one. */
 export function windowOf(share: Share, total: number): number {
   if (share.kind === "count") return share.count;
   return Math.max(1, Math.floor((share.percent / 100) * total));
 }
 
-/** The number of failures among `total` at which a batch job stops: the least that reaches a percentage. */
+/** The number of failures among `total` minions at which a batch job stops: a percentage is rounded up. */
 export function failuresOf(share: Share, total: number): number {
   if (share.kind === "count") return share.count;
   return Math.max(1, Math.ceil((share.percent / 100) * total));
@@ -157,6 +157,6 @@ function textOf(value: Value | undefined): string {
 
 function numberOf(value: Value | undefined): number {
   if (value === undefined || value === null) return 0;
-  // A float that is whole comes as an object of its own.
+  // The decoder gives an integral float as an object (`Float`).
   return typeof value === "object" && "value" in value ? Number(value.value) : Number(value);
 }

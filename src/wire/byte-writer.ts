@@ -1,11 +1,11 @@
-/** Memory that grows and is written from front to back, then used again: what a batch sends costs no allocation per message. */
+/** A growing buffer that is written from front to back, then reused: a batch's messages need no allocation each. */
 
 const bytesMin = 64 * 1024;
-/** Memory above this is let go after use, so that one large batch does not stay resident. */
+/** A buffer above this size is released after use, so that one large batch does not stay resident. */
 const bytesKept = 4 * 1024 * 1024;
 
 export class ByteWriter {
-  /** A new buffer when it grows: earlier views keep their content, which is not written to again until `reset`. */
+  /** Becomes a new buffer when it grows. Earlier views keep their content until `reset`. */
   bytes: Buffer = Buffer.allocUnsafeSlow(bytesMin);
   length = 0;
 

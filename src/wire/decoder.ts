@@ -1,10 +1,18 @@
 /**
- * Reads msgpack of either flavour into values; every announced size is checked against the bytes that are there before anything is allocated.
+ * Reads msgpack of either flavour into values; checks every announced size against the remaining bytes before it allocates.
+ * A budget bounds what it builds; one may serve several decodings, such as all events of one request.
  * Source: docs/protocol.md section 2.6. Pure: no I/O, no clock, no randomness.
  */
 import { isUtf8 } from "node:buffer";
 import { SaltworksError } from "../errors.ts";
-import { decodedValuesMax, nestingDepthMax, numericKeysMax } from "../limits.ts";
+import {
+  decodedValuesMax,
+  nestingDepthMax,
+  numericKeysMax,
+  sentCollectionsMax,
+  sentNumericKeysMax,
+  sentValuesMax,
+} from "../limits.ts";
 import { cachedAsciiText, cachedKeyBytesMax } from "./key-text.ts";
 import { Ext, floatItem, intItem, type Value, type ValueMap } from "./values.ts";
 
@@ -14,23 +22,86 @@ export type Strings = "text" | "bytes";
 /** Up to this length a JavaScript loop finds non-ASCII sooner than a call into native code. */
 const shortTextBytesMax = 24;
 
+/** `collections`: lists and maps among the values. `numericKeys`: keys of maps that are numbers. */
+export type DecodeBounds = { readonly values: number; readonly collections: number; readonly numericKeys: number };
+
+/** For data that the master wrote or checked, and for answers that a thread decodes on which no minion waits. */
+const generalBounds: DecodeBounds = {
+  values: decodedValuesMax,
+  collections: decodedValuesMax,
+  numericKeys: numericKeysMax,
+};
+
+/** For what a minion or a restricted user sends. */
+const sentBounds: DecodeBounds = {
+  values: sentValuesMax,
+  collections: sentCollectionsMax,
+  numericKeys: sentNumericKeysMax,
+};
+
+/**
+ * What is left of a decoding's bounds. Numeric keys are bounded by their number, not by their collisions: V8 hashes numbers without a secret, but
+ * promises no hash function, so that a count of collisions would be wrong in some release of Node without a sign.
+ */
+export class DecodeBudget {
+  readonly #bounds: DecodeBounds;
+  #values: number;
+  #collections: number;
+  #numericKeys: number;
+
+  constructor(bounds: DecodeBounds = generalBounds) {
+    this.#bounds = bounds;
+    this.#values = bounds.values;
+    this.#collections = bounds.collections;
+    this.#numericKeys = bounds.numericKeys;
+  }
+
+  /** The budget of one request of a minion or of a restricted user. */
+  static ofRequest(): DecodeBudget {
+    return new DecodeBudget(sentBounds);
+  }
+
+  /** Whether some bound was exceeded. Further decodings fail, too. */
+  get isUsedUp(): boolean {
+    return this.#values < 0 || this.#collections < 0 || this.#numericKeys < 0;
+  }
+
+  takeValue(): void {
+    this.#values -= 1;
+    if (this.#values < 0) throw tooMany("values", this.#bounds.values);
+  }
+
+  takeCollection(): void {
+    this.#collections -= 1;
+    if (this.#collections < 0) throw tooMany("lists and maps", this.#bounds.collections);
+  }
+
+  takeNumericKey(): void {
+    this.#numericKeys -= 1;
+    if (this.#numericKeys < 0) throw tooMany("keys that are numbers", this.#bounds.numericKeys);
+  }
+}
+
+function tooMany(what: string, max: number): SaltworksError {
+  return new SaltworksError("WIRE_TOO_LARGE", `too many ${what}: at most ${max}`, { max });
+}
+
 /** Reads from `position` on; byte strings in the results are views into the input. */
 export class Decoder {
   position: number;
   readonly #bytes: Buffer;
   readonly #isText: boolean;
-  #valuesLeft = decodedValuesMax;
-  #numericKeysLeft = numericKeysMax;
+  readonly #budget: DecodeBudget;
 
-  constructor(bytes: Uint8Array, position: number, strings: Strings) {
+  constructor(bytes: Uint8Array, position: number, strings: Strings, budget: DecodeBudget) {
     this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.position = position;
     this.#isText = strings === "text";
+    this.#budget = budget;
   }
 
   read(depth: number, isKey: boolean): Value {
-    this.#valuesLeft -= 1;
-    if (this.#valuesLeft < 0) throw new SaltworksError("WIRE_TOO_LARGE", "too many values", { max: decodedValuesMax });
+    this.#budget.takeValue();
     const code = this.#take(1);
     if (code <= 0x7f) return code;
     if (code <= 0x8f) return this.#readMap(code & 0x0f, depth);
@@ -150,6 +221,7 @@ export class Decoder {
   }
 
   #enter(count: number, depth: number): void {
+    this.#budget.takeCollection();
     if (depth >= nestingDepthMax)
       throw new SaltworksError("WIRE_TOO_DEEP", "value nested too deep", { max: nestingDepthMax });
     // Each element takes at least one byte, so a larger count cannot be true.
@@ -168,18 +240,12 @@ export class Decoder {
     return list;
   }
 
-  #countNumericKey(): void {
-    this.#numericKeysLeft -= 1;
-    if (this.#numericKeysLeft >= 0) return;
-    throw new SaltworksError("WIRE_TOO_LARGE", "too many keys that are numbers", { max: numericKeysMax });
-  }
-
   #readMap(count: number, depth: number): ValueMap {
     this.#enter(count * 2, depth);
     const map: ValueMap = new Map();
     for (let index = 0; index < count; index += 1) {
       const key = this.read(depth + 1, true);
-      if (typeof key === "number" || typeof key === "bigint") this.#countNumericKey();
+      if (typeof key === "number" || typeof key === "bigint") this.#budget.takeNumericKey();
       map.set(key, this.read(depth + 1, false));
     }
     return map;

@@ -1,5 +1,5 @@
 /**
- * Edits of packed bytes: ranges replaced or left out while the rest is copied in runs. Pure.
+ * Edits packed bytes: replaces or omits ranges, and copies the rest in runs. Pure.
  * Source: docs/protocol.md section 9 (what changes between a load and its event).
  */
 
@@ -8,7 +8,7 @@ export type Edit = { readonly start: number; readonly end: number; readonly inse
 
 export const nothing = new Uint8Array(0);
 
-/** By how many bytes all edits together make the bytes longer or shorter. */
+/** Change in length by all edits together, bytes. */
 export function growthOf(edits: readonly Edit[]): number {
   let growth = 0;
   for (const { start, end, insert } of edits) growth += insert.length - (end - start);

@@ -11,11 +11,11 @@ export type Flavour = "raw" | "bin";
 
 const scratchBytesMin = 16 * 1024;
 /**
- * A scratch buffer larger than this becomes the result or is dropped. V8 collects the whole heap each time some 64 MB of buffers were
- * made, so a list of 100,000 ids must not take four times its size.
+ * A scratch buffer larger than this becomes the result or is released. V8 collects the whole heap after each 64 MB or so of new buffers,
+ * so that encoding a list of 100,000 ids must not allocate four times its size.
  */
 const scratchBytesKept = 1024 * 1024;
-/** A result that fills less of its buffer is copied, so that its owner does not keep much empty memory. */
+/** A result that fills a smaller share of its buffer is copied, so that its owner does not hold much empty memory. */
 const fullShareMin = 0.75;
 const u64Max = 2n ** 64n - 1n;
 const i64Min = -(2n ** 63n);
@@ -47,7 +47,7 @@ export class Encoder {
   #reserve(bytes: number): void {
     const needed = this.#end + bytes;
     if (needed <= this.#bytes.length) return;
-    // After a long list only a few fields follow: make room for them, not for the list again.
+    // Leaves room for some fields after a long list, not for a second such list.
     const room = Math.max(needed + Math.floor(needed / 16), this.#bytes.length * 2);
     const grown = Buffer.allocUnsafeSlow(room);
     this.#bytes.copy(grown, 0, 0, this.#end);
@@ -209,7 +209,7 @@ export class Encoder {
     else this.#writeNegative(value);
   }
 
-  /** Fractions, and integral numbers beyond 2^53, which are ints as long as 64 bits hold them. */
+  /** Writes fractions as floats. Writes integral numbers beyond 2^53 as ints while they fit 64 bits, else as floats. */
   #writeBeyondSafe(value: number): void {
     const isWide = Number.isInteger(value) && value < 2 ** 64 && value >= -(2 ** 63);
     if (isWide) this.#writeWide(BigInt(value));
@@ -254,7 +254,7 @@ export class Encoder {
     }
   }
 
-  /** Beyond 64 bits Salt sends the decimal text. */
+  /** As in Salt, an int beyond 64 bits becomes its decimal text. */
   #writeBig(value: bigint): void {
     const number = Number(value);
     if (value > u64Max || value < i64Min) this.#writeText(value.toString());

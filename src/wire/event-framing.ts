@@ -1,13 +1,13 @@
 /**
  * The three ways in which event frames follow each other on a subscriber's stream. Pure.
- * Source: docs/protocol.md section 10.2. Salt's releases disagree, a subscriber does not name its release, and a subscriber that reads
- * the wrong framing gets no event at all.
+ * Source: docs/protocol.md section 10.2. Salt's releases differ, a subscriber does not name its release, and with the wrong framing it gets no event
+ * at all.
  */
 import { headBytesAt, headValueAt, masterMark } from "./event.ts";
 import { bufferOf } from "./walk.ts";
 
 /**
- * - `own`: as `frameEvent` and `frameMasterEvent` write, for programs of ours. The others are Salt's bytes, without the master's mark.
+ * - `own`: as `frameEvent` and `frameMasterEvent` write them, for our own programs. All others are Salt's bytes, without the master's mark.
  * - `plain`: one frame straight after the other, as Salt did up to early 3006 and does in 3007 and 3008.
  * - `counted`: each frame after its length, `u32` big-endian, as late 3006 (3006.28) reads and writes.
  * - `either`: counted, and padded so that a reader of plain frames finds whole values only: late 3007 and 3008 (3007.15, 3008.3)
@@ -15,11 +15,11 @@ import { bufferOf } from "./walk.ts";
  */
 export type Framing = "own" | "plain" | "counted" | "either";
 
-/** The body of a frame is a bin of one, two or four length bytes. */
+/** Number of length bytes by a frame's bin code. */
 const bodyLengthBytes: Readonly<Record<number, number>> = { 196: 1, 197: 2, 198: 4 };
 const emptyMap = Uint8Array.of(0x80);
 const lengthBytes = 4;
-/** A map of one entry, its empty key and a bin with four length bytes, less the empty map that they replace. */
+/** Bytes that the least padding adds: a map with an empty key and a bin of four length bytes replaces the empty map of `head`. */
 const paddingBytesMin = 6;
 const padding = Buffer.from("81a0c6", "hex");
 
@@ -45,7 +45,7 @@ function frameLength(frames: Uint8Array, start: number): number {
   return headBytes + 1 + width + bufferOf(frames).readUIntBE(lengthAt, width);
 }
 
-/** The frame in parts. */
+/** The frame without the master's mark, in parts. */
 function withoutMark(frame: Uint8Array): Uint8Array[] {
   if (frame[headValueAt] === emptyMap[0]) return [frame];
   return [frame.subarray(0, headValueAt), emptyMap, frame.subarray(headValueAt + masterMark.length)];
@@ -57,7 +57,7 @@ function counted(frame: Uint8Array): Uint8Array[] {
   return [length, frame];
 }
 
-/** The frame with filler in its `head`, which readers ignore, so that every byte of its length is a whole value by itself. */
+/** Lengthens the frame by filler in its `head`, which readers ignore, until each byte of its length is a whole msgpack value. */
 function padded(frame: Uint8Array): Uint8Array[] {
   if (harmlessLength(frame.length) === frame.length) return counted(frame);
   const target = harmlessLength(frame.length + paddingBytesMin);
@@ -69,14 +69,14 @@ function padded(frame: Uint8Array): Uint8Array[] {
   return [length, frame.subarray(0, headValueAt), head, frame.subarray(headValueAt + 1)];
 }
 
-/** The least length, `length` or more, whose four bytes are each a small int, nil or a boolean in msgpack. */
+/** The least number from `length` on whose four bytes are each a small int, nil or a boolean in msgpack. */
 function harmlessLength(length: number): number {
   let result = 0;
   for (let shift = 24; shift >= 0; shift -= 8) {
     const wanted = Math.floor(length / 2 ** shift) % 256;
     const byte = harmlessByte(wanted);
     result += byte * 2 ** shift;
-    // One byte became larger, so that all bytes after it may be zero.
+    // A larger byte makes the number exceed `length`, so that all later bytes may be zero.
     if (byte > wanted) return result;
   }
   return result;

@@ -44,16 +44,19 @@ export function decodeEvent(body: Uint8Array): { tag: string; data: ValueMap } {
   return { tag, data: value };
 }
 
-/** Where the value of `head` stands in a frame that this file writes. */
+/** Offset of the value of `head` in a frame that this file writes. */
 export const headValueAt = 6;
-/** `{master: true}`: the value of `head` that marks the master's own events for our programs. Minions send bodies, never heads, so they cannot forge it. */
+/**
+ * `{master: true}`: the value of `head` that marks the master's own events for our programs. Minions send
+ * bodies, never heads, so they cannot forge it.
+ */
 export const masterMark = Buffer.from("81a66d6173746572c3", "hex");
 /** `{head: {}, body: ` in msgpack: what precedes the body in a frame of Salt's. */
 const plainHead = Buffer.from("82a46865616480a4626f6479", "hex");
 const masterHead = Buffer.concat([plainHead.subarray(0, headValueAt), masterMark, plainHead.subarray(headValueAt + 1)]);
 const emptyMapByte = 0x80;
 
-/** What precedes the body's own length in the frame at `start`, as this file writes frames. */
+/** Number of bytes before the body's length in the frame at `start`, one that this file wrote. */
 export function headBytesAt(frames: Uint8Array, start: number): number {
   return frames[start + headValueAt] === emptyMapByte ? plainHead.length : masterHead.length;
 }
@@ -62,7 +65,7 @@ function frameHeadBytes(head: Buffer, bodyBytes: number): number {
   return head.length + (bodyBytes <= 0xff ? 2 : bodyBytes <= 0xffff ? 3 : 5);
 }
 
-/** The body must be bin: as text it kills subscribers of Salt 3006 and older. @returns where the body starts */
+/** Writes the body as bin: as text it crashes subscribers of Salt 3006 and older. @returns where the body starts */
 function writeFrameHead(target: Buffer, start: number, head: Buffer, bodyBytes: number): number {
   head.copy(target, start);
   const at = start + head.length;
@@ -95,12 +98,12 @@ function frameWith(head: Buffer, body: Uint8Array): Buffer {
   return frame;
 }
 
-/** Bytes of the body of an event with data of `dataBytes`. */
+/** Size of an event's body whose data has `dataBytes`. */
 export function eventBodyBytes(tag: string, dataBytes: number): number {
   return Buffer.byteLength(tag) + separator.length + dataBytes;
 }
 
-/** Begins the frame of an event of the master's own. The caller writes its data of `dataBytes` at the returned offset. */
+/** Begins the frame of an event that the master vouches for. The caller writes `dataBytes` of data at the returned offset. */
 export function beginEventFrame(writer: ByteWriter, tag: string, dataBytes: number): number {
   const bodyBytes = eventBodyBytes(tag, dataBytes);
   const tagBytes = bodyBytes - separator.length - dataBytes;
@@ -111,7 +114,7 @@ export function beginEventFrame(writer: ByteWriter, tag: string, dataBytes: numb
   return tagStart + tagBytes + separator.length;
 }
 
-/** Tag of the frame that begins at `start`, as this file writes frames, and where its data begins. */
+/** Tag and start of the data of the frame at `start`, one that this file wrote. */
 export function tagIn(bytes: Buffer, start: number): { readonly tag: string; readonly dataStart: number } {
   const codeAt = start + headBytesAt(bytes, start);
   const code = bytes[codeAt] ?? 0;
@@ -123,13 +126,13 @@ export function tagIn(bytes: Buffer, start: number): { readonly tag: string; rea
 
 const pendingBytesMin = 4_096;
 
-/** An event as it came. `isMasters`: its frame bears the mark of the master's own events. */
+/** A received event. `isMasters`: its frame bears the mark of the master's own events. */
 export type EventFrame = { readonly body: Uint8Array; readonly isMasters: boolean };
 type ReadFrame = EventFrame & { readonly bytes: number };
 
 /**
- * Cuts a byte stream into frames, each with or without its length before it (event-framing.ts). The stream may come in any pieces. Close it after an
- * error, because the next frame cannot be found.
+ * Cuts a byte stream into frames, each with or without its length before it (event-framing.ts). Takes the stream in pieces of any size. Close the
+ * stream after an error, because the start of the next frame is then unknown.
  *
  * Bodies are views into the chunk that held them whole, or into memory of their own: they stay valid.
  */
@@ -142,7 +145,7 @@ export class FrameReader {
     this.#frameBytesMax = frameBytesMax;
   }
 
-  /** The bodies alone. @throws as `frames` */
+  /** The bodies of the frames. @throws as `frames` */
   push(chunk: Uint8Array): Uint8Array[] {
     return this.frames(chunk).map(({ body }) => body);
   }
@@ -162,7 +165,7 @@ export class FrameReader {
     return frames;
   }
 
-  /** Doubles the buffer as bytes arrive, not when they are announced. */
+  /** Grows the buffer with the bytes received, not with the announced size. */
   #append(chunk: Uint8Array): Uint8Array {
     const needed = this.#pendingEnd + chunk.length;
     if (needed > this.#pending.length) {
@@ -175,7 +178,7 @@ export class FrameReader {
     return this.#pending.subarray(0, needed);
   }
 
-  /** A new buffer each time: bodies already given out may lie in the old one. */
+  /** Takes a new buffer each time: returned bodies may be views into the old one. */
   #keep(rest: Uint8Array): void {
     this.#pendingEnd = rest.length;
     this.#pending = Buffer.alloc(0);
@@ -201,7 +204,8 @@ function readFrame(bytes: Uint8Array, frameBytesMax: number): ReadFrame | undefi
   const end = lengthBytes + length;
   if (bytes.length < end) return undefined;
   const frame = length > 0 ? readMap(bytes.subarray(lengthBytes, end), frameBytesMax) : undefined;
-  if (frame?.bytes !== length) throw new SaltworksError("WIRE_MALFORMED", "a frame that its length does not fit");
+  if (frame?.bytes !== length)
+    throw new SaltworksError("WIRE_MALFORMED", "a frame that differs from its announced length");
   return { ...frame, bytes: end };
 }
 
@@ -230,7 +234,9 @@ function readMap(bytes: Uint8Array, frameBytesMax: number): ReadFrame | undefine
 
 function incomplete(headBytes: number): undefined {
   if (headBytes > ipcHeadBytesMax) {
-    throw new SaltworksError("WIRE_TOO_LARGE", "a frame with too much beside its body", { max: ipcHeadBytesMax });
+    throw new SaltworksError("WIRE_TOO_LARGE", "a frame with too many bytes besides its body", {
+      max: ipcHeadBytesMax,
+    });
   }
   return undefined;
 }

@@ -5,7 +5,7 @@
 import { isUtf8 } from "node:buffer";
 import type { Value, ValueMap } from "./values.ts";
 
-/** Text, also where it was decoded as bytes; undefined for bytes that are not UTF-8. */
+/** Text, also if it was decoded as bytes; undefined for bytes that are not UTF-8. */
 export function textField(map: ValueMap, key: string): string | undefined {
   const value = map.get(key);
   if (typeof value === "string") return value;
@@ -13,7 +13,7 @@ export function textField(map: ValueMap, key: string): string | undefined {
   return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("utf8");
 }
 
-/** Bytes, also where they were decoded as text (then its UTF-8, which is what was sent). */
+/** Bytes, also if they were decoded as text (then its UTF-8, the bytes that were sent). */
 export function bytesField(map: ValueMap, key: string): Uint8Array | undefined {
   const value = map.get(key);
   if (value instanceof Uint8Array) return value;

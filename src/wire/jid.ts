@@ -14,7 +14,7 @@ export function jidAt(epochMs: number, micros: number): string {
 }
 
 /**
- * Whether a text may stand for a job in tags, file names and the store's keys. An operator may choose one that is not a time. A slash would
+ * Whether a text can be a job id in tags, file names and the store's keys. An operator may choose one that is not a time. A slash would
  * lead to another folder or part of a tag, a line feed would end the tag.
  */
 export function isUsableJid(text: string): boolean {
@@ -27,7 +27,7 @@ export function isJid(text: string): boolean {
   return jidPattern.test(text);
 }
 
-/** The text of a job id that YAML has read as a number; other values as they are. */
+/** Returns the text of a job id that YAML read as a number; returns other values unchanged. */
 export function jidAsText(value: Value): Value {
   return typeof value === "bigint" && isJid(value.toString()) ? value.toString() : value;
 }

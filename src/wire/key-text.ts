@@ -1,6 +1,6 @@
 /**
  * Caches the text of short map keys, because loads repeat the same twenty names.
- * The table has a fixed size: hostile keys can make it useless, but never large.
+ * The table has a fixed size: hostile keys can evict all entries, but never make it grow.
  * Source: docs/protocol.md sections 2.1 and 9 (the names).
  */
 const slotCount = 1_024;
@@ -21,7 +21,8 @@ export function cachedAsciiText(bytes: Uint8Array, start: number, end: number): 
   const slot = hash & (slotCount - 1);
   const found = slots[slot];
   if (found !== undefined && isSame(found.bytes, bytes, start, end)) return found.text;
-  const own = bytes.slice(start, end);
+  // Not the method of a Buffer, which would give a view: what it shows may be written over, and the view would keep a whole request in memory.
+  const own = Uint8Array.prototype.slice.call(bytes, start, end);
   const text = Buffer.from(own.buffer, own.byteOffset, own.byteLength).toString("latin1");
   slots[slot] = { bytes: own, text };
   return text;

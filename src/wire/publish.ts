@@ -14,7 +14,7 @@ export function encodePublish(publish: Publish): Buffer {
   return encode({ enc: "aes", load, sig_algo: sigAlgorithm, sig }, "raw");
 }
 
-/** @throws SaltworksError WIRE_MALFORMED for anything but an encrypted publish, and what `decode` throws */
+/** @throws SaltworksError WIRE_MALFORMED for anything but an encrypted publish; errors of `decode` */
 export function decodePublish(frame: Uint8Array): Publish {
   const outer = decode(frame, "bytes");
   if (!(outer instanceof Map) || textField(outer, "enc") !== "aes") {

@@ -12,7 +12,7 @@ import type { Encodable, Value, ValueMap } from "./values.ts";
 export function encodeRawReply(bytes: Uint8Array): Buffer {
   const length = bytes.length;
   if (length <= 31 || length > 0xffff) return encode(bytes, "raw");
-  // By hand, because every return's reply is of this size and passes here.
+  // Written without the encoder, because every return's reply has this form.
   const frame = Buffer.allocUnsafeSlow(3 + length);
   frame[0] = 0xda;
   frame[1] = length >>> 8;
@@ -40,7 +40,7 @@ export function decodeRawReply(frame: Uint8Array): Uint8Array {
 /** The answer to a request that cannot be read or verified. A minion that gets it authenticates again. */
 export const badLoad: Buffer = encode("bad load", "raw");
 
-/** The answer to a request that failed here, in Salt's words for a handler that raised. It makes a minion authenticate again and retry. */
+/** The answer to a request whose handler failed, in Salt's words for an exception. It makes a minion authenticate again and retry. */
 export const failedReply: Buffer = encode("Some exception handling minion payload", "raw");
 
 /** `{enc: "clear", load}`: verdicts of `_auth` for version 0, unsigned errors, and the reply to a publish. */
@@ -91,7 +91,7 @@ export function encodeSignedReply(load: Uint8Array, sig: Uint8Array): Buffer {
   return encode({ enc: "clear", load, sig }, "raw");
 }
 
-/** `ret` is set for verdicts, `accepted` for acceptances; `signed` for what came signed. Byte strings are views into the frame. */
+/** `ret` is set for verdicts, `accepted` for acceptances, `signed` for signed replies. Byte strings are views into the frame. */
 export type AuthReply = {
   ret?: boolean | string;
   accepted?: AuthAccepted;
@@ -102,7 +102,7 @@ export type AuthReply = {
 /**
  * The reply to `_auth` in any version.
  *
- * @throws SaltworksError WIRE_MALFORMED for what is not such a reply, and what `decode` throws
+ * @throws SaltworksError WIRE_MALFORMED for any other reply; errors of `decode`
  */
 export function decodeAuthReply(frame: Uint8Array): AuthReply {
   const outer = mapOf(decode(frame, "bytes"), "auth reply");
@@ -148,14 +148,14 @@ function mapOf(value: Value, what: string): ValueMap {
   throw new SaltworksError("WIRE_MALFORMED", `${what} that is not a map`);
 }
 
-/** A reply under a key of its own: `key` is that key string, RSA-OAEP for the minion; `pillar` is sealed under it. */
+/** A reply under a fresh key: `key` is that key string, RSA-OAEP for the minion; `pillar` is sealed under it. */
 export type PrivateReply = { key: Uint8Array; pillar: Uint8Array };
 
 export function encodePrivateReply(reply: PrivateReply): Buffer {
   return encode({ key: reply.key, pillar: reply.pillar }, "raw");
 }
 
-/** @throws SaltworksError REQUEST_REFUSED if the master answered an error instead, WIRE_MALFORMED */
+/** @throws SaltworksError REQUEST_REFUSED if the master answered with an error, WIRE_MALFORMED */
 export function decodePrivateReply(frame: Uint8Array): PrivateReply {
   const outer = decode(frame, "bytes");
   if (!(outer instanceof Map)) throw new SaltworksError("REQUEST_REFUSED", "the master did not serve the request");
@@ -167,7 +167,7 @@ export function decodePrivateReply(frame: Uint8Array): PrivateReply {
   return { key, pillar };
 }
 
-/** What is signed in a private reply to version 2 and 3. `key` is the outer key's ciphertext, `pillar` the network encoding of its value. */
+/** Signed content of a private reply to version 2 and 3. `key` is the outer key's ciphertext, `pillar` the network encoding of its value. */
 export type PrivateData = { key: Uint8Array; pillar: Uint8Array; nonce: string };
 
 const mapOfThree = Buffer.of(0x83);
@@ -182,7 +182,7 @@ export function encodePrivateData({ key, pillar, nonce }: PrivateData): Buffer {
   return Buffer.concat([mapOfThree, keyName, encode(key, "raw"), pillarName, pillar, nonceName, encode(nonce, "raw")]);
 }
 
-/** What is sealed in a private reply to version 2 and 3: the data's bytes and their PKCS1v15 signature. */
+/** Sealed content of a private reply to version 2 and 3: the data's bytes and their PKCS1v15 signature. */
 export function encodePrivateSigned(data: Uint8Array, sig: Uint8Array): Buffer {
   return encode({ data, sig }, "raw");
 }

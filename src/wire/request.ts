@@ -42,7 +42,7 @@ export function readEnvelope(frame: Uint8Array): Envelope {
   for (let index = 0; index < count; index += 1) {
     const keyEnd = stepWithin(frame, position, headValuesMax);
     const key = keyOf(frame, position, keyEnd);
-    // A load with more values than one decoding may build is of no use to any handler.
+    // No handler can use a load with more values than one decoding may build.
     const valueEnd = stepWithin(frame, keyEnd, key === "load" ? decodedValuesMax : headValuesMax);
     switch (key) {
       case "enc":
@@ -92,14 +92,16 @@ function requiredText(frame: Uint8Array, start: number, end: number, field: stri
   return text;
 }
 
-/** Salt's versions are 0 to 3, so that only single-byte integers can be meant. */
+/** Salt's versions are 0 to 3, so that only a single-byte integer is valid. */
 function versionAt(frame: Uint8Array, offset: number): number {
   const code = frame[offset] ?? 0xff;
   if (code > 0x7f) throw malformed("version");
   return code;
 }
 
-/** What is read of a clear load before anything is proved. A member is undefined if it is absent or of another type. `pub`: the key of an `_auth`, encoded. */
+/**
+ * Members of a clear load that are read before the sender is verified; undefined if absent or of another type. `pub`: the key of an `_auth`, encoded.
+ */
 export type ClearHead = {
   cmd: string | undefined;
   id: string | undefined;
@@ -111,12 +113,12 @@ export type ClearHead = {
   login: Login | undefined;
 };
 
-/** Credentials of external authentication: a token goes before a password (`eauth`). `unread`: the place where they would stand holds too much to look. */
+/** Credentials of external authentication: a token takes precedence over a password (`eauth`). `unread`: the members exceed the bounds of reading. */
 export type Login = "token" | "eauth" | "unread";
 
 /**
- * The head of the clear load at `offset`, and where the load ends. Of a member that comes twice the last one counts, as in Salt. Strangers may send
- * anything: it steps over strings by their lengths, and gives up after `headMembersMax` members or `headValuesMax` values.
+ * The head of the clear load at `offset`, and where the load ends. As in Salt, the last of two equal members counts. For hostile
+ * senders it skips strings by their lengths, and gives up after `headMembersMax` members or `headValuesMax` values.
  *
  * @returns undefined if it gave up
  * @throws SaltworksError WIRE_MALFORMED if the load is not a map, WIRE_TRUNCATED, WIRE_TOO_DEEP
@@ -154,7 +156,7 @@ export function readClearHead(
 /** A publish has its credentials in `kwargs`, any other command among its own members. */
 type Logins = { own: Login | undefined; ofKwargs: Login | undefined };
 
-/** `offset`: a value that has been walked within `headValuesMax`. */
+/** `offset`: start of a value that a walk has bounded by `headValuesMax`. */
 function loginWithin(bytes: Uint8Array, offset: number): Login | undefined {
   const { kind, count, start } = headOf(bytes, offset);
   if (kind !== "map") return undefined;
@@ -191,7 +193,7 @@ function noteMember(head: ClearHead, name: string | undefined, bytes: Uint8Array
   }
 }
 
-/** Undefined for a text that is longer than any name: it is not decoded. */
+/** Undefined, without decoding, for a text over `headTextBytesMax`. */
 function shortTextOf(bytes: Uint8Array, start: number, end: number): string | undefined {
   return end - start > headTextBytesMax ? undefined : textOf(bytes, start, end);
 }

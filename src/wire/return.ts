@@ -1,15 +1,21 @@
 /**
- * From an opened load to event data, without decoding it: `tok` and `nonce` left out, `_stamp` set, strings re-flavoured, large values trimmed.
+ * Turns an opened load into event data without decoding it: omits `tok` and `nonce`, sets `_stamp`, changes the strings' flavour, trims large values.
  * Source: docs/protocol.md sections 9, 10.1 and 10.4. Pure: the time is an argument.
  */
 
+import { hasCode } from "../errors.ts";
+import { DecodeBudget } from "./decoder.ts";
 import { copyEdited, type Edit, growthOf, nothing } from "./edit.ts";
 import { encodeEventBytes, splitEvent } from "./event.ts";
 import { decodeAt, encode } from "./msgpack.ts";
+import { pickEntries } from "./pick.ts";
 import type { Value } from "./values.ts";
 import { type Entry, editsToBin, headOf, mapHead, skipWhole, textOf } from "./walk.ts";
 
-/** `data`: the event's data and the stored body, yet to be written. `retcode`: 0 if it is absent, or a map because the job has several functions. `hasTarget`: the load names `tgt`, as `salt-call` does. */
+/**
+ * `data`: the event's data and the stored body, yet to be written. `retcode`: 0 if it is absent, or a map because the job has several functions.
+ * `hasTarget`: the load names `tgt`, as `salt-call` does.
+ */
 export type ReturnHead = {
   readonly jid: string;
   readonly retcode: number;
@@ -24,7 +30,7 @@ export type EventData = {
   readonly contentStart: number;
   readonly entryCount: number;
   readonly edits: readonly Edit[];
-  /** The time that is appended; one that replaces a `_stamp` is among the edits. */
+  /** The appended `_stamp`. A replaced one is among the edits. */
   readonly stamp: Uint8Array | undefined;
 };
 
@@ -33,7 +39,7 @@ const stampKey = encode("_stamp", "bin");
 /**
  * A `_return` load's head and event data. `entries` are those of `load`, from `mapEntries`.
  *
- * @returns undefined for a load without a jid in text or without a return
+ * @returns undefined for a load without a textual jid or without a return
  */
 export function readReturn(load: Uint8Array, entries: readonly Entry[], stamp: string): ReturnHead | undefined {
   let jid: string | undefined;
@@ -60,20 +66,21 @@ export function readReturn(load: Uint8Array, entries: readonly Entry[], stamp: s
   return { jid, retcode, hasTarget, data: planEventData(load, entries, stamp) };
 }
 
-/** Small ints are their own byte; other values are rare and are decoded. */
+/** A small int is one byte; other values are rare, and are decoded, but for lists and maps. */
 function intAt(load: Uint8Array, offset: number): number | undefined {
   const code = load[offset] ?? 0xc0;
   if (code <= 0x7f) return code;
+  if (headOf(load, offset).kind !== "other") return undefined;
   const { value } = decodeAt(load, offset);
   return typeof value === "number" && Number.isInteger(value) ? value : undefined;
 }
 
-/** Any load as event data. As in Salt the master's time replaces a `_stamp` that is there, and is appended otherwise. */
+/** Any load as event data. As in Salt the master's time replaces an existing `_stamp`, and is appended otherwise. */
 export function loadAsEventData(load: Uint8Array, entries: readonly Entry[], stamp: string): Buffer {
   return eventDataBytes(planEventData(load, entries, stamp));
 }
 
-/** The data in memory of its own. */
+/** The data in newly allocated memory. */
 export function eventDataBytes(data: EventData): Buffer {
   const bytes = Buffer.allocUnsafeSlow(data.bytes);
   writeEventData(data, bytes, 0);
@@ -86,7 +93,7 @@ function planEventData(load: Uint8Array, entries: readonly Entry[], stamp: strin
   let count = entries.length;
   let hasStamp = false;
   for (const entry of entries) {
-    // Token and nonce belong to the request alone.
+    // Token and nonce belong to the request, not to the event.
     if (entry.key === "tok" || entry.key === "nonce") {
       cuts.push({ start: entry.keyStart, end: entry.valueEnd, insert: nothing });
       count -= 1;
@@ -105,8 +112,22 @@ function planEventData(load: Uint8Array, entries: readonly Entry[], stamp: strin
 
 /** The highest of a return's codes: a job of several functions has one for each. Returns 0 for a value that is not a code. */
 export function highestRetcode(retcode: Value | undefined): number {
-  if (retcode instanceof Map) return Math.max(0, ...[...retcode.values()].map(highestRetcode));
-  return typeof retcode === "number" ? retcode : 0;
+  if (!(retcode instanceof Map)) return typeof retcode === "number" ? retcode : 0;
+  let highest = 0;
+  for (const code of retcode.values()) highest = Math.max(highest, highestRetcode(code));
+  return highest;
+}
+
+const retcodeOnly: ReadonlySet<string> = new Set(["retcode"]);
+
+/** The highest code of a stored return; 1 for codes that exceed the bounds of a minion's request. */
+export function retcodeIn(body: Uint8Array): number {
+  try {
+    return highestRetcode(pickEntries(body, retcodeOnly, DecodeBudget.ofRequest()).get("retcode"));
+  } catch (error) {
+    if (!hasCode(error, "WIRE_TOO_LARGE")) throw error;
+    return 1;
+  }
 }
 
 /** Writes `data.bytes` into `target` from `start` on. */
@@ -121,7 +142,7 @@ export function writeEventData(data: EventData, target: Buffer, start: number): 
 let lastStamp = "";
 let lastStampBytes = Buffer.alloc(0);
 
-/** A batch's returns carry one time, so the last one packed is usually the one asked for. */
+/** Caches the last stamp: all returns of a batch carry the same time. */
 function packedStamp(stamp: string): Buffer {
   if (stamp !== lastStamp || lastStampBytes.length === 0) {
     lastStamp = stamp;
@@ -130,7 +151,7 @@ function packedStamp(stamp: string): Buffer {
   return lastStampBytes;
 }
 
-/** All cuts, and the edits outside of them, ascending. */
+/** All cuts (trimmed values), and the edits outside of them, ascending. */
 function merge(cuts: readonly Edit[], edits: readonly Edit[]): Edit[] {
   const merged: Edit[] = [];
   let next = 0;
@@ -155,12 +176,12 @@ function writeMapHead(target: Buffer, at: number, count: number): number {
   return count <= 0xffff ? target.writeUInt16BE(count, at + 1) : target.writeUInt32BE(count, at + 1);
 }
 
-/** What stands in an event in place of a value that is too large. */
+/** Replaces a value that is too large for an event. */
 export const trimmedText = "VALUE_TRIMMED";
 const trimmedValue = encode(trimmedText, "bin");
-/** Salt trims what exceeds half of the maximum first, then 40 %, and so on down to a tenth. */
+/** Salt trims values over half of the maximum first, then over 40 %, and so on down to a tenth. */
 const trimShares = [0.5, 0.4, 0.3, 0.2, 0.1];
-/** Salt measures packed data as a Python object, which takes its length and this. */
+/** Overhead of a Python bytes object: Salt measures packed data as such an object. */
 const bytesObjectBytes = 33;
 
 /** The edit that trims a value that is not a map. `size`: bytes of the value in Python; `laterSize`: after Python has packed it once. */
@@ -176,10 +197,10 @@ export function trimEvent(body: Buffer, maxBytes: number): Buffer {
   return trimmed === data ? body : encodeEventBytes(tag, trimmed);
 }
 
-/** The same for an event's data alone, a packed map. */
+/** As above, for the data alone, a packed map. */
 export function trimData<Data extends Uint8Array>(data: Data, maxBytes: number): Data | Buffer {
   if (data.length + bytesObjectBytes <= maxBytes) return data;
-  // One walk over all of it refuses what is nested too deep before the recursion below.
+  // This walk throws for data nested too deep, before the recursion below.
   skipWhole(data, 0);
   const leaves: Leaf[] = [];
   collectLeaves(data, 0, maxBytes * Math.min(...trimShares), leaves);
@@ -195,7 +216,7 @@ export function trimData<Data extends Uint8Array>(data: Data, maxBytes: number):
   return data;
 }
 
-/** Leaves above `sizeMin` of the map at `offset`, in order; @returns where the map ends */
+/** Collects the leaves over `sizeMin` of the map at `offset`, in order. @returns where the map ends */
 function collectLeaves(data: Uint8Array, offset: number, sizeMin: number, leaves: Leaf[]): number {
   const { count, start } = mapHead(data, offset);
   let position = start;
@@ -213,7 +234,7 @@ function collectLeaves(data: Uint8Array, offset: number, sizeMin: number, leaves
   return position;
 }
 
-/** The result of CPython 3.11's getsizeof: for a list its own slots alone, for text by its widest character. */
+/** The result of CPython 3.11's getsizeof: for a list only its slots, for text by its widest character. */
 function pythonSize(data: Uint8Array, start: number, end: number): { size: number; laterSize: number } {
   const head = headOf(data, start);
   if (head.kind === "text") return textSize(data, head.start, end);
@@ -221,7 +242,7 @@ function pythonSize(data: Uint8Array, start: number, end: number): { size: numbe
   return { size, laterSize: size };
 }
 
-/** A text that is not ASCII keeps its UTF-8 and a NUL once it was packed, which counts from the second pass on. */
+/** Once Python has packed a non-ASCII text, the object also holds its UTF-8 and a NUL. They count from the second pass on. */
 function textSize(data: Uint8Array, start: number, end: number): { size: number; laterSize: number } {
   let widest = 0;
   let characters = 0;

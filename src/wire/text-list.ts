@@ -1,18 +1,21 @@
 /**
- * A list of texts, kept as msgpack: 100,000 ids go from the thread that found them into reply, events and record without being encoded
- * again. Source: docs/protocol.md section 2.6. Pure.
+ * A list of texts, kept as msgpack: 100,000 ids travel from the thread that found them into reply, events and record and are encoded
+ * once. Source: docs/protocol.md section 2.6. Pure.
  */
 import { decode, encode } from "./msgpack.ts";
 import { Packed } from "./values.ts";
 
-/** Some of a list's items, one after the other, without the list's head. Texts of up to 31 or over 255 bytes read the same in both flavours, others in `raw` do. */
+/**
+ * Consecutive items of a list without the list's head. A text of up to 31 or over 255 bytes has one form in
+ * both flavours, any other has that of `raw`.
+ */
 export type PackedTexts = { readonly count: number; readonly bytes: Uint8Array };
 
 const headBytesMax = 5;
 
 export class TextList {
   readonly count: number;
-  /** The whole list, to be given to encoders of either flavour. */
+  /** The whole list, for encoders of either flavour. */
   readonly packed: Packed;
   #texts: readonly string[] | undefined;
 

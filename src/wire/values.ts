@@ -1,5 +1,5 @@
 /**
- * The values that msgpack can carry, as this program holds them: key types and order, int against float, text against bytes are kept.
+ * In-memory form of msgpack values: keeps the keys' types and order, and tells int from float and text from bytes.
  * Source: docs/protocol.md section 2.6.
  */
 
@@ -21,7 +21,7 @@ export class Ext {
   }
 }
 
-/** A value that is msgpack already, in one piece or several; encoders copy it. Its maker must give one whole value in the flavour of its destination. */
+/** A value that is already msgpack, in one piece or several; encoders copy it. Its creator must give one whole value in the destination's flavour. */
 export class Packed {
   readonly pieces: readonly Uint8Array[];
   constructor(...pieces: readonly Uint8Array[]) {
@@ -35,7 +35,7 @@ export type Value = null | boolean | number | bigint | string | Uint8Array | Flo
 /** Maps keep the type of each key (int, nil, text, bytes) and their order. */
 export type ValueMap = Map<Value, Value>;
 
-/** What encoders take: values, and plain objects and read-only collections of them. Undefined members are left out; in a list they are nil. */
+/** Input of encoders: values, and plain objects and read-only collections of them. An undefined member is omitted; in a list it is nil. */
 export type Encodable =
   | Value
   | undefined
@@ -44,7 +44,7 @@ export type Encodable =
   | ReadonlyMap<Encodable, Encodable>
   | { readonly [key: string]: Encodable };
 
-/** The value that the wire would carry: plain objects become maps. */
+/** The value after encoding and decoding: plain objects become maps. */
 export function asValue(encodable: Encodable): Value {
   if (encodable === undefined || encodable === null) return null;
   if (typeof encodable !== "object") return encodable;
@@ -63,12 +63,12 @@ export function copyOf<Kind extends Value>(value: Kind): Kind {
   return asValue(value) as Kind;
 }
 
-/** A float in the form in which wire values hold it: integral ones are wrapped. */
+/** A float as a wire value: an integral one is wrapped in `Float`. */
 export function floatItem(value: number): number | Float {
   return Number.isInteger(value) ? new Float(value) : value;
 }
 
-/** An int in the form in which wire values hold it: a number while that is exact. */
+/** An int as a wire value: a number within 2^53, else a bigint. */
 export function intItem(value: bigint): number | bigint {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : value;

@@ -1,5 +1,5 @@
 /**
- * Walks msgpack by its lengths: where values end, what a map's entries are, what must be rewritten for the other flavour. Builds no values.
+ * Walks msgpack by its lengths: finds where values end, a map's entries, and the bytes to rewrite for the other flavour. Builds no values.
  * Source: docs/protocol.md section 2.6. Pure: no I/O, no clock, no randomness.
  */
 import { isUtf8 } from "node:buffer";
@@ -20,7 +20,7 @@ export type Entry = {
 /** Up to this length a JavaScript loop finds non-ASCII sooner than a call into native code. */
 const shortTextBytesMax = 48;
 
-// Kinds of value, by what the first byte announces. The low classes have no children.
+// Classes of value by first byte. The low classes have no children.
 const isComplete = 0; // nothing follows but `fixedBytes`
 const isText = 1;
 const isBytes = 2;
@@ -30,7 +30,7 @@ const isMap = 5;
 const isInvalid = 6;
 const kindNames = ["other", "text", "bytes", "other", "list", "map", "other"] as const;
 
-/** By first byte: the class, the bytes of length field that follow it, and for those without one the length itself. */
+/** By first byte: the class, the number of length bytes, and without length bytes the length itself. */
 const classOf = new Uint8Array(256);
 const lengthWidthOf = new Uint8Array(256);
 const fixedLengthOf = new Uint8Array(256);
@@ -65,7 +65,7 @@ define(0xde, 0xde, isMap, 2, none);
 define(0xdf, 0xdf, isMap, 4, none);
 define(0xe0, 0xff, isComplete, 0, none);
 
-/** Elements still to come at each level of nesting. All walks share it, because walking never yields. */
+/** Remaining elements at each level of nesting. All walks share it, because a walk never yields. */
 const pendingAt: number[] = new Array(nestingDepthMax + 1).fill(0);
 
 function malformed(offset: number): SaltworksError {
@@ -94,7 +94,7 @@ export function skipValue(bytes: Uint8Array, offset: number): number {
 }
 
 /**
- * As `skipWhole`, for bytes of a sender that has proved nothing: gives up after `valuesMax` values of any size.
+ * As `skipWhole`, for bytes of an unverified sender: gives up after `valuesMax` values of any size.
  *
  * @returns -1 if the value holds more
  * @throws SaltworksError WIRE_TRUNCATED, WIRE_TOO_DEEP, WIRE_MALFORMED
@@ -107,9 +107,9 @@ export function skipWithin(bytes: Uint8Array, offset: number, valuesMax: number)
   return end === overBudget ? -1 : end;
 }
 
-/** More values than any request has bytes (2,000 MiB at most). V8 counts cheaply in small integers, and this is one. */
+/** No bound: a request has fewer bytes (2,000 MiB at most). Fits a small integer, in which V8 counts cheaply. */
 const anyNumber = 0x7fff_ffff;
-/** What `walk` returns instead of an end: the bytes end inside the value, or it holds too many values. */
+/** Results of `walk` other than an end: the bytes end inside the value, or it holds too many values. */
 const cutShort = -1;
 const overBudget = -2;
 
@@ -165,14 +165,14 @@ function isTextAt(bytes: Uint8Array, start: number, end: number): boolean {
   return isUtf8(bytes.subarray(start, end));
 }
 
-/** A value's kind; for text, bytes, lists and maps what their header announces (`count`), and where their content starts. */
+/** A value's kind. For text, bytes, lists and maps also the length in the header (`count`), and where the content starts. */
 export type Head = {
   readonly kind: "map" | "list" | "text" | "bytes" | "other";
   readonly count: number;
   readonly start: number;
 };
 
-/** @throws SaltworksError WIRE_TRUNCATED while the header is not whole */
+/** @throws SaltworksError WIRE_TRUNCATED while the header is incomplete */
 export function headOf(bytes: Uint8Array, offset: number): Head {
   const code = bytes[offset] ?? 0xc1;
   const width = lengthWidthOf[code] ?? 0;
@@ -198,7 +198,8 @@ export function stringStart(bytes: Uint8Array, offset: number): number {
 }
 
 /**
- * The entries of the map that fills `bytes` to the end. A map of more than `countMax` is refused from its header, because each entry becomes an object.
+ * The entries of the map that fills `bytes` to the end. A map of more than `countMax` is refused from its
+ * header, because each entry becomes an object.
  *
  * @throws SaltworksError WIRE_MALFORMED if it is not a map or bytes follow it, WIRE_TRUNCATED, WIRE_TOO_DEEP, WIRE_TOO_LARGE
  */
@@ -266,8 +267,8 @@ export function bufferOf(bytes: Uint8Array): Buffer {
 }
 
 /**
- * One raw-flavour value in the flavour of events and the store: strings that are UTF-8 are the same in both flavours, others become bin.
- * Returns the same bytes, uncopied, if nothing needs rewriting.
+ * Converts one raw-flavour value to the flavour of events and the store: UTF-8 strings are the same in both, other strings become bin.
+ * Returns the same bytes, uncopied, if all strings are UTF-8.
  */
 export function rawToBin(bytes: Uint8Array): Buffer {
   const edits = editsToBin(bytes);
@@ -277,7 +278,7 @@ export function rawToBin(bytes: Uint8Array): Buffer {
   return result;
 }
 
-/** The edits that do this: the header of each string that is not UTF-8 becomes one of bin. */
+/** Edits of that conversion: the header of each string that is not UTF-8 becomes one of bin. */
 export function editsToBin(bytes: Uint8Array): Edit[] {
   const edits: Edit[] = [];
   const end = walk(bytes, 0, edits, anyNumber);

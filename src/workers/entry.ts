@@ -1,66 +1,72 @@
-/** The thread of a shard worker: opens its stores with the first task, then answers tasks. Errors of single requests are data; anything else ends the task. */
+/**
+ * The thread of a worker: opens its stores at the first task, then answers tasks. The error of one request goes into
+ * its reply. Any other error fails the task.
+ */
 import { join } from "node:path";
 import { isMainThread, workerData } from "node:worker_threads";
 import { openedSealCount } from "../crypto/crypticle.ts";
 import { SaltworksError } from "../errors.ts";
 import { idleCiphersMs, noCacheJobsMax } from "../limits.ts";
 import { diskFaultCounts, diskFaultKinds } from "../store/disk/faults.ts";
-import { openJobCache } from "../store/drivers/open-job-cache.ts";
+import { openJobCacheWriter } from "../store/drivers/open-job-cache.ts";
 import { type Autosign, openAutosign } from "../store/keys/autosign.ts";
 import { takeKeepMark } from "../store/keys/keep-marks.ts";
 import { openKeyDirectories } from "../store/keys/keys.ts";
 import { openMinionData } from "../store/minions/data.ts";
-import { feedingMinions } from "../store/salt/fed-minions.ts";
-import { SaltFeed } from "../store/salt/feed.ts";
+import { MirrorQueue } from "../store/salt/mirror-queue.ts";
+import { mirroredMinions } from "../store/salt/mirrored-minions.ts";
 import { openSecretBox } from "../store/secrets/sealed.ts";
 import { encode } from "../wire/msgpack.ts";
 import { Packed } from "../wire/values.ts";
 import { asError, runBatch } from "./batch/run-batch.ts";
 import { sealReply } from "./batch/seal-reply.ts";
-import { forgetFacts } from "./holding/forget-facts.ts";
-import { Shard } from "./holding/shard.ts";
 import { Matcher } from "./match/match.ts";
 import { findMines, readMines } from "./match/mine-read.ts";
 import { collectWhenIdle } from "./measures/idle-collection.ts";
-import type { ShardStart, ShardTask, TrimAnswer } from "./messages/shard.ts";
+import type { TrimAnswer, WorkerStart, WorkerTask } from "./messages/worker.ts";
+import { forgetFacts } from "./state/forget-facts.ts";
+import { WorkerState } from "./state/worker-state.ts";
 import { nameThread } from "./threads/name.ts";
-import { failed, transferring } from "./threads/pool.ts";
+import { failed, transferring } from "./threads/worker-pool.ts";
 
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/entry.ts runs in a worker thread only");
 
-const start = workerData as ShardStart;
-/** Set by the first task: see `openOnce`. */
-let shard: Shard;
+const start = workerData as WorkerStart;
+/** The first task sets these three: see `openOnce`. */
+let worker: WorkerState;
 let autosign: Autosign;
 let matcher: Matcher;
-/** Faults wait here for the next `counters` task, because a worker has no log of its own. */
+/** Faults that the next `counters` task returns. A worker has no log of its own. Further faults are dropped. */
 const faultsKeptMax = 20;
 const faults: string[] = [];
 
-async function openShard(from: ShardStart): Promise<Shard> {
-  const { config, saltFeedFile } = from;
-  const feed = saltFeedFile === undefined ? undefined : new SaltFeed(saltFeedFile);
-  const minions = openMinionData({ path: join(config.cachedir, "minions.lmdb") });
+async function openWorkerState(from: WorkerStart): Promise<WorkerState> {
+  const { config, mirrorQueueFile } = from;
+  const queue = mirrorQueueFile === undefined ? undefined : new MirrorQueue(mirrorQueueFile);
+  const minions = openMinionData({ path: join(config.cachedir, "minions.lmdb"), onFault: noteFault });
   const stores = {
-    jobs: openJobCache(config, { feed, onFault: noteFault }),
-    minions: feed === undefined ? minions : feedingMinions(minions, feed, noteFault),
+    jobs: openJobCacheWriter(config, { queue, onFault: noteFault }),
+    minions: queue === undefined ? minions : mirroredMinions(minions, queue, noteFault),
     keys: openKeyDirectories(config.pki_dir),
     box: openSecretBox(from.masterPrivatePem, join(config.pki_dir, ".seal-salt")),
   };
-  const opened = new Shard(from, stores);
+  const opened = new WorkerState(from, stores);
   for (const jid of (await stores.jobs.unkeptJobs()).slice(-noCacheJobsMax)) opened.noteNoCache(jid);
   return opened;
 }
 
-/** Opens the stores with the first task. Piscina never replaces a thread that fails as it starts; a task that fails is answered, and the next one tries again. */
+/**
+ * Opens the stores. The first task calls it, not the start of the thread, because Piscina never replaces a thread that fails as it starts.
+ * If it fails, the task fails, and the next task tries again.
+ */
 async function open(): Promise<void> {
-  const opened = await openShard(start);
+  const opened = await openWorkerState(start);
   autosign = openAutosign(start.config);
   matcher = new Matcher(opened);
-  shard = opened;
+  worker = opened;
   const idleCollection = collectWhenIdle();
   setInterval(() => {
-    if (shard.restSessions() > 0) idleCollection.want();
+    if (worker.restSessions() > 0) idleCollection.want();
   }, idleCiphersMs).unref();
 }
 
@@ -70,7 +76,7 @@ function noteFault(error: Error): void {
 
 let opening: Promise<void> | undefined;
 
-/** Makes one try for all tasks that come meanwhile. */
+/** All tasks that come while the stores are being opened share one try. */
 function openOnce(): Promise<void> {
   opening ??= open().finally(() => {
     opening = undefined;
@@ -78,19 +84,19 @@ function openOnce(): Promise<void> {
   return opening;
 }
 
-/** Changes that came while the stores could not be opened, in order. They are made before the next task. */
+/** Changes that came while the stores could not be opened, in order. They are applied before the next task. */
 const missed: ChangeTask[] = [];
-type ChangeTask = Extract<ShardTask, { kind: "masterKeys" | "minionKeys" | "presencePing" }>;
+type ChangeTask = Extract<WorkerTask, { kind: "masterKeys" | "minionKeys" | "presencePing" }>;
 
-/** The task fails all the same. Its caller may repeat it, because each change can be made twice. */
-function keepMissed(task: ShardTask): void {
+/** Keeps a change whose task fails because the stores cannot be opened. Its caller may repeat the task, because each change is idempotent. */
+function keepMissed(task: WorkerTask): void {
   if (task.kind !== "masterKeys" && task.kind !== "minionKeys" && task.kind !== "presencePing") return;
   const sameKind = missed.findIndex(({ kind }) => kind === task.kind);
   const earlier = sameKind === -1 ? undefined : missed.splice(sameKind, 1)[0];
   missed.push(earlier?.kind === "minionKeys" && task.kind === "minionKeys" ? joined(earlier, task) : task);
 }
 
-/** Joins two changes to one, so that at most one entry an id is kept. */
+/** Joins two changes of minions' keys into one, so that the list holds at most one entry per id. */
 function joined(earlier: KeyTask, later: KeyTask): KeyTask {
   const without = (ids: readonly string[], others: readonly string[]) => ids.filter((id) => !others.includes(id));
   return {
@@ -101,11 +107,11 @@ function joined(earlier: KeyTask, later: KeyTask): KeyTask {
   };
 }
 
-type KeyTask = Extract<ShardTask, { kind: "minionKeys" }>;
+type KeyTask = Extract<WorkerTask, { kind: "minionKeys" }>;
 
 let catchingUp: Promise<void> | undefined;
 
-/** All tasks that come meanwhile wait for the same promise, so that none overtakes the changes. */
+/** All tasks that come meanwhile wait for the same promise, so that no task overtakes the missed changes. */
 function caughtUp(): Promise<void> {
   catchingUp ??= catchUp().finally(() => {
     catchingUp = undefined;
@@ -113,58 +119,58 @@ function caughtUp(): Promise<void> {
   return catchingUp;
 }
 
-/** A change that fails stays in the list, and so do the later ones. */
+/** Applies the missed changes. A change that fails stays in the list, with all later ones. */
 async function catchUp(): Promise<void> {
   for (let [task] = missed; task !== undefined; [task] = missed) {
-    if (task.kind === "masterKeys") shard.useMasterKeys(task.keys);
+    if (task.kind === "masterKeys") worker.useMasterKeys(task.keys);
     else if (task.kind === "minionKeys") await updateMinionKeys(task);
-    else shard.notePresencePing(task.jid);
+    else worker.notePresencePing(task.jid);
     missed.shift();
   }
 }
 
-/** @returns this worker's ids whose file holds another key than the one that was served */
-async function updateMinionKeys(task: Extract<ShardTask, { kind: "minionKeys" }>): Promise<string[]> {
+/** @returns this worker's ids whose key file now holds another key than the one that the worker served */
+async function updateMinionKeys(task: Extract<WorkerTask, { kind: "minionKeys" }>): Promise<string[]> {
   for (const id of task.added) start.accepted.add(id);
   for (const id of task.removed) start.accepted.delete(id);
-  shard.facts.noteKeys(
-    task.added.filter((id) => shard.owns(id)),
+  worker.facts.noteKeys(
+    task.added.filter((id) => worker.owns(id)),
     task.removed,
   );
-  const replaced = [...task.added, ...task.changed].filter((id) => shard.owns(id) && shard.isReplaced(id));
-  const owned = [...task.removed.filter((id) => shard.owns(id)), ...replaced];
+  const replaced = [...task.added, ...task.changed].filter((id) => worker.owns(id) && worker.isReplaced(id));
+  const owned = [...task.removed.filter((id) => worker.owns(id)), ...replaced];
   const { preserve_minion_cache: isDataKept, cachedir } = start.config;
   const removed = new Set(task.removed);
   const isGone = (id: string) => removed.has(id) && !takeKeepMark(cachedir, id) && !isDataKept;
-  const forgotten = await Promise.allSettled(owned.map((id) => shard.forget(id, isGone(id))));
-  // The next start drops what stays on disk. A failure here must not hide which keys were replaced.
+  const forgotten = await Promise.allSettled(owned.map((id) => worker.forget(id, isGone(id))));
+  // A failure here must not hide which keys were replaced. The next start drops records that could not be removed.
   for (const step of forgotten) if (step.status === "rejected") noteFault(asError(step.reason));
   return replaced;
 }
 
-/** Removes jobs that are too old or too many. */
-async function trim({ olderThanJid, keep, stepsMax }: Extract<ShardTask, { kind: "trim" }>): Promise<TrimAnswer> {
-  const { removed, hasMore } = await shard.stores.jobs.trim({ olderThanJid, keep, stepsMax });
+/** Removes jobs that are older than `olderThanJid`, and the oldest beyond `keep`. */
+async function trim({ olderThanJid, keep, stepsMax }: Extract<WorkerTask, { kind: "trim" }>): Promise<TrimAnswer> {
+  const { removed, hasMore } = await worker.stores.jobs.trim({ olderThanJid, keep, stepsMax });
   return { removed, hasMore };
 }
 
-/** Stores load and return of a runner call. */
-async function putCall({ jid, load, id, body }: Extract<ShardTask, { kind: "putCall" }>): Promise<void> {
-  const { jobs } = shard.stores;
+/** Stores the load and the return of a runner call. */
+async function putCall({ jid, load, id, body }: Extract<WorkerTask, { kind: "putCall" }>): Promise<void> {
+  const { jobs } = worker.stores;
   await jobs.keepJobs([{ jid, load, minions: [] }]);
   await jobs.keepReturns([{ jid, minionId: id, body }]);
 }
 
-async function putLoad(task: Extract<ShardTask, { kind: "putLoad" }>): Promise<void> {
+async function putLoad(task: Extract<WorkerTask, { kind: "putLoad" }>): Promise<void> {
   const { jid, load, missing, isNoCache } = task;
   const minions = new Packed(...task.minions);
-  await shard.stores.jobs.keepJobs([{ jid, load, minions, missing, isNoCache }]);
+  await worker.stores.jobs.keepJobs([{ jid, load, minions, missing, isNoCache }]);
 }
 
-/** Does nothing for a minion whose key went while its pillar was rendered. */
-async function keepFacts({ id, grains, pillar }: Extract<ShardTask, { kind: "keepFacts" }>): Promise<void> {
-  if (!shard.isAccepted(id)) return;
-  await shard.facts.keep(id, grains, pillar ?? shard.facts.stored(id)?.pillar ?? emptyMap);
+/** Keeps a minion's grains and pillar. Does nothing if its key was removed while its pillar was rendered. */
+async function keepFacts({ id, grains, pillar }: Extract<WorkerTask, { kind: "keepFacts" }>): Promise<void> {
+  if (!worker.isAccepted(id)) return;
+  await worker.facts.keep(id, grains, pillar ?? worker.facts.stored(id)?.pillar ?? emptyMap);
 }
 
 const emptyMap = encode(new Map(), "bin");
@@ -176,17 +182,17 @@ function diskCounters(): Readonly<Record<string, number>> {
 
 let seat: number | undefined;
 
-/** The first task tells the thread which slot it serves, for as long as it lives. */
+/** Notes the thread's slot, which the first task names. The thread serves it until it ends. */
 function takeSeat(slot: number): void {
   if (seat === slot) return;
   seat = slot;
-  shard.slot = slot;
-  nameThread(`sw-shard-${slot}`);
+  worker.slot = slot;
+  nameThread(`sw-worker-${slot}`);
 }
 
-export default async function handle(task: ShardTask): Promise<unknown> {
+export default async function handle(task: WorkerTask): Promise<unknown> {
   try {
-    if (shard === undefined) await openOnce();
+    if (worker === undefined) await openOnce();
     if (missed.length > 0 || catchingUp !== undefined) await caughtUp();
   } catch (error) {
     keepMissed(task);
@@ -195,13 +201,13 @@ export default async function handle(task: ShardTask): Promise<unknown> {
   takeSeat(task.slot);
   switch (task.kind) {
     case "batch": {
-      const result = await runBatch(shard, autosign, task, noteFault);
+      const result = await runBatch(worker, autosign, task, noteFault);
       return transferring(result, result.buffer);
     }
     case "match": {
       const answer = matcher.match(task);
       const memory = answer.state === "ready" ? answer.ids.buffer : undefined;
-      // A kept list lies in shared memory, which cannot be transferred.
+      // A kept list is in shared memory, which cannot be transferred.
       return memory instanceof ArrayBuffer ? transferring(answer, memory) : answer;
     }
     case "putLoad":
@@ -209,41 +215,41 @@ export default async function handle(task: ShardTask): Promise<unknown> {
     case "putCall":
       return putCall(task);
     case "noCache":
-      return shard.noteNoCache(task.jid);
+      return worker.noteNoCache(task.jid);
     case "keepFacts":
       return keepFacts(task);
     case "forgetFacts":
-      return forgetFacts(shard, task);
+      return forgetFacts(worker, task);
     case "mineFind": {
-      const found = findMines(shard, matcher.match(task.match), task);
+      const found = findMines(worker, matcher.match(task.match), task);
       const slice = found.state === "ready" ? found.slice : undefined;
       return slice?.state === "read" ? transferring(found, slice.pairs.buffer) : found;
     }
     case "mineRead": {
-      const slice = readMines(shard, task);
+      const slice = readMines(worker, task);
       return slice.state === "read" ? transferring(slice, slice.pairs.buffer) : slice;
     }
     case "sealReply":
-      return sealReply(shard, task);
+      return sealReply(worker, task);
     case "seal":
-      return shard.current.seal(task.packed);
+      return worker.current.seal(task.packed);
     case "masterKeys":
-      return shard.useMasterKeys(task.keys);
+      return worker.useMasterKeys(task.keys);
     case "minionKeys":
       return updateMinionKeys(task);
     case "presencePing":
-      return shard.notePresencePing(task.jid);
+      return worker.notePresencePing(task.jid);
     case "whichReturned":
-      return shard.stores.jobs.whichReturned(task.jid, task.ids);
+      return worker.stores.jobs.whichReturned(task.jid, task.ids);
     case "trim":
       return trim(task);
     case "counters":
       return {
-        counters: { ...shard.counters, ...matcher.gauges, ...diskCounters(), openedSeals: openedSealCount() },
+        counters: { ...worker.counters, ...matcher.gauges, ...diskCounters(), openedSeals: openedSealCount() },
         faults: faults.splice(0),
       };
     case "measures":
-      return shard.meter.read({ ...shard.counters, ...matcher.gauges, ...diskCounters() });
+      return worker.meter.read({ ...worker.counters, ...matcher.gauges, ...diskCounters() });
     case "close":
       return closeStores();
     default: {
@@ -254,6 +260,6 @@ export default async function handle(task: ShardTask): Promise<unknown> {
 }
 
 async function closeStores(): Promise<void> {
-  await shard.stores.jobs.close();
-  await shard.stores.minions.close();
+  await worker.stores.jobs.close();
+  await worker.stores.minions.close();
 }

@@ -1,4 +1,4 @@
-/** An abort that comes while nothing listens for it is heard before the next process is started. */
+/** An abort that comes before a listener is attached still prevents the start of the next process. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -86,13 +86,13 @@ describe("differences", () => {
   });
 
   it("covers the truth about as often as it says", () => {
-    // Repeats whose logarithms lie around 0 like -1, 0, 1: the same on both sides, turned by a seed.
+    // Repeats whose logarithms are around 0 like -1, 0, 1: the same on both sides, rotated by a seed.
     let seed = 7;
     const next = (): number => {
       seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
       return seed / 2 ** 31;
     };
-    // Sum of twelve uniform numbers: near enough to normal.
+    // The sum of twelve uniform numbers, which is nearly normal.
     const normal = (): number => Array.from({ length: 12 }, next).reduce((sum, value) => sum + value, -6);
     const draw = (): RunResult => costing(...Array.from({ length: 4 }, () => 100 * Math.exp(0.1 * normal())));
     let covered = 0;

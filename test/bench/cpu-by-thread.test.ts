@@ -1,11 +1,11 @@
-/** CPU time is told by thread: a worker that works shows under its own name, and what it used is in the difference of two looks. */
+/** CPU time by thread: a busy worker shows under its own name, and the difference of two readings is its work. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, it } from "node:test";
 import { threadTimes, threadTimesBetween } from "../../bench/cpu-by-thread.ts";
 
-/** Works for a while in its main thread and in a child, says so, and waits. */
+/** Computes for a while in its main thread and in a child, reports it, and waits. */
 const program = `
 const work = "const end = process.cpuUsage().user + 200_000; while (process.cpuUsage().user < end);";
 process.stdin.once("data", () => {
@@ -29,7 +29,7 @@ describe("threadTimes", () => {
       assert.ok((spent.node ?? 0) >= 50, JSON.stringify(spent));
       assert.deepEqual(threadTimesBetween(before, before), {});
     } finally {
-      // The child's own child ends with the pipe to it.
+      // The grandchild ends when its pipe closes.
       child.kill();
     }
   });

@@ -1,4 +1,4 @@
-/** What is refused before a fleet or a master is started: more connections than a master may hold, more operations than fit. */
+/** Runs that are refused before a fleet or a master is started: with more connections than a master may hold, or more operations than fit. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { demandRoomForMaster } from "../../bench/fleet/descriptors.ts";
@@ -29,7 +29,7 @@ describe("demandRoomForMaster", () => {
 });
 
 describe("what a scenario demands of the generator", () => {
-  /** All share one connection, which every machine has. */
+  /** All minions share one connection, which every machine can open. */
   function demand<P extends { minions: number; connections: number }>(scenario: Scenario<P>, given: Partial<P>): void {
     assert.ok(scenario.demand, "it demands something");
     scenario.demand({ ...scenario.defaults, minions: 1_000, connections: 1, ...given });

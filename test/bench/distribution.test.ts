@@ -1,4 +1,4 @@
-/** Sizes and delays mean what their texts say. */
+/** Sizes and delays are parsed and drawn as their texts say. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { draw, parseDistribution } from "../../bench/load/distribution.ts";

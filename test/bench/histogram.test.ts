@@ -1,4 +1,4 @@
-/** Latencies keep three digits through recording, merging and writing down. */
+/** Latencies keep three digits through recording, merging and encoding. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LatencyHistogram } from "../../bench/load/histogram.ts";

@@ -1,4 +1,4 @@
-/** A master that the bench starts, in an environment that a daemon does not take. */
+/** The bench starts a master although its own environment has variables that a daemon refuses. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { startOurMaster } from "../fleet/our-master.ts";

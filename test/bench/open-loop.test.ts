@@ -1,4 +1,4 @@
-/** Schedules are decided beforehand, come at their rate, and can be had again from their seed. */
+/** Schedules are fixed beforehand, have the given rate, and are the same for the same seed. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Pacer, planSchedule } from "../../bench/load/open-loop.ts";

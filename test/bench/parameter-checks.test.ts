@@ -8,7 +8,7 @@ describe("a scenario's parameters", () => {
   for (const scenario of scenarios) {
     it(`of ${scenario.name} are checked each by each, and the defaults can be used as they are`, () => {
       assert.deepEqual(uncheckedOf(scenario.defaults), []);
-      // What fits on this machine is another question.
+      // Whether the value fits on this machine is not checked here.
       assert.deepEqual(readParameters({ ...scenario, demand: () => {} }, {}), scenario.defaults);
       for (const [name, value] of Object.entries(scenario.defaults)) {
         if (typeof value !== "number") continue;

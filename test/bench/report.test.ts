@@ -16,7 +16,7 @@ function dataOf(html: string): PageData {
   return JSON.parse(json) as PageData;
 }
 
-/** What a reader sees: without scripts and styles. */
+/** The text that a reader sees, without scripts and styles. */
 function bodyOf(html: string): string {
   return html.slice(html.indexOf("<body>")).replaceAll(/<script.*?<\/script>/gs, "");
 }
@@ -116,8 +116,8 @@ describe("reportHtml", () => {
     const html = bodyOf(reportHtml(sampleResult()));
     const widths = [...html.matchAll(/style="width:([\d.]+)%"/g)].map(([, percent]) => Number(percent));
     assert.ok(Math.abs(widths.reduce((sum, percent) => sum + percent, 0) - 100) < 0.1);
-    assert.match(html, /<i class="p0"><\/i>sw-shard<\/li><li><i class="p1"><\/i>saltworks/);
-    assert.doesNotMatch(html, /sw-shard-0/);
+    assert.match(html, /<i class="p0"><\/i>sw-worker<\/li><li><i class="p1"><\/i>saltworks/);
+    assert.doesNotMatch(html, /sw-worker-0/);
   });
 
   it("lets no name or value become markup or script", () => {

@@ -1,4 +1,4 @@
-/** Result files come back as they were written; others are refused with the reason. */
+/** Result files are read back unchanged; other files are refused with the reason. */
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

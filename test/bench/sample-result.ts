@@ -1,4 +1,4 @@
-/** Results as a scenario would leave them, made up: for what reads results. */
+/** Invented results in the form of a scenario's, for tests of programs that read results. */
 import { LatencyHistogram } from "../../bench/load/histogram.ts";
 import { type OperationResult, type Point, type RunResult, resultSchema } from "../../bench/results/schema.ts";
 
@@ -21,7 +21,7 @@ export function samplePoint(change: PointChange = {}): Point {
     cpu: {
       totalMs: 2_600,
       usPerOperation: 65,
-      byThreadMs: { saltworks: 900, "sw-shard-0": 600, "sw-shard-1": 550, "sw-publish": 350, V8Worker: 200 },
+      byThreadMs: { saltworks: 900, "sw-worker-0": 600, "sw-worker-1": 550, "sw-publish": 350, V8Worker: 200 },
     },
     memory: { rssBytes: 210_000_000, peakRssBytes: 260_000_000 },
     series: {

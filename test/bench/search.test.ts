@@ -4,7 +4,7 @@ import { type RateOutcome, type SearchOptions, searchHighestRate } from "../../b
 
 const options: SearchOptions = { p99MsMax: 50, firstRate: 7_000, rateMin: 10, rateMax: 1_000_000, measurementsMax: 40 };
 
-/** Latency as of a queue: little while there is room, without bound towards `capacity`. */
+/** Latency of a queue: small at low rates, unbounded towards `capacity`. */
 function queue(capacity: number, serviceMs = 2): (rate: number) => RateOutcome {
   return (rate) => {
     const room = 1 - rate / capacity;
@@ -44,7 +44,7 @@ describe("searchHighestRate", () => {
   it("measures again where the latency is near the objective, and goes by the middle one", async () => {
     const { rates, measure } = recorded((rate) => {
       const before = rates.filter((other) => other === rate).length;
-      // Every second run of what would pass is disturbed, slightly above the objective.
+      // Every second run that would pass is disturbed to slightly above the objective.
       return { p99Ms: rate <= 5_000 ? (before === 2 ? 60 : 45) : 500, answeredShare: 1, isVoid: false };
     });
     const found = await searchHighestRate({ ...options, firstRate: 4_000 }, measure);

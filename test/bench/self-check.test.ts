@@ -1,4 +1,4 @@
-/** A generator that limited its own run says so, and why. */
+/** A generator that limited its own run reports it with the reason. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { judgeGenerator, SelfCheck } from "../../bench/load/self-check.ts";
@@ -35,7 +35,7 @@ describe("SelfCheck", () => {
   it("sees a turn of the loop that took long, and the CPU that it used", async () => {
     const check = new SelfCheck();
     check.start();
-    // The monitor's own timer has to be running before it can be late.
+    // The monitor's timer has to run before its delay can be measured.
     await new Promise((resolve) => setTimeout(resolve, 20));
     const untilMs = performance.now() + 120;
     while (performance.now() < untilMs);

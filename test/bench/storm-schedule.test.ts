@@ -1,4 +1,4 @@
-/** A schedule that is split over processes keeps every time, and gives each process whole rounds of its minions. */
+/** Splitting a schedule over processes keeps all times, and gives each process whole rounds of its minions. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { LaneOutcome } from "../../bench/fleet/storm/messages.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { fitUsl, predictPerSecond, type ScalingPoint, type UslFit } from "../../bench/tune/usl.ts";
 
-/** Noise from a fixed seed (mulberry32), so that a failure can be looked at again. */
+/** Noise from a fixed seed (mulberry32), so that a failure can be repeated. */
 function noise(seed: number): () => number {
   let state = seed;
   return () => {

@@ -1,4 +1,4 @@
-/** The storm's own ZMTP against libzmq's: what one sends the other reads, in whatever pieces it comes. */
+/** The storm's own ZMTP beside libzmq's: each reads what the other sends, in pieces of any size. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Publisher, Router } from "zeromq";
@@ -54,7 +54,7 @@ describe("a SUB connection of the storm", () => {
     const got = new Promise<string>((resolve) => {
       connection.onMessage = (payload) => resolve(payload.toString());
     });
-    // Neither side tells when the subscription is there: published until it came.
+    // Neither side reports when the subscription is active, so the test publishes until a message arrives.
     const timer = setInterval(() => void publisher.send("a publish"), 10);
     assert.equal(await got, "a publish");
     clearInterval(timer);

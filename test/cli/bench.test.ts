@@ -19,7 +19,7 @@ after(() => rmSync(folder, { recursive: true }));
 
 type Ended = { readonly code: number; readonly out: string; readonly err: string };
 
-/** The bench program within this process: without the environment's Salt. */
+/** The bench program within this process, without a Salt of the environment. */
 async function run(name: "bench" | "tune", ...argv: string[]): Promise<Ended> {
   const host = new TestHost();
   const command = name === "bench" ? benchCommand : tuneCommand;
@@ -63,7 +63,7 @@ describe("saltworks bench", () => {
     assert.match(list.out, /^ {4}minions=1000 {2}\S/m);
   });
 
-  /** Each is answered with 64, the command's name, and what was wrong. */
+  /** Each of these ends with 64, and prints the command's name and what was wrong. */
   const refused: readonly (readonly [string, readonly string[], RegExp])[] = [
     ["no scenario", [], /which scenario\? There are: .*return-storm/],
     ["a misspelt scenario", ["retrun-storm"], /there is no scenario 'retrun-storm'; did you mean 'return-storm'/],
@@ -94,8 +94,12 @@ describe("saltworks bench", () => {
       /arrivals takes one of constant, poisson, not bursts/,
     ],
     ["a version that there is not", ["ping-all", "--set", "version=7"], /version takes one of 0, 2, 3, not 7/],
-    ["sizes that are none", ["return-storm", "--set", "returnBytes=big"], /error: big is no distribution: write 64, /],
-    ["sizes that no master takes", ["return-storm", "--set", "returnBytes=1..1e12"], /1\.\.1e12 is no distribution/],
+    [
+      "sizes that are none",
+      ["return-storm", "--set", "returnBytes=big"],
+      /error: big is not a distribution: write 64, /,
+    ],
+    ["sizes that no master takes", ["return-storm", "--set", "returnBytes=1..1e12"], /1\.\.1e12 is not a distribution/],
     [
       "a tail of sizes that no master takes",
       ["return-storm", "--set", "returnBytes=64:99%,999999999:1%"],

@@ -139,7 +139,12 @@ describe("saltworks call without a master", () => {
     assert.deepEqual(await local("--id=other", "grains.items"), { id: "other" });
     assert.equal(await local(`--cachedir=${folder}/cache`, "config.get", "cachedir"), `${folder}/cache`);
     assert.equal(await local("config.get", "output", "not set"), "not set");
-    assert.equal(await local("--return=nosuch", "test.ping"), true);
+  });
+
+  it("says which returner it does not have, and shows the result", async () => {
+    const { out, err, code } = await call("--return=nosuch", "test.ping");
+    assert.deepEqual([JSON.parse(out), code], [{ local: true }, 0]);
+    assert.match(err, /^\[ERROR {3}\] The return failed for job \d+: nosuch: 'nosuch\.returner' is not available\.\n$/);
   });
 
   it("passes the function's code on where it is told to", async () => {

@@ -1,4 +1,4 @@
-/** `saltworks check-store`: exit codes and words for stores that are whole, damaged, and not to be read. */
+/** `saltworks check-store`: exit codes and texts for stores that are undamaged, damaged and unreadable. */
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -17,13 +17,13 @@ import { openSecretBox } from "../../src/store/secrets/sealed.ts";
 import { openMasterSecrets } from "../../src/store/secrets/secrets.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import type { Encodable } from "../../src/wire/values.ts";
-import { sealSession } from "../../src/workers/holding/session-record.ts";
-import { loadOf, returnOf } from "../contract/job-cache.ts";
+import { sealSession } from "../../src/workers/state/session-record.ts";
+import { loadOf, returnOf } from "../contract/job-samples.ts";
 import { cliFile } from "../fleet/our-master.ts";
 import { temporaryDirectories } from "../store/temporary.ts";
 import { TestHost } from "./test-host.ts";
 
-/** Begins the file, says so, and completes it a moment later. */
+/** Writes a part of the file, reports it, and completes the file a moment later. */
 const writeLater = `
   const { writeFileSync } = require("node:fs");
   const [file, hex] = process.argv.slice(1);

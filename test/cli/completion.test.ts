@@ -75,7 +75,7 @@ describe("completion", () => {
   });
 });
 
-/** The shell's lines after the words that were asked for. */
+/** The shell's output after the words to complete. */
 function run(shell: string, folder: string, script: string): string[] {
   const environment = {
     ...process.env,
@@ -113,7 +113,7 @@ describe("the scripts in the shells themselves", () => {
   it("bash", { skip: isMissing("bash") }, () => {
     const lines = [
       `source ${folder}/completion.bash`,
-      // Outside of a line that is typed there are no options to change.
+      // Outside of an interactive line, bash has no completion options to change.
       "compopt() { :; }",
       `try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _saltworks saltworks; printf "%s " "\${COMPREPLY[@]}"; echo; }`,
       "try saltworks ke",
@@ -154,7 +154,7 @@ describe("the scripts in the shells themselves", () => {
   it("zsh", { skip: isMissing("zsh") }, () => {
     const lines = [
       `source ${folder}/completion.zsh`,
-      // What zsh's own functions would be asked to offer.
+      // Stubs of zsh's own functions that print the candidates.
       `_describe() { print -r -- "\${(@P)4}" }`,
       `compadd() { print -r -- "\${@[-1]}" }`,
       "compset() { : }",

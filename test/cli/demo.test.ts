@@ -92,7 +92,7 @@ describe("saltworks demo", () => {
       skip: noTerminal,
     }, async () => {
       const environment = { TMPDIR: temporary };
-      // Master and minion stand still until the key has been typed, so that no job ends before.
+      // Master and minion are stopped until the key has been typed, so that no job ends before.
       const steps = [[awaited, keys.interrupt, temporary]] as const;
       const result = await onTerminal(["demo", "--exit", "--minions", "1"], steps, environment);
       assert.ok(result.isTyped && result.isOver, result.shown);
@@ -102,7 +102,7 @@ describe("saltworks demo", () => {
     });
   }
 
-  it("ends with a word when its master dies during the start", { timeout: deadlineMs / 2 }, async () => {
+  it("ends with 1 and leaves no files when its master dies during the start", { timeout: deadlineMs / 2 }, async () => {
     start("--minions", "1");
     await until("Starting a master");
     let master: number | undefined;
@@ -115,7 +115,7 @@ describe("saltworks demo", () => {
     assert.deepEqual(readdirSync(temporary), []);
   });
 
-  it("goes on without a minion, and ends with a word when its master dies", { timeout: deadlineMs }, async () => {
+  it("goes on without a minion, and ends with an error when its master dies", { timeout: deadlineMs }, async () => {
     start("--minions", "1");
     await until("Ctrl-C ends everything");
     const [minion] = processesNaming(join(folder(), "web1"));
@@ -141,7 +141,7 @@ function processesNaming(path: string): number[] {
         const words = readFileSync(`/proc/${name}/cmdline`, "utf8").split("\0");
         return readlinkSync(`/proc/${name}/exe`) === process.execPath && words.some((word) => word.startsWith(path));
       } catch (error) {
-        // Processes come and go.
+        // A process may end while it is read.
         if (error instanceof Error) return false;
         throw error;
       }

@@ -20,7 +20,7 @@ async function run(...argv: string[]): Promise<TestHost & { code: number }> {
   return Object.assign(host, { code });
 }
 
-/** What a command said. */
+/** The output of a command. */
 async function answerOf(...argv: string[]): Promise<{ out: string; err: string; code: number }> {
   const { out, err, code } = await run(...argv);
   return { out, err, code };

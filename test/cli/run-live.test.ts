@@ -15,7 +15,7 @@ function shown(host: TestHost, text: string): Promise<void> {
   });
 }
 
-/** What a function says before its result, and runner functions of the command line itself. */
+/** Functions that print before their result, and runner functions of the command line itself. */
 describe("saltworks run, live", () => {
   let master: FakeMaster;
   let onRunner: (load: ValueMap) => { readonly value: unknown; readonly told: number };

@@ -1,4 +1,8 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { dispatch } from "../../src/cli/dispatch.ts";
 import { openLmdbJobCache } from "../../src/store/drivers/lmdb/job-cache.ts";
@@ -68,6 +72,25 @@ describe("saltworks run", () => {
     assert.equal((await run("--async", "--out=json", "manage.up")).out, "", "there is no result yet");
     const unknown = await run("--async", "nosuch.fun");
     assert.deepEqual([unknown.out, unknown.code], ["'nosuch.fun' is not available.\n", 1]);
+  });
+
+  it("says at once that --async finds no master, with a login and with the local key", {
+    timeout: 10_000,
+  }, async () => {
+    const closed = createServer().listen(0, "127.0.0.1");
+    await once(closed, "listening");
+    const { port } = closed.address() as AddressInfo;
+    closed.close();
+    await once(closed, "close");
+    const file = join(master.folder, "master");
+    writeFileSync(file, readFileSync(file, "utf8").replace(/^ret_port:.*$/m, `ret_port: ${port}`));
+    const login = ["--auth=pam", "--username=ann", "--password=secret"];
+    for (const words of [[], login]) {
+      const { out, code } = await run(...words, "--async", "manage.up");
+      assert.match(out, /The salt master could not be contacted\. Is master running\?\n$/);
+      assert.equal(code, 1);
+    }
+    assert.equal(master.requests.length, 0);
   });
 
   it("asks for the job id that it is given", async () => {

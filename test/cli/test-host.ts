@@ -1,4 +1,4 @@
-/** A process of a test's own: what commands write is kept, what they read is given. */
+/** A process of a test's own, which keeps the output of commands and supplies their input. */
 import type { Host } from "../../src/cli/host/host.ts";
 import type { Screen } from "../../src/cli/host/terminal.ts";
 
@@ -29,7 +29,7 @@ export class TestHost implements Host {
     this.err += text;
   }
 
-  /** What was drawn last, until it is closed. */
+  /** The last drawn screen; undefined after it is closed. */
   screen: TestScreen | undefined;
   #onScreen: (() => void) | undefined;
 
@@ -39,7 +39,7 @@ export class TestHost implements Host {
     return this.screen;
   }
 
-  /** Called before the command that opens it runs on. */
+  /** Called before the command that opens the screen continues. */
   untilScreen(): Promise<void> {
     return new Promise((resolve) => {
       this.#onScreen = resolve;
@@ -109,7 +109,7 @@ export class TestScreen implements Screen {
     for (const listener of this.#resizeListeners) listener();
   }
 
-  /** Settles when lines are drawn that match. */
+  /** Resolves when the drawn lines match. */
   async shows(expected: RegExp): Promise<void> {
     while (!expected.test(this.lines.join("\n"))) {
       await new Promise<void>((resolve) => {

@@ -7,7 +7,7 @@ import { FakeMaster } from "../client/fake-master.ts";
 import { keys, noTerminal, onTerminal } from "./terminal/on-terminal.ts";
 import { TestHost } from "./test-host.ts";
 
-/** What a master of one worker would answer after that many returns. */
+/** The answer of a master with one worker after this number of returns. */
 function rowsAfter(returns: number): Encodable {
   const histogram = (name: string, labels: { readonly [label: string]: string }, count: number, sum: number) => [
     [`${name}_bucket`, { ...labels, le: "0.001" }, count],

@@ -1,6 +1,6 @@
 /**
- * Just enough of a master to test clients against: a request port that answers by command, and an event bus.
- * What it answers is the test's business; that the real master answers alike is tested in test/cli and test/interop.
+ * A minimal master to test clients against: a request port that answers by command, and an event bus.
+ * Each test supplies the answers. test/cli and test/interop check that the real master gives the same.
  */
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -64,7 +64,7 @@ export class FakeMaster {
     this.#bus.publish(frameMasterEvent(encodeEvent(tag, data)));
   }
 
-  /** As a master passes on what a minion fired. */
+  /** Passes on an event of a minion, as a master does. */
   fireForMinion(tag: string, data: Encodable): void {
     this.#bus.publish(frameEvent(encodeEvent(tag, data)));
   }
@@ -83,7 +83,7 @@ export class FakeMaster {
     return this.#bus.close();
   }
 
-  /** As a master that was started again: subscribers are lost. */
+  /** Acts like a restarted master: all subscribers are disconnected. */
   async reopenBus(): Promise<void> {
     await this.#bus.close();
     this.#bus = await listen(this.config, (body) => this.fired.push(decodeEvent(body)));
@@ -134,7 +134,7 @@ function masterFile(folder: string, port: number): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** What a master answers to a publish. */
+/** A master's reply to a publish. */
 export function accepted(jid: string, minions: readonly string[], missing: readonly string[] = []): Encodable {
   return { enc: "clear", load: { jid, minions, missing } };
 }

@@ -176,7 +176,7 @@ describe("MasterClient", () => {
     assert.equal(lost.retcode, 1);
   });
 
-  it("ends with a word when the master goes away in the middle of a job", async () => {
+  it("ends with an error when the master goes away in the middle of a job", async () => {
     const client = await start({
       publish: (_, fake) => {
         setImmediate(() => {

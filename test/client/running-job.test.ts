@@ -1,9 +1,9 @@
-/** A client that has lost the event which says that its job is over must not wait for ever. */
+/** A client that lost the event of its job's end must not wait for ever. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { type JobEnd, JobFeed } from "../../src/client/job-feed.ts";
-import { type JobEvent, type JobReader, RunningJob } from "../../src/client/running-job.ts";
+import { type JobEvent, type JobLookup, RunningJob } from "../../src/client/running-job.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import type { Value } from "../../src/wire/values.ts";
 import { FakeMaster } from "./fake-master.ts";
@@ -25,7 +25,7 @@ describe("RunningJob, when nothing is heard for a while", () => {
     await master.stop();
   });
 
-  async function eventsWith(reader: Partial<JobReader>): Promise<JobEvent[]> {
+  async function eventsWith(reader: Partial<JobLookup>): Promise<JobEvent[]> {
     const nothing = { returns: async () => new Map(), end: async () => "running" as const };
     const published = { jid, minions, missing: [], reasons: new Map<string, string>(), waitsUntilMs: undefined };
     const job = new RunningJob(published, feed, { ...nothing, ...reader });
@@ -88,7 +88,7 @@ describe("RunningJob, when nothing is heard for a while", () => {
     const told = await eventsWith({
       end: async () => {
         asked += 1;
-        // The feed is silent three more times before the rest returns.
+        // The feed stays silent three more times before the other returns come.
         setTimeout(() => {
           for (const id of minions) master.fireReturn(jid, id, true);
         }, 80);

@@ -8,12 +8,12 @@ import type { OptionTable } from "../../src/config/options/option.ts";
 import { masterOptions, minionOptions } from "../../src/config/schema.ts";
 import { repositoryRoot } from "../root.ts";
 
-/** Options of Salt whose default is another one here, each explained in docs/compatibility.md. */
+/** Options of Salt with another default here; docs/compatibility.md, "Defaults that differ", explains each. */
 const differing: Record<string, readonly string[]> = {
   master: ["master_job_cache", "ipc_write_buffer"],
   minion: [],
 };
-/** Options of Salt that its table of defaults leaves out: absent means the value that ours has. */
+/** Options of Salt that are not in its table of defaults: if they are absent, Salt behaves as with our value. */
 const withoutSaltDefault: Record<string, readonly string[]> = {
   master: [
     "append_domain",
@@ -30,6 +30,15 @@ const withoutSaltDefault: Record<string, readonly string[]> = {
     "id",
     "include",
     "mine_get",
+    // Their defaults are in Salt's returner.
+    "mysql.db",
+    "mysql.host",
+    "mysql.pass",
+    "mysql.port",
+    "mysql.ssl_ca",
+    "mysql.ssl_cert",
+    "mysql.ssl_key",
+    "mysql.user",
     "output",
     "peer_run",
     "pillar_raise_on_missing",
@@ -38,7 +47,7 @@ const withoutSaltDefault: Record<string, readonly string[]> = {
   ],
   minion: ["append_domain", "autosign_grains", "beacons", "include", "mine_functions", "output", "return"],
 };
-/** Where releases differ among themselves, ours is 3007's; this is what the others have. */
+/** If releases differ, our default is 3007's; these are the defaults of the others. */
 const otherReleases: Record<string, Record<string, unknown>> = {
   "3006 minion": { master_tries: 1, zmq_monitor: false },
   "3008 master": { master_pubkey_signature: null },

@@ -1,4 +1,4 @@
-/** Configuration directories as operators have them, and the loaded values. Values of real Salt: test/config/golden/loaded.json. */
+/** Configuration directories like operators', and the loaded values. Values of real Salt: test/config/golden/loaded.json. */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
@@ -59,7 +59,7 @@ describe("loadMasterConfig", () => {
   it("warns of a near miss with file and line, but not of Salt's other options", () => {
     put(
       "master",
-      "a: 1\nworker_thread: 9\nopen_mod: true\ngitfs_remotes: []\nssh_user: x\nret_portt: 4\nmysql.hosts: x\n",
+      "a: 1\nworker_thread: 9\nopen_mod: true\ngitfs_remotes: []\nssh_user: x\nret_portt: 4\nredis.hosts: x\n",
     );
     const { warnings } = loadMasterConfig(root);
     assert.equal(warnings.length, 3);
@@ -94,7 +94,7 @@ describe("loadMasterConfig", () => {
     put("master", [...files, ...quiet].join("\n"));
     put("master.d/x.conf", "cache_sreqs: false\nzmq_heartbeat_ivl: 9999999999999999999\n");
     assert.deepEqual(loadMasterConfig(root).inert, [
-      "nothing here acts on these options of Salt's: log_rotate_max_bytes, log_granular_levels, mworker_niceness, cache_sreqs, zmq_heartbeat_ivl",
+      "these options of Salt have no effect here: log_rotate_max_bytes, log_granular_levels, mworker_niceness, cache_sreqs, zmq_heartbeat_ivl",
     ]);
     put("master.d/x.conf", "");
     put("master", quiet.join("\n"));
@@ -113,7 +113,7 @@ describe("loadMasterConfig", () => {
     put("minion", [...lines, ...more].join("\n"));
     assert.deepEqual(loadMinionConfig(root).inert, [
       `${root}/minion:9: renderer is kept, but nothing acts on it yet`,
-      "nothing here acts on these options of Salt's: fips_mode, discovery, cache, state_queue",
+      "these options of Salt have no effect here: fips_mode, discovery, cache, state_queue",
     ]);
   });
 

@@ -48,7 +48,7 @@ describe("options of Salt's on which nothing here acts", () => {
   it("are every option of a master that has no table of its own, whatever the release", () => {
     for (const { master } of Object.values(golden))
       for (const name of Object.keys(master)) {
-        // Salt sets these itself.
+        // Salt sets these options itself.
         if (["file_client", "module_dirs"].includes(name)) continue;
         const isTold = name in masterOptions || name in unbuiltOptions || otherSaltNames.has(name);
         assert.ok(isTold, `${name}: an operator who sets it would hear nothing`);

@@ -1,4 +1,4 @@
-/** Options that feed minions or guard something and are not built: which values refuse the start, and what accepting them does. */
+/** Options that are not built and refuse the start: which values do, and what accepting them changes. */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -51,7 +51,7 @@ describe("options that feed minions or guard something and are not built", () =>
     "pillar.cache_driver": "mysql",
     transport: "tcp",
     transport_opts: "{tcp: {ret_port: 4606}}",
-    master_job_cache: "mysql",
+    master_job_cache: "mongo",
     syndic_master: "above",
     order_masters: "true",
     cluster_id: "one",

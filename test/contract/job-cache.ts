@@ -1,50 +1,30 @@
-/** What every job cache must do, whatever it keeps its data in. A driver's test calls this with a way to open an empty one. */
+/** The contract of every job cache, whatever its storage. A driver's test calls this with a function that opens an empty one. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { JobQuery, TextPattern } from "../../src/store/jobs/facts.ts";
-import {
-  allReturns,
-  type JobStore,
-  type LoadRecord,
-  type PutOutcome,
-  type ReturnRecord,
-} from "../../src/store/jobs/job-cache.ts";
+import { exactly, type JobQuery, type TextPattern } from "../../src/store/jobs/facts.ts";
+import type { JobCache, PutOutcome, ReturnRecord } from "../../src/store/jobs/job-cache.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { Encodable, ValueMap } from "../../src/wire/values.ts";
+import { pagesContract } from "./job-pages.ts";
+import { loadOf, returnOf } from "./job-samples.ts";
+import { returnsIn } from "./returns-in.ts";
 
 export type OpenedJobCache = {
-  readonly cache: JobStore;
-  /** The same data, opened anew. */
-  readonly reopen: () => Promise<JobStore>;
+  readonly cache: JobCache;
+  /** Opens the same data again. */
+  readonly reopen: () => Promise<JobCache>;
   readonly remove: () => Promise<void>;
-  /** Makes a job look as if it had been stored at this time, for drivers that go by the clock. */
+  /** Sets a job's time of storing, for drivers that use the clock. */
   readonly age?: (jid: string, storedMs: number) => void;
 };
 export type JobCacheTraits = {
-  /** Bodies come back byte for byte. Otherwise only `return`, `retcode`, `success`, `out`, `jid` and `id` do. */
+  /** Whether bodies are returned byte for byte. Otherwise only `return`, `retcode`, `success`, `out`, `jid` and `id` are kept. */
   readonly keepsWholeBody: boolean;
-  /** Names in the target that are not minions. */
+  /** Whether names in the target that are not minions are kept. */
   readonly keepsMissing: boolean;
 };
 
 const jid = "20260102030405000001";
-
-export function returnOf(jobId: string, minionId: string, value: unknown = true): ReturnRecord {
-  const body = encode(
-    { cmd: "_return", id: minionId, success: true, return: value as string, retcode: 0, jid: jobId, fun: "test.ping" },
-    "bin",
-  );
-  return { jid: jobId, minionId, body };
-}
-
-export function loadOf(jobId: string, minions: string[] = ["a", "b"], more: Partial<LoadRecord> = {}): LoadRecord {
-  return {
-    jid: jobId,
-    load: encode({ cmd: "publish", tgt: "*", fun: "test.ping", jid: jobId }, "bin"),
-    minions,
-    ...more,
-  };
-}
 
 function returnedBy(body: Uint8Array | undefined): unknown {
   assert.ok(body !== undefined, "there must be a return");
@@ -56,7 +36,7 @@ const jidAtMinute = (minute: number) => `202601020304${String(minute).padStart(2
 export function jobCacheContract(name: string, open: () => Promise<OpenedJobCache>, traits: JobCacheTraits): void {
   describe(`job cache contract: ${name}`, () => {
     let opened: OpenedJobCache;
-    let cache: JobStore;
+    let cache: JobCache;
     beforeEach(async () => {
       opened = await open();
       cache = opened.cache;
@@ -64,7 +44,7 @@ export function jobCacheContract(name: string, open: () => Promise<OpenedJobCach
     afterEach(() => opened.remove());
     const context: Context = { cache: () => cache, opened: () => opened, traits };
     returnsContract(context);
-    pagesContract(context);
+    pagesContract({ cache: () => cache, reopen: () => opened.reopen() });
     loadsContract(context);
     listingContract(context);
     searchContract(context);
@@ -77,7 +57,7 @@ function put({ cache }: Context, records: readonly ReturnRecord[]): Promise<PutO
 }
 
 type Context = {
-  readonly cache: () => JobStore;
+  readonly cache: () => JobCache;
   readonly opened: () => OpenedJobCache;
   readonly traits: JobCacheTraits;
 };
@@ -88,13 +68,13 @@ function returnsContract(context: Context): void {
     await cache().keepJobs([loadOf(jid)]);
     assert.deepEqual(await put(context, [returnOf(jid, "a", "first")]), ["stored"]);
     assert.deepEqual(await put(context, [returnOf(jid, "b"), returnOf(jid, "a", "second")]), ["stored", "duplicate"]);
-    assert.equal(returnedBy(cache().returnOf(jid, "a")), "first");
+    assert.equal(returnedBy(await cache().returnOf(jid, "a")), "first");
   });
 
   it("tells a duplicate within one batch", async () => {
     await cache().keepJobs([loadOf(jid)]);
     assert.deepEqual(await put(context, [returnOf(jid, "a", 1), returnOf(jid, "a", 2)]), ["stored", "duplicate"]);
-    assert.equal(returnedBy(cache().returnOf(jid, "a")), 1);
+    assert.equal(returnedBy(await cache().returnOf(jid, "a")), 1);
   });
 
   it("stores a return once however many put it at the same time", async () => {
@@ -115,15 +95,15 @@ function returnsContract(context: Context): void {
       returnOf(jid, "Ärger"),
     ]);
     assert.deepEqual(
-      [...allReturns(cache(), jid)].map(({ minionId }) => minionId),
+      (await returnsIn(cache(), jid)).map(({ minionId }) => minionId),
       ["web10", "web2", "Ärger"],
     );
     assert.deepEqual(
-      [...allReturns(cache(), longer)].map(({ minionId }) => minionId),
+      (await returnsIn(cache(), longer)).map(({ minionId }) => minionId),
       ["other"],
     );
-    assert.deepEqual([...allReturns(cache(), "20990101000000000000")], []);
-    assert.equal(cache().returnOf(jid, "nobody"), undefined);
+    assert.deepEqual(await returnsIn(cache(), "20990101000000000000"), []);
+    assert.equal(await cache().returnOf(jid, "nobody"), undefined);
   });
 
   it("gives bytes back as they were, unicode, binary and five megabytes alike", async () => {
@@ -132,7 +112,7 @@ function returnsContract(context: Context): void {
     const records = values.map((value, index) => returnOf(jid, `m${index}`, value));
     await put(context, records);
     for (const [index, record] of records.entries()) {
-      const body = cache().returnOf(jid, `m${index}`);
+      const body = await cache().returnOf(jid, `m${index}`);
       assert.deepEqual(returnedBy(body), decode(encode(values[index] as string, "bin")));
       if (traits.keepsWholeBody) assert.deepEqual(Buffer.from(body ?? []), Buffer.from(record.body));
     }
@@ -143,36 +123,9 @@ function returnsContract(context: Context): void {
     await put(context, [returnOf(jid, "a")]);
     await cache().close();
     const again = await opened().reopen();
-    assert.equal([...allReturns(again, jid)].length, 1);
-    assert.deepEqual(again.job(jid)?.minions, ["a", "z"]);
+    assert.equal((await returnsIn(again, jid)).length, 1);
+    assert.deepEqual((await again.job(jid))?.minions, ["a", "z"]);
     assert.deepEqual(await again.keepReturns([returnOf(jid, "a")]), ["duplicate"]);
-  });
-}
-
-function pagesContract(context: Context): void {
-  const { cache } = context;
-  it("gives returns page by page, each minion's once and in order", async () => {
-    await cache().keepJobs([loadOf(jid), loadOf(`${jid}_77`)]);
-    const ids = ["a", "b", "\u{1f600}", "\uff21", "c10", "c9", "c"];
-    await put(context, [...ids.map((id) => returnOf(jid, id)), returnOf(`${jid}_77`, "other")]);
-    const sorted = ["a", "b", "c", "c10", "c9", "\uff21", "\u{1f600}"];
-    for (const limit of [1, 2, 3, 7, 8]) {
-      const pages: string[][] = [];
-      for (let after: string | undefined; ; ) {
-        const page = cache().returns(jid, { after, limit });
-        pages.push(page.map(({ minionId }) => minionId));
-        if (page.length < limit) break;
-        after = page.at(-1)?.minionId;
-      }
-      assert.deepEqual(pages.flat(), sorted, `pages of ${limit}`);
-      assert.equal(pages.length, Math.floor(sorted.length / limit) + 1);
-    }
-    assert.deepEqual(
-      cache()
-        .returns(jid, { after: "bb", limit: 2 })
-        .map(({ minionId }) => minionId),
-      ["c", "c10"],
-    );
   });
 }
 
@@ -180,23 +133,23 @@ function loadsContract({ cache, traits }: Context): void {
   it("gives a load back with its bytes and minions, and undefined where there is none", async () => {
     const record = loadOf(jid, ["b", "a"], traits.keepsMissing ? { missing: ["ghost"] } : {});
     await cache().keepJobs([record]);
-    const found = cache().job(jid);
+    const found = await cache().job(jid);
     assert.deepEqual({ ...found, load: Buffer.from(found?.load ?? []) }, { ...record, load: Buffer.from(record.load) });
-    assert.equal(cache().job("20990101000000000000"), undefined);
+    assert.equal(await cache().job("20990101000000000000"), undefined);
   });
 
   it("keeps a job that a minion started, unless there is one under its id", async () => {
-    await cache().keepNewJob(loadOf(jid, ["a"]));
-    assert.deepEqual(cache().job(jid)?.minions, ["a"]);
-    await cache().keepNewJob(loadOf(jid, ["b"]));
-    assert.deepEqual(cache().job(jid)?.minions, ["a"]);
-    assert.deepEqual(cache().find({ limit: 10 }), [jid]);
+    await cache().keepNewJob(jid, () => loadOf(jid, ["a"]));
+    assert.deepEqual((await cache().job(jid))?.minions, ["a"]);
+    await cache().keepNewJob(jid, () => assert.fail("nothing is made for a job that is there"));
+    assert.deepEqual((await cache().job(jid))?.minions, ["a"]);
+    assert.deepEqual(await cache().find({ limit: 10 }), [jid]);
   });
 
   it("replaces a load under the same id", async () => {
     await cache().keepJobs([loadOf(jid, ["a"])]);
     await cache().keepJobs([loadOf(jid, ["b"])]);
-    assert.deepEqual(cache().job(jid)?.minions, ["b"]);
+    assert.deepEqual((await cache().job(jid))?.minions, ["b"]);
   });
 }
 
@@ -206,26 +159,28 @@ function listingContract({ cache }: Context): void {
     const list = (newestFirst: boolean, limit: number, before?: string) =>
       cache().list({ newestFirst, limit, ...(before === undefined ? {} : { before }) });
     const minutes = (...all: number[]) => all.map(jidAtMinute);
-    assert.deepEqual(list(true, 10), minutes(5, 4, 3, 2, 1));
-    assert.deepEqual(list(true, 2), minutes(5, 4));
-    assert.deepEqual(list(true, 2, jidAtMinute(4)), minutes(3, 2));
-    assert.deepEqual(list(false, 2), minutes(1, 2));
-    assert.deepEqual(list(false, 10, jidAtMinute(3)), minutes(1, 2));
-    assert.deepEqual(list(true, 10, jidAtMinute(1)), []);
+    assert.deepEqual(await list(true, 10), minutes(5, 4, 3, 2, 1));
+    assert.deepEqual(await list(true, 2), minutes(5, 4));
+    assert.deepEqual(await list(true, 2, jidAtMinute(4)), minutes(3, 2));
+    assert.deepEqual(await list(false, 2), minutes(1, 2));
+    assert.deepEqual(await list(false, 10, jidAtMinute(3)), minutes(1, 2));
+    assert.deepEqual(await list(true, 10, jidAtMinute(1)), []);
   });
 
   it("lists ids that are not times after all others", async () => {
     for (const job of ["mine", jidAtMinute(1), "zzz", jidAtMinute(2)]) await cache().keepJobs([loadOf(job)]);
-    assert.deepEqual(cache().list({ newestFirst: true, limit: 10 }).slice(0, 2), [jidAtMinute(2), jidAtMinute(1)]);
-    assert.deepEqual(cache().list({ newestFirst: true, limit: 10 }).slice(2).toSorted(), ["mine", "zzz"]);
+    assert.deepEqual((await cache().list({ newestFirst: true, limit: 10 })).slice(0, 2), [
+      jidAtMinute(2),
+      jidAtMinute(1),
+    ]);
+    assert.deepEqual((await cache().list({ newestFirst: true, limit: 10 })).slice(2).toSorted(), ["mine", "zzz"]);
   });
 }
 
-const exactly = (text: string): TextPattern => ({ exact: text, matches: (other) => other === text });
 const starting = (start: string): TextPattern => ({ exact: undefined, matches: (text) => text.startsWith(start) });
 const manyNames = Array.from({ length: 500 }, (_, index) => `node${index}`);
 
-/** Minute of the job, and what was asked for. */
+/** The minute of the job, and the search. */
 const searched: readonly (readonly [number, Readonly<Record<string, Encodable>>])[] = [
   [1, { fun: "test.ping", tgt: "es*", user: "root" }],
   [2, { fun: "cmd.run", tgt: "web*", user: "anna", kwargs: { metadata: { ticket: "OPS-1", team: "a" } } }],
@@ -246,35 +201,35 @@ function searchContract({ cache }: Context): void {
       loadOf("mine", ["a"], { load: encode({ jid: "mine", fun: "cmd.run", tgt: "es2" }, "bin") }),
     ]);
   }
-  const find = (query: Partial<JobQuery>) =>
-    cache()
-      .find({ limit: 100, ...query })
-      .map((found) => searched.find(([minute]) => jidAtMinute(minute) === found)?.[0] ?? found);
+  const find = async (query: Partial<JobQuery>) =>
+    (await cache().find({ limit: 100, ...query })).map(
+      (found) => searched.find(([minute]) => jidAtMinute(minute) === found)?.[0] ?? found,
+    );
 
   it("finds jobs by function, target text, user and metadata, newest first, ids that are not times last", async () => {
     await fill();
-    assert.deepEqual(find({}), [7, 6, 5, 4, 3, 2, 1, "mine"]);
-    assert.deepEqual(find({ functions: [exactly("cmd.run")] }), [5, 2, "mine"]);
-    assert.deepEqual(find({ functions: [starting("test."), exactly("cmd.run")] }), [5, 4, 3, 2, 1, "mine"]);
-    assert.deepEqual(find({ functions: [exactly("state.apply")] }), [4]);
-    assert.deepEqual(find({ functions: [exactly("nothing.here")] }), []);
-    assert.deepEqual(find({ targets: [exactly("es1")] }), [3]);
-    assert.deepEqual(find({ targets: [exactly("node499")] }), [6]);
-    assert.deepEqual(find({ targets: [starting("es")] }), [5, 3, 1, "mine"]);
-    assert.deepEqual(find({ functions: [starting("ff")] }), [7]);
-    assert.deepEqual(find({ users: [exactly("anna")] }), [2]);
-    assert.deepEqual(find({ users: [exactly("root")], functions: [exactly("cmd.run")] }), [5, "mine"]);
-    assert.deepEqual(find({ exceptFunction: "saltutil.find_job", limit: 3 }), [7, 5, 4]);
+    assert.deepEqual(await find({}), [7, 6, 5, 4, 3, 2, 1, "mine"]);
+    assert.deepEqual(await find({ functions: [exactly("cmd.run")] }), [5, 2, "mine"]);
+    assert.deepEqual(await find({ functions: [starting("test."), exactly("cmd.run")] }), [5, 4, 3, 2, 1, "mine"]);
+    assert.deepEqual(await find({ functions: [exactly("state.apply")] }), [4]);
+    assert.deepEqual(await find({ functions: [exactly("nothing.here")] }), []);
+    assert.deepEqual(await find({ targets: [exactly("es1")] }), [3]);
+    assert.deepEqual(await find({ targets: [exactly("node499")] }), [6]);
+    assert.deepEqual(await find({ targets: [starting("es")] }), [5, 3, 1, "mine"]);
+    assert.deepEqual(await find({ functions: [starting("ff")] }), [7]);
+    assert.deepEqual(await find({ users: [exactly("anna")] }), [2]);
+    assert.deepEqual(await find({ users: [exactly("root")], functions: [exactly("cmd.run")] }), [5, "mine"]);
+    assert.deepEqual(await find({ exceptFunction: "saltutil.find_job", limit: 3 }), [7, 5, 4]);
   });
 
   it("takes any equal pair of metadata, wherever the job has it, and Python's idea of equal", async () => {
     await fill();
     const pairs = (asked: Readonly<Record<string, Encodable>>) => decode(encode(asked, "bin")) as ValueMap;
-    assert.deepEqual(find({ metadata: pairs({ ticket: "OPS-2", team: "a" }) }), [3, 2]);
-    assert.deepEqual(find({ metadata: pairs({ team: "b" }) }), [5, 3]);
-    assert.deepEqual(find({ metadata: pairs({ level: true }) }), [3]);
-    assert.deepEqual(find({ metadata: pairs({ level: "1" }) }), []);
-    assert.deepEqual(find({ metadata: pairs({}) }), []);
+    assert.deepEqual(await find({ metadata: pairs({ ticket: "OPS-2", team: "a" }) }), [3, 2]);
+    assert.deepEqual(await find({ metadata: pairs({ team: "b" }) }), [5, 3]);
+    assert.deepEqual(await find({ metadata: pairs({ level: true }) }), [3]);
+    assert.deepEqual(await find({ metadata: pairs({ level: "1" }) }), []);
+    assert.deepEqual(await find({ metadata: pairs({}) }), []);
   });
 
   it("finds by time, page by page, and forgets what is trimmed or replaced", async () => {
@@ -283,22 +238,22 @@ function searchContract({ cache }: Context): void {
       from: jidAtMinute(from).slice(0, 20),
       until: jidAtMinute(until).slice(0, 20),
     });
-    assert.deepEqual(find(minutes(2, 4)), [4, 3, 2]);
-    assert.deepEqual(find({ limit: 3 }), [7, 6, 5]);
-    assert.deepEqual(find({ limit: 3, before: jidAtMinute(5) }), [4, 3, 2]);
-    assert.deepEqual(find({ limit: 3, before: jidAtMinute(2) }), [1, "mine"]);
-    assert.deepEqual(find({ limit: 3, before: "mine" }), []);
-    assert.deepEqual(find({ functions: [exactly("cmd.run")], limit: 1, before: jidAtMinute(5) }), [2]);
+    assert.deepEqual(await find(minutes(2, 4)), [4, 3, 2]);
+    assert.deepEqual(await find({ limit: 3 }), [7, 6, 5]);
+    assert.deepEqual(await find({ limit: 3, before: jidAtMinute(5) }), [4, 3, 2]);
+    assert.deepEqual(await find({ limit: 3, before: jidAtMinute(2) }), [1, "mine"]);
+    assert.deepEqual(await find({ limit: 3, before: "mine" }), []);
+    assert.deepEqual(await find({ functions: [exactly("cmd.run")], limit: 1, before: jidAtMinute(5) }), [2]);
     await cache().keepJobs([loadOf(jidAtMinute(2))]);
-    assert.deepEqual(find({ functions: [exactly("cmd.run")] }), [5, "mine"]);
-    assert.deepEqual(find({ functions: [exactly("test.ping")] }), [4, 2, 1]);
+    assert.deepEqual(await find({ functions: [exactly("cmd.run")] }), [5, "mine"]);
+    assert.deepEqual(await find({ functions: [exactly("test.ping")] }), [4, 2, 1]);
   });
 
   it("gives what was asked without who was expected", async () => {
     await fill();
-    const asked = cache().request(jidAtMinute(1));
+    const asked = await cache().request(jidAtMinute(1));
     assert.equal((decode(asked ?? Buffer.alloc(0)) as ValueMap).get("fun"), "test.ping");
-    assert.equal(cache().request("20990101000000000000"), undefined);
+    assert.equal(await cache().request("20990101000000000000"), undefined);
   });
 }
 
@@ -321,10 +276,13 @@ function trimmingContract(context: Context): void {
       hasMore = trimmed.hasMore;
     }
     assert.ok(steps.every((count) => count <= 2));
-    assert.deepEqual(cache().list({ newestFirst: false, limit: 10 }), [jidAtMinute(3), jidAtMinute(4)]);
-    assert.deepEqual([...allReturns(cache(), jidAtMinute(1))], []);
-    assert.equal([...allReturns(cache(), jidAtMinute(3))].length, 2);
-    assert.deepEqual(cache().find({ limit: 10, functions: [exactly("test.ping")] }), [jidAtMinute(4), jidAtMinute(3)]);
+    assert.deepEqual(await cache().list({ newestFirst: false, limit: 10 }), [jidAtMinute(3), jidAtMinute(4)]);
+    assert.deepEqual(await returnsIn(cache(), jidAtMinute(1)), []);
+    assert.equal((await returnsIn(cache(), jidAtMinute(3))).length, 2);
+    assert.deepEqual(await cache().find({ limit: 10, functions: [exactly("test.ping")] }), [
+      jidAtMinute(4),
+      jidAtMinute(3),
+    ]);
     assert.deepEqual(await cache().trim({ olderThanJid, stepsMax: 2 }), { removed: 0, hasMore: false, olderThanJid });
   });
 
@@ -333,9 +291,9 @@ function trimmingContract(context: Context): void {
     await put(context, [returnOf("mine", "a")]);
     const trim = (olderThanJid: string) => cache().trim({ olderThanJid, stepsMax: 100 });
     await trim("20200101000000000000");
-    assert.equal([...allReturns(cache(), "mine")].length, 1, "it was stored just now");
+    assert.equal((await returnsIn(cache(), "mine")).length, 1, "it was stored just now");
     await trim("20990101000000000000");
-    assert.equal(cache().job("mine"), undefined);
-    assert.deepEqual([...allReturns(cache(), "mine")], []);
+    assert.equal(await cache().job("mine"), undefined);
+    assert.deepEqual(await returnsIn(cache(), "mine"), []);
   });
 }

@@ -9,7 +9,7 @@ import { slowOpen, slowSeal } from "./slow-crypticle.ts";
 const nonce = "0123456789abcdef0123456789abcdef";
 const keyString = generateKeyString();
 
-/** A token of any plaintext and length, authentic under the key. */
+/** A token with an authentic MAC under the key, for a plaintext of any content and length. */
 function forge(plainBlocks: Buffer): Buffer {
   const hmacKey = Buffer.from(keyString, "base64").subarray(24);
   return Buffer.concat([plainBlocks, createHmac("sha256", hmacKey).update(plainBlocks).digest()]);

@@ -107,17 +107,19 @@ describe("X9.31", () => {
     assert.throws(() => recoverX931(pub, Buffer.alloc(256, 0xff)), { code: "CRYPTO_BAD_SIGNATURE" }, "not below n");
   });
 
-  it("answers random signatures with a typed error", (test) => {
+  it("answers random signatures with a typed error, or with as much noise as a block without padding holds", (test) => {
     const seed = seedFromClock();
     test.diagnostic(`seed ${seed}`);
     const random = randomFrom(seed);
     for (let round = 0; round < 500; round += 1) {
       const signature = random.bytes(256);
       signature[0] = 0;
-      assert.equal(
-        codeThrown(() => recoverX931(pub, signature), ["CRYPTO_BAD_SIGNATURE"]),
-        "CRYPTO_BAD_SIGNATURE",
-      );
+      let noise: Buffer | undefined;
+      const code = codeThrown(() => {
+        noise = recoverX931(pub, signature);
+      }, ["CRYPTO_BAD_SIGNATURE"]);
+      // One block in 32,768 has this header and trailer by chance. Callers compare what they recover with what they expect.
+      if (code === undefined) assert.equal(noise?.length, signature.length - 2);
     }
   });
 });

@@ -1,4 +1,4 @@
-/** The slow, obvious Crypticle of docs/protocol.md section 4, step by step, to compare the fast one with. */
+/** The slow, literal Crypticle of docs/protocol.md section 4, to compare the fast one with. */
 import { createCipheriv, createDecipheriv, createHmac } from "node:crypto";
 
 function keysOf(keyString: string): { aes: Buffer; hmac: Buffer; cipher: string } {

@@ -1,4 +1,4 @@
-/** A mixed day under chaos for as long as one likes (`npm run test:soak -- SECONDS chaos-day`), with stock minions of the releases that are installed. */
+/** A mixed day under chaos of any length (`npm run test:soak -- SECONDS chaos-day`), with stock minions of the installed releases. */
 import { randomInt } from "node:crypto";
 import { runChaosDay } from "./chaos/day.ts";
 

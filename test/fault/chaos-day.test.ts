@@ -1,4 +1,4 @@
-/** Part of a mixed day under chaos; `npm run test:soak -- 3600 chaos-day` takes an hour. SALTWORKS_CHAOS_SEED repeats what a run drew. */
+/** A short mixed day under chaos; `npm run test:soak -- 3600 chaos-day` runs an hour. SALTWORKS_CHAOS_SEED repeats a run. */
 import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
 import { it } from "node:test";

@@ -1,6 +1,6 @@
 /**
- * `saltworks check-store` beside a master whose fleet returns in a storm: it reports nothing, and no return is lost. Two looks;
- * SALTWORKS_FAULT_ROUNDS=50 looks more often (`npm run test:soak`).
+ * `saltworks check-store` beside a master whose fleet returns in a storm: it reports no damage, and no return is lost. Two checks;
+ * SALTWORKS_FAULT_ROUNDS=50 runs more (`npm run test:soak`).
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -15,7 +15,7 @@ import { startOurMaster } from "../fleet/our-master.ts";
 import { runCli } from "../fleet/run-cli.ts";
 
 const minionCount = 40;
-/** Jobs gather from look to look, so that each takes longer than the one before. */
+/** Jobs accumulate from check to check, so that each check takes longer than the one before. */
 const checksMax = 20;
 const checks = Math.min(Number(process.env.SALTWORKS_FAULT_ROUNDS ?? 2), checksMax);
 const upTimeoutMs = 120_000;
@@ -47,7 +47,7 @@ describe("a check beside a master that is written to", { timeout: suiteTimeoutMs
       join(import.meta.dirname, "../../src/cli/main.js"),
       ...argv,
     ]);
-    // Also if it ends before it says anything.
+    // Resolves also if the program ends without output.
     await Promise.race([once(killed.stdout, "data"), once(killed, "exit")]);
     killed.kill("SIGKILL");
     for (let round = 0; round < checks; round += 1) {
@@ -60,7 +60,7 @@ describe("a check beside a master that is written to", { timeout: suiteTimeoutMs
     context.diagnostic(`${storm.jids.length} jobs of ${minionCount} minions meanwhile`);
     assert.ok(storm.jids.length >= checks);
     const giveUpMs = performance.now() + storedTimeoutMs;
-    // Each look costs a process: the first, the last and some between.
+    // Each check costs a process, so only the first, the last and some between are run.
     const looked = storm.jids.filter(
       (_, at) => at % Math.ceil(storm.jids.length / 4) === 0 || at === storm.jids.length - 1,
     );
@@ -79,7 +79,7 @@ describe("a check beside a master that is written to", { timeout: suiteTimeoutMs
   });
 });
 
-/** Keys and tokens that come and go, as Salt's tools make them. */
+/** Makes and removes keys and tokens as Salt's tools do. */
 function churn(cachedir: string, turn: number): void {
   const tokens = join(cachedir, "tokens");
   mkdirSync(tokens, { recursive: true });

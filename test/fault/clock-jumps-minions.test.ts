@@ -1,6 +1,6 @@
 /**
- * The wall clock is set under a master and its minions alike, ours and one of Salt's: an hour and a day, forward and back. Jobs under way return, new ones
- * are answered, intervals go on, and what waits for an absent minion or holds a token lives on. A preloaded library sets the clock (clock-offset.c).
+ * The wall clock is set for a master and its minions (ours and one of Salt's): an hour and a day, forward and back. Jobs under way return, new
+ * ones are answered, intervals continue, and waiting jobs and tokens live on. A preloaded library sets the clock (clock-offset.c).
  */
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -65,7 +65,7 @@ describe("a site whose clock is set", { skip: compilerSkip(), timeout: 600_000 }
       ids.push("stock");
       startMinion("stock", release.program("salt-minion"), [], {});
     }
-    // Accepted, and never there.
+    // A minion that is accepted but never connects.
     writeFileSync(join(master.pkiDirectory, "minions", "away"), (await generateKeyPair(keyBits)).publicPem);
     client = master.client();
     await until("the minions answer", async () => {
@@ -120,7 +120,7 @@ describe("a site whose clock is set", { skip: compilerSkip(), timeout: 600_000 }
     return stdout;
   }
 
-  /** Minions that have returned a job. */
+  /** Minions that have returned for a job. */
   async function returned(jid: string): Promise<string[]> {
     const found = await client.wheel("saltworks.returns", { jid, ids });
     return found instanceof Map ? [...found.keys()].map(String).sort() : [];
@@ -134,13 +134,13 @@ describe("a site whose clock is set", { skip: compilerSkip(), timeout: 600_000 }
 
   const counted = async (name: string) => (await readCounters(client)).main.get(name) ?? 0;
 
-  /** Two rounds of maintenance after this are over. */
+  /** After this time two rounds of maintenance are over. */
   async function untilMaintained(): Promise<void> {
     const seen = await counted("jobs.maintained");
     await until("maintenance", async () => (await counted("jobs.maintained")) >= seen + 2);
   }
 
-  /** From one of these to the next, in seconds off the machine's clock: an hour forward, two back, a day and an hour forward, two days back, one forward. */
+  /** Offsets from the machine's clock in seconds, in turn: an hour forward, two back, a day and an hour forward, two days back, one forward. */
   for (const seconds of [hour, -hour, day, -day, 0]) {
     it(`loses and holds up nothing, set to ${seconds} s off`, async () => {
       const begun = await counted("batches.begun");

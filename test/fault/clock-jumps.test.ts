@@ -1,6 +1,6 @@
 /**
- * The wall clock is set under a running master, a day and a year forward and back: job ids stay unique, jobs run and end in their time, no minion counts
- * as lost, no worker as hung, and the jobs of today stay. A preloaded library sets the clock (clock-offset.c).
+ * The wall clock is set under a running master, a day and a year forward and back: job ids stay unique, jobs keep their timing, no minion counts as
+ * lost, no worker as hung, and today's jobs are kept. A preloaded library sets the clock (clock-offset.c).
  */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
@@ -57,7 +57,7 @@ describe("a master whose clock is set", { skip: compilerSkip() }, () => {
     await fleet.until("all returned", (now) => now.returnsAcknowledged >= before + minionCount, waitMs);
   }
 
-  /** Two rounds of maintenance after this are over. */
+  /** After this time two rounds of maintenance are over. */
   async function untilMaintained(): Promise<void> {
     const seen = (await readCounters(client)).main.get("jobs.maintained") ?? 0;
     const deadlineMs = performance.now() + waitMs;
@@ -88,7 +88,7 @@ describe("a master whose clock is set", { skip: compilerSkip() }, () => {
       assert.ok(performance.now() - startedMs < waitMs);
       const present = await runCli(["run", "-c", master.configDirectory, "manage.present", "--out=json"], waitMs);
       assert.equal(present.stdout.match(/sim-\d/g)?.length, minionCount, "no minion is lost");
-      // Jobs that were named while the clock was behind are old by their names when it is right again, and go.
+      // Jobs that were named while the clock was behind look old when it is right again, and are removed.
       for (const jid of jids.filter((each) => each >= (jids[0] ?? "") || each === latest)) {
         const found = await client.wheel("saltworks.returns", { jid, ids: fleet.ids() });
         assert.equal(found instanceof Map ? found.size : found, minionCount, `job ${jid} stays`);

@@ -1,10 +1,10 @@
-/** A wall clock that a test sets under running programs, by the library clock-offset.c. */
+/** A wall clock that a test sets for running programs, by the library clock-offset.c. */
 import { closeSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { compileLibrary } from "./preload.ts";
 
 export class SettableClock {
-  /** For the environment of the programs. */
+  /** Environment variables of the programs. */
   readonly env: { readonly LD_PRELOAD: string; readonly SALTWORKS_CLOCK: string };
   readonly #file: number;
 
@@ -16,7 +16,7 @@ export class SettableClock {
     this.set(0);
   }
 
-  /** From now on it differs from the machine's by this many seconds. */
+  /** Sets the difference from the machine's clock, seconds. */
   set(seconds: number): void {
     const bytes = Buffer.alloc(8);
     bytes.writeBigInt64LE(BigInt(seconds));

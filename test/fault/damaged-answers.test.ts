@@ -1,10 +1,10 @@
-/** A master whose job cache has a damaged return: an answer that lacks it says so to its caller, and the master's log says so, too. */
+/** A master whose job cache has a damaged return: an answer without it says so to its caller, and the master's log does, too. */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { openLmdbJobCache } from "../../src/store/drivers/lmdb/job-cache.ts";
-import { loadOf, returnOf } from "../contract/job-cache.ts";
+import { loadOf, returnOf } from "../contract/job-samples.ts";
 import { startOurMaster } from "../fleet/our-master.ts";
 import { runCli } from "../fleet/run-cli.ts";
 import { temporaryDirectories } from "../store/temporary.ts";
@@ -13,7 +13,7 @@ const jid = "20260102030405000001";
 const commandTimeoutMs = 60_000;
 const lostText = /the return of m1 for job 20260102030405000001 in .*jobs\.lmdb is not what was stored, and left out/;
 
-/** A job of two minions; a bit of what `m1` returned has flipped. */
+/** A job of two minions; one bit of the return of `m1` has flipped. */
 async function fillDamaged(path: string): Promise<void> {
   const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
   await cache.keepJobs([loadOf(jid, ["m1", "m2"])]);
@@ -21,7 +21,7 @@ async function fillDamaged(path: string): Promise<void> {
   await cache.close();
   const file = join(path, "0.mdb");
   const bytes = readFileSync(file);
-  // Free pages hold copies of it.
+  // Free pages hold copies of the return.
   for (let at = bytes.indexOf("FLIPPED"); at !== -1; at = bytes.indexOf("FLIPPED", at)) bytes[at] = 0x47;
   writeFileSync(file, bytes);
 }

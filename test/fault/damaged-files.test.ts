@@ -1,4 +1,4 @@
-/** A master that is started where a file is garbage, or a directory stands in its place: it ends with 1 and a sentence that names the file. */
+/** A master that starts with garbage in one of its files, or a directory in its place: it ends with 1 and a sentence that names the file. */
 import assert from "node:assert/strict";
 import { type SpawnSyncReturns, spawnSync } from "node:child_process";
 import {
@@ -23,10 +23,10 @@ import { prepareStores } from "../../src/master/upkeep/store-start.ts";
 import { openLmdbJobCache } from "../../src/store/drivers/lmdb/job-cache.ts";
 import { ensureMasterKeys } from "../../src/store/keys/master-keys.ts";
 import { openMinionData } from "../../src/store/minions/data.ts";
-import { SaltFeed } from "../../src/store/salt/feed.ts";
+import { MirrorQueue } from "../../src/store/salt/mirror-queue.ts";
 import { openSecretBox } from "../../src/store/secrets/sealed.ts";
 import { openMasterSecrets } from "../../src/store/secrets/secrets.ts";
-import { returnOf } from "../contract/job-cache.ts";
+import { returnOf } from "../contract/job-samples.ts";
 import { needsRoot, type OrdinaryUser, ordinaryUser } from "../fleet/ordinary-user.ts";
 import { cliFile } from "../fleet/our-master.ts";
 import { temporaryDirectories } from "../store/temporary.ts";
@@ -36,7 +36,7 @@ const endTimeoutMs = 60_000;
 const ending = { encoding: "utf8", timeout: endTimeoutMs, env: withoutNodeVariables(process.env) } as const;
 const silent = { error: () => undefined, info: () => undefined, warn: () => undefined };
 
-/** @returns what a master said that ended by itself, with 1 and in words */
+/** @returns the output of a master that ended by itself with 1 and a message */
 function ended({ status, signal, stdout, stderr }: SpawnSyncReturns<string>): string {
   const told = stdout + stderr;
   assert.equal(signal, null, told);
@@ -45,7 +45,7 @@ function ended({ status, signal, stdout, stderr }: SpawnSyncReturns<string>): st
   return told;
 }
 
-/** All but the two that LMDB's head takes. */
+/** All pages except the two of LMDB's head. */
 function spoilPages(path: string): void {
   const bytes = readFileSync(path);
   writeFileSync(path, bytes.fill(0x47, 2 * 4_096));
@@ -69,7 +69,7 @@ describe("a master on damaged files", () => {
       sock_dir: join(root, "s"),
     };
     for (const name of ["cache", "pki", "s"]) mkdirSync(join(root, name));
-    // Nothing listens there for long: the start ends before.
+    // The start ends before this port is used for long.
     const rest = { interface: "127.0.0.1", log_file: join(root, "log"), keysize: 2_048, worker_threads: 1 };
     writeFileSync(join(root, "master"), JSON.stringify({ ...paths, ...rest }));
     ensureMasterKeys(join(root, "pki"), 2_048);
@@ -149,10 +149,10 @@ describe("a master on damaged files", () => {
   ] as const)
     it(`starts with ${what} where it notes what is to be written into Salt's files, and notes all anew`, async () => {
       const path = join(root, "cache/salt-files.lmdb/feed.mdb");
-      const feed = new SaltFeed(path);
-      feed.addMinions(Array.from({ length: 500 }, (_, index) => `m${index}`));
-      feed.markFilled();
-      await feed.close();
+      const queue = new MirrorQueue(path);
+      queue.addMinions(Array.from({ length: 500 }, (_, index) => `m${index}`));
+      queue.markFilled();
+      await queue.close();
       damage(path);
       const told = spawnSync(process.execPath, [cliFile, "check-store", "-c", root], ending);
       assert.ok(told.stdout.includes(path), told.stdout + told.stderr);
@@ -163,17 +163,17 @@ describe("a master on damaged files", () => {
         lines.join("\n"),
         /feed\.mdb is damaged or cannot be read: Salt's own files are written anew from what is stored/,
       );
-      const next = new SaltFeed(path);
+      const next = new MirrorQueue(path);
       assert.equal(next.isFilled, false);
       await next.close();
     });
 
   it("starts where that cannot be read at all, with salt_files: never as well", async () => {
     const directory = join(root, "cache/salt-files.lmdb");
-    const feed = join(directory, "feed.mdb");
+    const queue = join(directory, "feed.mdb");
     for (const damage of [
-      () => mkdirSync(feed, { recursive: true }),
-      () => mkdirSync(`${feed}-lock`, { recursive: true }),
+      () => mkdirSync(queue, { recursive: true }),
+      () => mkdirSync(`${queue}-lock`, { recursive: true }),
       () => writeFileSync(directory, "a file in place of the directory"),
     ]) {
       damage();

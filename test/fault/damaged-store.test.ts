@@ -1,5 +1,5 @@
 /**
- * Damage is found and said: bits that flipped anywhere in a store, files that were cut, logs whose batches are damaged. 60 flipped bits;
+ * Damage is found and reported: flipped bits anywhere in a store, cut files, logs with damaged batches. 60 flipped bits;
  * SALTWORKS_FAULT_ROUNDS=50 tries 3,000 (`npm run test:soak`). The seed is printed and taken from SALTWORKS_FAULT_SEED.
  */
 import assert from "node:assert/strict";
@@ -8,16 +8,17 @@ import { basename, join } from "node:path";
 import { before, describe, it } from "node:test";
 import { crc32 } from "node:zlib";
 import { returnLogBytes } from "../../src/limits.ts";
-import { checkJobLogs, checkJobs } from "../../src/store/check/lmdb-checks.ts";
 import type { Check } from "../../src/store/check/tally.ts";
 import { Tally } from "../../src/store/check/tally.ts";
+import { checkJobLogs, checkJobs } from "../../src/store/drivers/lmdb/checks.ts";
 import { openLmdbJobCache } from "../../src/store/drivers/lmdb/job-cache.ts";
 import { absorbJobLogs } from "../../src/store/drivers/lmdb/reshard.ts";
-import { allReturns, type JobStore } from "../../src/store/jobs/job-cache.ts";
+import type { JobCache } from "../../src/store/jobs/job-cache.ts";
 import { walkFile } from "../../src/store/lmdb/walk.ts";
-import { listLogs } from "../../src/store/log/files.ts";
-import { rescueLog } from "../../src/store/log/rescue.ts";
-import { loadOf, returnOf } from "../contract/job-cache.ts";
+import { listLogs } from "../../src/store/return-log/files.ts";
+import { rescueLog } from "../../src/store/return-log/rescue.ts";
+import { loadOf, returnOf } from "../contract/job-samples.ts";
+import { returnsIn } from "../contract/returns-in.ts";
 import { temporaryDirectories } from "../store/temporary.ts";
 
 const flips = 60 * Number(process.env.SALTWORKS_FAULT_ROUNDS ?? 1);
@@ -54,12 +55,13 @@ function faultsOf(check: Check, path: string): Tally {
   return tally;
 }
 
-function answers(cache: JobStore): string {
-  return JSON.stringify(
-    Array.from({ length: jobs }, (_, job) => [
-      [...allReturns(cache, jidOf(job))].map(({ minionId, body }) => [minionId, Buffer.from(body).toString("latin1")]),
-    ]),
-  );
+async function answers(cache: JobCache): Promise<string> {
+  const found: unknown[] = [];
+  for (let job = 0; job < jobs; job += 1) {
+    const returns = await returnsIn(cache, jidOf(job));
+    found.push([returns.map(({ minionId, body }) => [minionId, Buffer.from(body).toString("latin1")])]);
+  }
+  return JSON.stringify(found);
 }
 
 describe("a bit that flipped in a page that is in use", () => {
@@ -88,7 +90,7 @@ describe("a bit that flipped in a page that is in use", () => {
       writeFileSync(join(path, "0.mdb"), bytes);
       const { faultCount } = faultsOf(checkJobs, path);
       found += faultCount > 0 ? 1 : 0;
-      // What the check takes for whole is whole: each return and load as it was put, each end, and the index.
+      // All that the check calls undamaged is unchanged: each return and load, each end, and the index.
       if (faultCount === 0) assert.deepEqual(recordsOf(path), stored, `byte ${at}`);
     }
     context.diagnostic(`${found} of ${flips} flipped bits were named; the others changed no record`);
@@ -107,9 +109,8 @@ describe("a bit that flipped in a page that is in use", () => {
     const told: string[] = [];
     const onFault = (error: Error) => void told.push(error.message);
     const cache = openLmdbJobCache({ path: copy, shards: 1, durability: "fsync", isReadOnly: true, onFault });
-    const count = Array.from({ length: jobs }, (_, job) => [...allReturns(cache, jidOf(job))].length).reduce(
-      (a, b) => a + b,
-    );
+    let count = 0;
+    for (let job = 0; job < jobs; job += 1) count += (await returnsIn(cache, jidOf(job))).length;
     assert.ok(count >= jobs * minions - 1);
     if (count < jobs * minions)
       assert.match(told[0] ?? "", /^the return of m\d+ for job \d{20} in .* is not what was stored, and left out/);
@@ -134,16 +135,16 @@ describe("a bit that flipped in a page that is in use", () => {
     await fill(copy);
     const file = join(copy, "0.mdb");
     const cache = openLmdbJobCache({ path: copy, shards: 1, durability: "fsync", isReadOnly: true });
-    const expected = answers(cache);
+    const expected = await answers(cache);
     await cache.close();
     truncateSync(file, lastPageInUse(file));
     const again = openLmdbJobCache({ path: copy, shards: 1, durability: "fsync" });
-    assert.equal(answers(again), expected);
+    assert.equal(await answers(again), expected);
     await again.close();
   });
 });
 
-/** Bytes up to the first size at which nothing in use is missing. */
+/** Bytes of the smallest file that lacks no page in use. */
 function lastPageInUse(file: string): number {
   const whole = readFileSync(file);
   for (let size = 8_192; ; size += 4_096) {
@@ -167,7 +168,7 @@ describe("a damaged log of returns", () => {
   let image = Buffer.alloc(0);
   const batches = 12;
 
-  /** The log of a writer that is gone, with twelve batches of three. */
+  /** The log of a writer that ended, with twelve batches of three. */
   before(async () => {
     const path = join(temporary(), "jobs");
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
@@ -198,13 +199,13 @@ describe("a damaged log of returns", () => {
   it("is told to be cut when it is shorter than it was made", () => {
     const { entries, fault } = rescueLog(image.subarray(0, 4_096 * 6));
     assert.equal(entries.length, 18);
-    assert.equal(fault, `is cut: it has 24576 of ${returnLogBytes} bytes, and what stood behind is lost`);
+    assert.equal(fault, `is cut: it has 24576 of ${returnLogBytes} bytes, and the rest is lost`);
   });
 
   it("is damaged if it is empty, or zeros stand at its start, and not if it says that nothing waits", async () => {
     assert.deepEqual(rescueLog(Buffer.alloc(0)), {
       entries: [],
-      fault: `is cut: it has 0 of ${returnLogBytes} bytes, and what stood behind is lost`,
+      fault: `is cut: it has 0 of ${returnLogBytes} bytes, and the rest is lost`,
     });
     const headless = Buffer.from(image).fill(0, 0, 4_096);
     assert.deepEqual(rescueLog(headless).fault, "is damaged: 1 whole batches are lost");
@@ -219,7 +220,7 @@ describe("a damaged log of returns", () => {
       /^returns-\d+-\d+-\d+-[0-9a-f]{16}\.log$/,
       "earlier releases look for digits, however many",
     );
-    // Trimming brings all into the store, and the log then says so.
+    // Trimming brings all returns into the store, and marks the log as empty.
     await cache.trim({ olderThanJid: "20000101000000000000", stepsMax: 1 });
     const erased = readFileSync(log);
     assert.deepEqual(rescueLog(erased), { entries: [], fault: undefined });
@@ -236,7 +237,7 @@ describe("a damaged log of returns", () => {
     for (const [file = "", bytes] of [
       [unfinished, Buffer.alloc(4_096)],
       [short, Buffer.alloc(0)],
-      // As a release before this one left it when all was stored.
+      // A log of an earlier release after all was stored.
       [former, Buffer.from(image).fill(0, 0, 4_096)],
     ] as const)
       writeFileSync(file, bytes);
@@ -254,7 +255,7 @@ describe("a damaged log of returns", () => {
     await made.close();
     const bytes = Buffer.from(image);
     bytes[4_096 * 4 + 200] = (bytes[4_096 * 4 + 200] ?? 0) ^ 0x04;
-    // A writer that is gone: no thread has this number.
+    // The log of a writer that ended: no thread has this number.
     const log = join(path, "returns-999999999-999999999-1-abcdef.log");
     writeFileSync(log, bytes);
     assert.equal(faultsOf(checkJobLogs, path).faultCount, 1);
@@ -265,7 +266,7 @@ describe("a damaged log of returns", () => {
       /^.*returns-999999999.* is damaged: 1 of 3 returns of its batch 5 are lost\. All that is whole/,
     );
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
-    assert.equal([...allReturns(cache, jidOf(0))].length, batches * 3 - 1);
+    assert.equal((await returnsIn(cache, jidOf(0))).length, batches * 3 - 1);
     assert.deepEqual(readFileSync(join(path, `damaged-${basename(log)}`)), bytes);
     assert.deepEqual(listLogs(path), []);
     await cache.close();
@@ -276,7 +277,7 @@ describe("a damaged log of returns", () => {
 describe("a log of the release before", () => {
   const temporary = temporaryDirectories();
 
-  /** One batch in the form without hashes: a CRC-32 over the whole frame, bodies as they are. */
+  /** One batch in the form without hashes: a CRC-32 over the whole frame, and the plain bodies. */
   function formerFrame(
     records: readonly { readonly jid: string; readonly minionId: string; readonly body: Uint8Array }[],
   ) {
@@ -303,13 +304,13 @@ describe("a log of the release before", () => {
     formerFrame([returnOf(jidOf(0), "a", "old"), returnOf(jidOf(0), "b", "old")]).copy(image);
     writeFileSync(join(path, "returns-999999999-999999999-1-abcdef.log"), image);
     writeFileSync(join(path, "layout.json"), '{"version":2,"shards":1}\n');
-    const fed: string[] = [];
-    const feed = { addReturns: (keys: readonly Buffer[]) => void fed.push(...keys.map(String)) };
-    assert.deepEqual(await absorbJobLogs(path, { feed, storesEndTime: true }), []);
-    assert.deepEqual(fed, [`t${jidOf(0)}\0a`, `t${jidOf(0)}\0b`], "Salt's own files get them, too");
+    const queued: string[] = [];
+    const queue = { addReturns: (keys: readonly Buffer[]) => void queued.push(...keys.map(String)) };
+    assert.deepEqual(await absorbJobLogs(path, { queue, storesEndTime: true }), []);
+    assert.deepEqual(queued, [`t${jidOf(0)}\0a`, `t${jidOf(0)}\0b`], "Salt's own files get them, too");
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
     assert.deepEqual(
-      [...allReturns(cache, jidOf(0))],
+      await returnsIn(cache, jidOf(0)),
       [returnOf(jidOf(0), "a", "old"), returnOf(jidOf(0), "b", "old")].map(({ minionId, body }) => ({
         minionId,
         body,

@@ -1,5 +1,5 @@
 /**
- * A disk that answers a sync or a write with an error: nothing is acknowledged that was not synced, the error is said and counted, and the store goes on.
+ * A disk that fails syncs or writes: nothing unsynced is acknowledged, the error is logged and counted, and the store continues.
  * A preloaded library makes the system's calls fail (disk-faults.c).
  */
 import assert from "node:assert/strict";
@@ -11,11 +11,12 @@ import { fileURLToPath } from "node:url";
 import { descriptorsForMaster } from "../../bench/fleet/descriptors.ts";
 import { openFleet } from "../../bench/fleet/fleet.ts";
 import { MasterProcess } from "../../bench/master-process.ts";
+import { jidOf } from "../../bench/store/load.ts";
 import { openLmdbJobCache } from "../../src/store/drivers/lmdb/job-cache.ts";
-import { returnOf } from "../contract/job-cache.ts";
+import { returnOf } from "../contract/job-samples.ts";
 import { cliFile } from "../fleet/our-master.ts";
 import { temporaryDirectories } from "../store/temporary.ts";
-import { assertThere, jidOf, type Written } from "./disk-writer.ts";
+import { assertThere, type Written } from "./disk-writer.ts";
 import { compileLibrary, compilerSkip } from "./preload.ts";
 
 const writer = fileURLToPath(new URL("./disk-writer.js", import.meta.url));
@@ -23,7 +24,7 @@ const writeMs = 2_000;
 const minionCount = 5;
 const endTimeoutMs = 60_000;
 
-/** How often each rule of a file of rules has made a call fail, by rule. */
+/** The number of calls that each rule of a rules file has made fail. */
 function hitsOf(file: string): ReadonlyMap<string, number> {
   const hits = new Map<string, number>();
   for (const rule of readFileSync(file, "utf8").trim().split("\n")) {
@@ -33,7 +34,7 @@ function hitsOf(file: string): ReadonlyMap<string, number> {
   return hits;
 }
 
-/** A file that no call made to fail has written is not there. */
+/** The file exists only if a rule made a call fail. */
 function linesOf(file: string): string[] {
   return existsSync(file) ? readFileSync(file, "utf8").trim().split("\n") : [];
 }
@@ -46,7 +47,7 @@ type Ended = {
   readonly hits: ReadonlyMap<string, number>;
 };
 
-/** How a process ends that wrote behind its memory. */
+/** How a process ends after a write beyond its memory. */
 const memorySignals: NodeJS.Signals[] = ["SIGABRT", "SIGSEGV", "SIGBUS"];
 const writingThreads = 2;
 
@@ -76,7 +77,7 @@ describe("a disk that fails", { skip: compilerSkip() }, () => {
     return { ...ended, hits: hitsOf(file) };
   }
 
-  /** A rule that never came to act has tried nothing. */
+  /** A test whose rule never matched a call shows nothing, so it fails. */
   function assertAllHit(hits: ReadonlyMap<string, number>): void {
     for (const [rule, count] of hits) assert.ok(count > 0, `no call has failed by "${rule}"`);
   }
@@ -123,7 +124,7 @@ describe("a disk that fails", { skip: compilerSkip() }, () => {
     assertAllHit(hits);
     context.diagnostic(`ended by ${signal ?? "itself"}: ${stderr.slice(0, 200)}`);
     assert.ok(signal === null || memorySignals.includes(signal), `${signal}: ${stderr}`);
-    // A process that died may not have lived to say what it had acknowledged: the file says it.
+    // A process that died may not have printed its acknowledgements, so the file has them.
     const acknowledged = linesOf(file);
     await assertThere(directory, acknowledged);
     const cache = openLmdbJobCache({ path: join(directory, "jobs.lmdb"), shards: 1, durability: "fsync" });
@@ -150,7 +151,7 @@ describe("a disk that fails", { skip: compilerSkip() }, () => {
     const { signal, status, stderr, hits } = write(directory, ["head 0.mdb 8 1 EIO"], file);
     assertAllHit(hits);
     context.diagnostic(`ended by ${signal ?? "itself"}`);
-    // The wrapper begins the other thread's transaction without looking whether that worked.
+    // lmdb's wrapper begins the other thread's transaction without checking for an error.
     assert.ok(signal === null ? status === 0 : memorySignals.includes(signal), `${signal}: ${stderr}`);
     const acknowledged = linesOf(file);
     assert.ok(acknowledged.length > 0);
@@ -181,12 +182,12 @@ describe("a disk that fails", { skip: compilerSkip() }, () => {
       const { jid } = await client.publish("*", "cmd.run", ["true"]);
       await fleet.until("all returned", ({ returnsAcknowledged }) => returnsAcknowledged === minionCount, endTimeoutMs);
       writeFileSync(rules, "head 0.mdb 0 1 EIO\n");
-      // The next transaction of the job cache is this one.
+      // This is the job cache's next transaction.
       await client.publish("*", "cmd.run", ["true"]).catch((error: Error) => context.diagnostic(error.message));
       const exitCode = await master.ended();
       assertAllHit(hitsOf(rules));
       context.diagnostic(`ended with ${exitCode ?? "a signal"}`);
-      // Null where LMDB's words about it were too long for their memory.
+      // Null if LMDB's error message was too long for its buffer.
       assert.ok(exitCode === 1 || exitCode === null, `${exitCode}`);
       if (exitCode === 1) assert.match(master.logTail(), /the disk refused to write the head of a data file/);
       writeFileSync(rules, "");

@@ -1,30 +1,31 @@
 /**
- * A process that stores returns, loads and minions' data from several threads until each was refused often or a time is over, and prints as JSON what
- * was acknowledged. For full-disk.test.ts and disk-errors.test.ts: `disk-writer.js DIRECTORY THREADS MILLISECONDS [FILE]`;
- * FILE gets each batch as it is acknowledged, for a process that may not live to its end.
+ * A process that stores returns, loads and minions' data from several threads until each was refused often or the time is over. It prints as JSON
+ * what was acknowledged. For full-disk.test.ts and disk-errors.test.ts: `disk-writer.js DIRECTORY THREADS MILLISECONDS [FILE]`;
+ * FILE gets each batch when it is acknowledged, because the process may die before it prints.
  */
 
 import assert from "node:assert/strict";
-import { appendFileSync, existsSync } from "node:fs";
+import { appendFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
+import { jidOf } from "../../bench/store/load.ts";
 import { hasCode } from "../../src/errors.ts";
 import { type DiskFaultKind, diskFaultCounts } from "../../src/store/disk/faults.ts";
 import { openLmdbJobCache } from "../../src/store/drivers/lmdb/job-cache.ts";
-import { allReturns } from "../../src/store/jobs/job-cache.ts";
 import { openMinionData } from "../../src/store/minions/data.ts";
-import { loadOf, returnOf } from "../contract/job-cache.ts";
+import { loadOf, returnOf } from "../contract/job-samples.ts";
+import { returnsIn } from "../contract/returns-in.ts";
 
-/** Batches that were acknowledged, as `job/thread/batch`; how many were refused, and faults told of work behind the answer. */
+/** Acknowledged batches as `job/thread/batch`; the number of refused batches, and of faults that background work reported. */
 export type Written = {
   readonly acknowledged: string[];
   readonly refused: number;
   readonly faults: number;
-  /** What the refusals and faults said, each sentence once. */
+  /** The distinct messages of refusals and faults. */
   readonly told: string[];
-  /** What the threads counted. */
+  /** The counters of the threads. */
   readonly counted: Record<DiskFaultKind, number>;
 };
 
@@ -32,21 +33,17 @@ type Work = { readonly directory: string; readonly thread: number; readonly unti
 
 export const returnsPerBatch = 32;
 const batchesPerJob = 20;
-/** A thread that was refused so often has seen enough. */
+/** A thread ends after this number of refusals. */
 const refusalsWanted = 40;
-/** How much longer a thread on a slow machine goes on until the disk has failed, milliseconds. */
+/** If the disk has not failed within a thread's time, the thread continues for at most this long, milliseconds: the machine may be slow. */
 const lateMs = 30_000;
 const bodyText = "x".repeat(90);
-
-export function jidOf(job: number): string {
-  return `20260102030405${String(job).padStart(6, "0")}`;
-}
 
 export function minionIdsOf(thread: number, batch: number): string[] {
   return Array.from({ length: returnsPerBatch }, (_, index) => `m${thread}-${batch}-${index}`);
 }
 
-/** All that was acknowledged is in the store, for a reader that comes later. */
+/** Checks that the store has all that was acknowledged, with a new reader. */
 export async function assertThere(directory: string, acknowledged: readonly string[]): Promise<void> {
   const path = join(directory, "jobs.lmdb");
   const reader = openLmdbJobCache({ path, shards: 1, durability: "fsync", isReadOnly: true });
@@ -54,7 +51,7 @@ export async function assertThere(directory: string, acknowledged: readonly stri
   for (const batch of acknowledged) {
     const [job = 0, thread = 0, index = 0] = batch.split("/").map(Number);
     const jid = jidOf(job);
-    const ids = stored.get(jid) ?? new Set([...allReturns(reader, jid)].map(({ minionId }) => minionId));
+    const ids = stored.get(jid) ?? new Set((await returnsIn(reader, jid)).map(({ minionId }) => minionId));
     stored.set(jid, ids);
     const lost = minionIdsOf(thread, index).filter((id) => !ids.has(id));
     assert.deepEqual(lost, [], `batch ${batch}`);
@@ -62,10 +59,15 @@ export async function assertThere(directory: string, acknowledged: readonly stri
   await reader.close();
 }
 
-/** Whether a call was made to fail (disk-faults.c), if any is to be. */
+/** A thread writes for this long after the last call that failed, milliseconds, to see what the failure led to. */
+const afterFailureMs = 1_000;
+
+/** Whether a call was made to fail (disk-faults.c), if the test has a rule, and its effects had time to show. */
 function hasFailed(): boolean {
   const { SALTWORKS_FAULTS: rules } = process.env;
-  return rules === undefined || existsSync(`${rules}.hits`);
+  if (rules === undefined) return true;
+  const hits = statSync(`${rules}.hits`, { throwIfNoEntry: false });
+  return hits !== undefined && Date.now() - hits.mtimeMs >= afterFailureMs;
 }
 
 async function write({ directory, thread, untilMs, file }: Work): Promise<Written> {
@@ -73,7 +75,7 @@ async function write({ directory, thread, untilMs, file }: Work): Promise<Writte
   let faults = 0;
   const acknowledged: string[] = [];
   const told = new Set<string>();
-  /** Refusals are what a full disk is answered with; anything else is a defect and ends the process. */
+  /** A full disk causes refusals. Any other error is a defect and ends the process. */
   const attempt = async (step: () => Promise<unknown>): Promise<boolean> => {
     try {
       await step();
@@ -106,7 +108,7 @@ async function write({ directory, thread, untilMs, file }: Work): Promise<Writte
       } else refused += 1;
       await turn();
     }
-    await attempt(async () => [...allReturns(cache, jid)]);
+    await attempt(() => returnsIn(cache, jid));
   }
   return { acknowledged, refused, faults, told: [...told], counted: { ...diskFaultCounts() } };
 }

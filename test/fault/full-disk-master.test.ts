@@ -1,6 +1,6 @@
 /**
- * A whole master whose disk fills in a storm of returns: no crash, callers are told of the full disk, runners answer, and with room again it goes on and has
- * all that it acknowledged. Core dumps are on. One round; SALTWORKS_FAULT_ROUNDS=50 runs more (`npm run test:soak`).
+ * A whole master whose disk fills in a storm of returns: it does not crash, callers get the disk's error, runners answer. With room again it
+ * continues and has all that it acknowledged. Core dumps are on. One round; SALTWORKS_FAULT_ROUNDS=50 runs more (`npm run test:soak`).
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -21,20 +21,22 @@ import { mountSmallDisk, type SmallDisk, smallDiskSkip } from "./small-disk.ts";
 const rounds = Number(process.env.SALTWORKS_FAULT_ROUNDS ?? 1);
 const megabytes = 64;
 const minionCount = 100;
-/** Left free when the storm begins, two logs of 4 MiB included, so that a round takes seconds. */
+/** Free megabytes when the storm begins, two logs of 4 MiB included: few, so that a round takes seconds. */
 const freeMegabytes = 14;
-/** Times that growth was refused before the disk counts as full. */
+/** The disk counts as full after this number of refused growths. */
 const refusedGrowthWanted = 20;
 const upTimeoutMs = 120_000;
 const fullTimeoutMs = 120_000;
 const againTimeoutMs = 60_000;
-/** A runner that answers at all does so at once; the rest is for a busy machine. */
+/** A runner answers at once; the rest of the timeout is for a busy machine. */
 const answerMs = 20_000;
 const jobsUnderWay = 4;
 const waitingMax = 2_000;
 const pauseMs = 50;
+/** Between publishes to a disk that is full, while too many returns wait. */
+const fullPauseMs = 1_000;
 
-/** The master, with core dumps, in a directory of its own. */
+/** The master, with core dumps, in a separate directory. */
 function startMaster(disk: SmallDisk): Promise<MasterProcess> {
   return MasterProcess.start({
     command: ["sh", "-c", 'ulimit -c unlimited && exec "$@"', "sh", process.execPath, cliFile, "master"],
@@ -54,7 +56,7 @@ function freeBytes(disk: SmallDisk): number {
   return bavail * bsize;
 }
 
-/** Takes room until `megabytesLeft` are free, in a file of this name. */
+/** Writes a file of this name until `megabytesLeft` are free. */
 function ballast(disk: SmallDisk, megabytesLeft: number, name = "ballast"): string {
   const path = join(disk.path, name);
   const count = String(Math.max(0, Math.floor(freeBytes(disk) / 4_096) - (megabytesLeft * 1024 * 1024) / 4_096));
@@ -64,7 +66,7 @@ function ballast(disk: SmallDisk, megabytesLeft: number, name = "ballast"): stri
 
 class Round {
   readonly jids: string[] = [];
-  /** Publishes that the master refused, in its words. */
+  /** The messages of publishes that the master refused. */
   refused = 0;
   readonly #client: LocalClient;
   readonly #master: MasterProcess;
@@ -97,7 +99,7 @@ class Round {
     }
   }
 
-  /** Publishes go on while the disk is full: minions send again what was not acknowledged. */
+  /** Publishes continue while the disk is full: minions repeat returns that were not acknowledged. */
   async stormUntilFull(): Promise<void> {
     const deadlineMs = performance.now() + fullTimeoutMs;
     while ((await this.refusedGrowth()) < refusedGrowthWanted) {
@@ -107,19 +109,20 @@ class Round {
     }
   }
 
-  /** What is left ahead in the files goes, too. `fill`: a log that could not be made gives back what it took of the disk. */
+  /** Room that LMDB's files have ahead is used up, too. `fill`: takes the room that a failed new log gives back to the disk. */
   async publishUntilRefused(fill: () => void): Promise<void> {
     const deadlineMs = performance.now() + fullTimeoutMs;
     const before = this.refused;
     while (this.refused === before) {
       assert.ok(performance.now() < deadlineMs, "no publish was refused");
       fill();
-      if (!this.isTooMuchWaiting) await this.publish();
-      else await delay(pauseMs);
+      // No return may be stored any more, so what waits may never get less.
+      if (this.isTooMuchWaiting) await delay(fullPauseMs);
+      await this.publish();
     }
   }
 
-  /** What waits must find its room when the ballast is gone. */
+  /** Room for the waiting data when the ballast is removed. */
   get isTooMuchWaiting(): boolean {
     const { jobsMatched, returnsAcknowledged } = this.#fleet.counters;
     return jobsMatched - returnsAcknowledged > waitingMax;
@@ -136,7 +139,7 @@ class Round {
     return `${answer.exitCode} ${answer.stdout}${answer.stderr}`;
   }
 
-  /** `saltworks.returns`, as our command line asks for what it missed. */
+  /** `saltworks.returns`, with which our command line asks for missed returns. */
   async returnsOf(jid: string): Promise<ValueMap> {
     const ids = this.#fleet.ids();
     const found: Value = await this.#client.wheel("saltworks.returns", { jid, ids });

@@ -1,24 +1,26 @@
 /**
- * A disk that fills while several threads write: the process lives, refuses in words, ends in good order, and has all that it acknowledged. Two rounds;
- * SALTWORKS_FAULT_ROUNDS=50 runs more (`npm run test:soak`).
+ * A disk that fills while several threads write: the process lives, refuses with messages, ends in order, and has all that it acknowledged. Two
+ * rounds; SALTWORKS_FAULT_ROUNDS=50 runs more (`npm run test:soak`).
  */
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
+import { jidOf } from "../../bench/store/load.ts";
 import { returnLogBytes } from "../../src/limits.ts";
 import { openLmdbJobCache } from "../../src/store/drivers/lmdb/job-cache.ts";
-import { allReturns } from "../../src/store/jobs/job-cache.ts";
 import { fillLockFile } from "../../src/store/lmdb/room.ts";
-import { returnOf } from "../contract/job-cache.ts";
-import { assertThere, jidOf, minionIdsOf, type Written } from "./disk-writer.ts";
+import { returnOf } from "../contract/job-samples.ts";
+import { returnsIn } from "../contract/returns-in.ts";
+import { assertThere, minionIdsOf, type Written } from "./disk-writer.ts";
 import { mountSmallDisk, type SmallDisk, smallDiskSkip } from "./small-disk.ts";
 
 const rounds = Number(process.env.SALTWORKS_FAULT_ROUNDS ?? 2);
 const writer = fileURLToPath(new URL("./disk-writer.js", import.meta.url));
+const newStore = fileURLToPath(new URL("./new-store.js", import.meta.url));
 const writeMs = 7_000;
 const endTimeoutMs = 60_000;
 const megabytes = 20;
@@ -31,7 +33,7 @@ function smallDisk(): SmallDisk {
   return disk;
 }
 
-/** Takes all the room there is, as another program's files do. */
+/** Takes all free room of the disk, as another program's files could. */
 function fill(disk: SmallDisk): string {
   const path = join(disk.path, "ballast");
   spawnSync("dd", ["if=/dev/zero", `of=${path}`, "bs=4k"], { stdio: "ignore" });
@@ -61,6 +63,27 @@ describe("a full disk", { skip }, () => {
     });
   }
 
+  it("that has no room for a new data file is an error, however little is free", () => {
+    const disk = smallDisk();
+    try {
+      const path = join(disk.path, "jobs.lmdb");
+      const open = () => spawnSync(process.execPath, [newStore, path], { encoding: "utf8", timeout: endTimeoutMs });
+      for (const freeKilobytes of [0, 32, 36, 40, 44, 48, 512]) {
+        rmSync(path, { recursive: true, force: true });
+        const ballast = fill(disk);
+        truncateSync(ballast, statSync(ballast).size - freeKilobytes * 1024);
+        const { signal, stdout, stderr } = open();
+        assert.equal(signal, null, `ended by ${signal} with ${freeKilobytes} KB free: ${stderr}`);
+        assert.match(stdout, /^STORE_FAILED .*ENOSPC/, `${freeKilobytes} KB free`);
+        assert.ok(!existsSync(join(path, "0.mdb")), "nothing half made");
+        rmSync(ballast);
+      }
+      assert.equal(open().stdout, "opened");
+    } finally {
+      disk.remove();
+    }
+  });
+
   it("that was full before is met at once, and what waits in logs is read at once", async () => {
     const disk = smallDisk();
     try {
@@ -82,7 +105,8 @@ describe("a full disk", { skip }, () => {
       assert.ok(ids.length > 1_000, `${ids.length} returns were taken`);
       const reader = openLmdbJobCache({ path, shards: 1, durability: "fsync", isReadOnly: true });
       const before = bytesRead();
-      assert.equal(ids.filter((id) => reader.returnOf(jidOf(1), id) !== undefined).length, ids.length);
+      const bodies = await Promise.all(ids.map((id) => reader.returnOf(jidOf(1), id)));
+      assert.equal(bodies.filter((body) => body !== undefined).length, ids.length);
       const read = bytesRead() - before;
       assert.ok(read < 3 * returnLogBytes, `${read} bytes were read for ${ids.length} returns`);
       await reader.close();
@@ -124,7 +148,7 @@ describe("a full disk", { skip }, () => {
       assert.ok(statSync(lock).blocks * 512 >= size, "every place has its room");
       fill(disk);
       const reader = openLmdbJobCache({ path, shards: 1, durability: "fsync", isReadOnly: true });
-      assert.equal([...allReturns(reader, jidOf(0))].length, 1);
+      assert.equal((await returnsIn(reader, jidOf(0))).length, 1);
       await reader.close();
     } finally {
       disk.remove();
@@ -132,7 +156,7 @@ describe("a full disk", { skip }, () => {
   });
 });
 
-/** What this process has read by system calls. */
+/** Bytes that this process has read by system calls. */
 function bytesRead(): number {
   const { stdout } = spawnSync("cat", [`/proc/${process.pid}/io`], { encoding: "utf8" });
   return Number(/rchar: (\d+)/.exec(stdout)?.[1] ?? Number.NaN);

@@ -1,4 +1,4 @@
-/** A master starts on what an earlier release left when it was killed, finds all of it, and brings it into the present form once. */
+/** A master starts on the cachedir of an earlier release that was killed, finds all data, and converts it once. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";

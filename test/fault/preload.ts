@@ -3,13 +3,13 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { repositoryRoot } from "../root.ts";
 
-/** Why a test that preloads a library is left out here; false where it must run. */
+/** The reason why a test with a preloaded library is skipped here; false if it must run. */
 export function compilerSkip(): string | false {
   if (process.env.CI === "true") return false;
   return spawnSync("cc", ["--version"]).status === 0 ? false : "there is no C compiler (cc)";
 }
 
-/** @returns the library, in `directory` */
+/** @returns the path of the library, in `directory` */
 export function compileLibrary(name: string, directory: string): string {
   const library = join(directory, `${name}.so`);
   const source = join(repositoryRoot, "test", "fault", `${name}.c`);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 export type SmallDisk = { readonly path: string; remove(): void };
 
-/** @returns undefined where it is not allowed */
+/** @returns undefined if mounting is not permitted */
 export function mountSmallDisk(megabytes: number): SmallDisk | undefined {
   const path = mkdtempSync(join(tmpdir(), "saltworks-disk-"));
   const { status } = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m`, "none", path]);
@@ -17,14 +17,14 @@ export function mountSmallDisk(megabytes: number): SmallDisk | undefined {
   return {
     path,
     remove: () => {
-      // Lazily: a child that was just ended may still hold it.
+      // A lazy unmount, because a child that just ended may still use it.
       spawnSync("umount", ["-l", path]);
       rmSync(path, { recursive: true, force: true });
     },
   };
 }
 
-/** Why a test that needs a small disk is left out here; false where it must run. */
+/** The reason why a test with a small disk is skipped here; false if it must run. */
 export function smallDiskSkip(): string | false {
   if (process.env.CI === "true") return false;
   const disk = mountSmallDisk(1);

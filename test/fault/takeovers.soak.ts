@@ -1,6 +1,6 @@
 /**
- * Repeats takeovers and restarts by hand: stock minions of each release go from Salt's master to ours, from ours to ours, back, and (the
- * control) from Salt's to Salt's, and are pinged all the while. Prints how long each took to answer again, and where a minion that stood still stood.
+ * Repeats takeovers and restarts: stock minions of each release change from Salt's master to ours, from ours to ours, back, and (the
+ * control) from Salt's to Salt's, and are pinged meanwhile. Prints the time until each answered, and the stack of a minion that stopped answering.
  *
  * `npm run test:soak -- SECONDS takeovers` begins rounds of each release for its part of that time. By hand:
  * `node dist/test/fault/takeovers.soak.js [--rounds 20] [--minions 5] [--hold 45] [--releases 3006,3007,3008] [--alive 0]`
@@ -28,19 +28,19 @@ const { values: options } = parseArgs({
   },
 });
 const rounds = Number(options.rounds);
-/** No round begins behind that, but the first of each release. */
+/** No round begins after this time, except the first of each release. */
 const secondsMax = Number(process.env.SALTWORKS_SOAK_SECONDS ?? Number.POSITIVE_INFINITY);
-/** How long minions are watched after each change of masters. */
+/** Seconds for which minions are watched after each change of masters. */
 const holdMs = Number(options.hold) * 1_000;
-/** Without an answer for so long, a minion stands still. */
+/** A minion without an answer for this time counts as standing still. */
 const stallMs = Number(options.stall) * 1_000;
-/** A change of masters is given up for a minion that does not answer by then. */
+/** After this time the test stops waiting for a minion that does not answer. */
 const giveUpMs = 15 * 60_000;
-/** Until all have answered, and after that: each ping makes every minion start a process. */
+/** Interval of pings until all have answered, and after that: each ping makes every minion start a process. */
 const firstPingEveryMs = 3_000;
 const pingEveryMs = 10_000;
 const firstStartMs = 120_000;
-/** Of one message: a stack's top tells where it stands. */
+/** Characters of one message: the top of a stack tells where a minion hangs. */
 const shownLinesMax = 40;
 
 type Change = "Salt to ours" | "ours to ours" | "ours to Salt" | "Salt to Salt";
@@ -54,7 +54,7 @@ function say(text: string): void {
   process.stdout.write(`${new Date().toISOString()} ${lines.join("\n")}\n`);
 }
 
-/** Minions of one release with a master that changes its maker. */
+/** Minions of one release with a master that is Salt's or ours in turn. */
 class Rig {
   readonly release: SaltRelease;
   readonly #bed = new TestBed();
@@ -95,7 +95,7 @@ class Rig {
     say(`${key}: all answered after ${(firstMs / 1_000).toFixed(1)} s`);
   }
 
-  /** Pings until all have answered and the hold is over. @returns when the last of them answered first, milliseconds */
+  /** Pings until all have answered and the hold is over. @returns milliseconds until the last minion's first answer */
   async #untilAllAnswer(change: Change, limitMs: number): Promise<number> {
     const startMs = performance.now();
     const last = new Map(this.#minions.map(({ id }) => [id, startMs]));
@@ -130,7 +130,7 @@ class Rig {
     }
   }
 
-  /** Ids that answered one ping. */
+  /** Ids of the minions that answered one ping. */
   async #ping(): Promise<string[]> {
     const master = this.#master;
     if (master === undefined) return [];
@@ -238,7 +238,7 @@ process.once("SIGINT", () => {
   process.exit(1);
 });
 const outcomes: PromiseSettledResult<void>[] = [];
-// One release at a time: minions of several would hold each other up.
+// One release at a time, because minions of several would slow each other down.
 for (const release of releases)
   outcomes.push(...(await Promise.allSettled([watchRelease(release, secondsMax / releases.length)])));
 if (releases.length > 0) report();

@@ -226,9 +226,9 @@ describe("lists of files", () => {
     const longAgo = Date.now() / 1_000 - 3_700;
     utimesSync(kept, longAgo, longAgo);
     assert.ok((await files.server.list("files", "base")).includes("newer"));
-    assert.deepEqual(await files.server.clearLists(["dev"]), []);
+    assert.deepEqual(await files.server.clearLists(["dev"]), new Map());
     await files.server.list("files", "dev");
-    assert.deepEqual(await files.server.clearLists(undefined), ["base", "dev"]);
+    assert.deepEqual(await files.server.clearLists(undefined), new Map([["roots", ["base", "dev"]]]));
     writeFileSync(kept, "rubbish");
     assert.ok((await files.server.list("files", "base")).includes("newer"));
   });
@@ -238,13 +238,13 @@ describe("changes of files", () => {
   it("are reported since the last call", async () => {
     const files = open({}, { "base/a": "1", "base/b": "1" });
     const at = (name: string) => join(files.folder, "base", name);
-    assert.deepEqual((await files.server.update()).added.toSorted(), [at("a"), at("b")]);
-    assert.equal((await files.server.update()).isChanged, false);
+    const update = async () => (await files.server.update()).get("roots");
+    assert.deepEqual((await update())?.added.toSorted(), [at("a"), at("b")]);
+    assert.equal((await update())?.isChanged, false);
     utimesSync(at("a"), 1, 1);
     unlinkSync(at("b"));
     files.write("base/c", "1");
-    const changes = await files.server.update();
-    assert.deepEqual(changes, { isChanged: true, changed: [at("a")], added: [at("c")], removed: [at("b")] });
+    assert.deepEqual(await update(), { isChanged: true, changed: [at("a")], added: [at("c")], removed: [at("b")] });
   });
 });
 

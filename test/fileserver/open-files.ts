@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { loadMasterConfig, type MasterConfig, type Overrides } from "../../src/config/load.ts";
+import { type FileServerSettings, fileServerSettings } from "../../src/fileserver/backends/contract/settings.ts";
 import { FileServer } from "../../src/fileserver/file-server.ts";
-import { type FileServerSettings, fileServerSettings } from "../../src/fileserver/settings.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { Encodable, Value } from "../../src/wire/values.ts";
 

@@ -1,4 +1,4 @@
-/** External sources of pillar and kept pillars on a running master: a slow command holds up no minion, and a minion gets what it may ask for. */
+/** External pillar sources and kept pillars on a running master: a slow command delays no other minion; a minion gets only what it may ask for. */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -134,7 +134,7 @@ describe("pillar_cache of a running master", deadline, () => {
     assert.deepEqual(plainJson(await bed.ask("web1")), { a: 1 });
     assert.deepEqual(plainJson(await bed.ask("web1", { pillar_override: { b: 3 } })), { a: 1, b: 3 });
     assert.deepEqual(plainJson(await bed.ask("web1")), { a: 1 });
-    // Another environment is another pillar.
+    // A pillar of another environment is kept separately.
     assert.deepEqual(plainJson(await bed.ask("web1", { pillarenv: "base" })), { a: 2 });
     assert.deepEqual(plainJson(await bed.ask("web1", { clean_cache: true })), { a: 2 });
   });

@@ -1,5 +1,5 @@
 /**
- * Node's inspector of a running program, to do to its threads what nothing in the program itself can be told to do: end, or hang.
+ * Node's inspector of a running program, which can end or hang threads of the program; the program itself has no command for it.
  * Sources: RFC 6455 (as much of it as the inspector speaks), Chrome DevTools Protocol, Node's domain `NodeWorker`.
  */
 import assert from "node:assert/strict";
@@ -33,7 +33,7 @@ function encodeText(text: string): Buffer {
   return Buffer.concat([head, mask, body]);
 }
 
-/** The first whole frame's text; undefined until it is there. */
+/** The text of the first complete frame; undefined until it is complete. */
 function decodeText(bytes: Buffer): { readonly text: string; readonly end: number } | undefined {
   if (bytes.length < 2) return undefined;
   const short = bytes.readUInt8(1);
@@ -47,7 +47,7 @@ function decodeText(bytes: Buffer): { readonly text: string; readonly end: numbe
 export class Inspector {
   readonly #socket: Socket;
   readonly #answers = new Map<number, (message: Message) => void>();
-  /** Threads that the inspector has told us of and that have not ended, oldest first. */
+  /** Threads that the inspector has reported and that have not ended, oldest first. */
   readonly #sessions = new Set<string>();
   #bytes: Buffer = Buffer.alloc(0);
   #lastId = 0;
@@ -56,7 +56,7 @@ export class Inspector {
     this.#socket = socket;
   }
 
-  /** `said`: what the program wrote when it was started with `--inspect=127.0.0.1:0`. */
+  /** `said`: the output of the program, started with `--inspect=127.0.0.1:0`. */
   static async open(said: string): Promise<Inspector> {
     const [, port = "", path = ""] = /ws:\/\/127\.0\.0\.1:(\d+)(\/\S+)/.exec(said) ?? [];
     assert.notEqual(port, "", "the program's inspector listens");
@@ -72,7 +72,7 @@ export class Inspector {
     return inspector;
   }
 
-  /** Evaluates in the thread that has this name, and does not wait for what becomes of it. */
+  /** Evaluates code in the thread of this name, without waiting for the result. */
   async runIn(threadName: string, expression: string): Promise<void> {
     const ownName = 'process.getBuiltinModule("fs").readFileSync("/proc/thread-self/comm", "utf8").trim()';
     for (const session of this.#sessions) {
@@ -127,7 +127,7 @@ export class Inspector {
   }
 }
 
-/** A message for a thread. Its id counts inside; outside no caller waits for it. */
+/** Sends a message to a thread. Only the inner id is answered; no caller waits for the outer one. */
 function inner(sessionId: string, id: number, expression: string): object {
   const message = JSON.stringify({ id, method: "Runtime.evaluate", params: { expression, returnByValue: true } });
   return { id: unawaitedId, method: "NodeWorker.sendMessageToWorker", params: { sessionId, message } };

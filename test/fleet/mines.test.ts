@@ -1,4 +1,4 @@
-/** Mines as minions of a running master read them of each other, up to answers that are as large as they may be. */
+/** Minions of a running master read each other's mines, up to the largest permitted answers. */
 import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -55,7 +55,7 @@ describe("mines of a running master", { timeout: 120_000 }, () => {
     assert.deepEqual(await get("db1", "web*", "none"), {});
   });
 
-  it("are found by grains and pillar that are known, and by nobody's that are not", async () => {
+  it("are found by known grains and pillars; a minion without them does not match", async () => {
     await minions.get("web1")?.pillar({ id: "web1", role: "web" }, master.requestPort);
     const ofRole = { web1: "ip of web1" };
     assert.deepEqual(await get("db1", "role:web", "ip", "grain"), ofRole);

@@ -10,7 +10,7 @@ const versions = [0, 2, 3] as const;
 const minionsPerVersion = 20;
 const timeoutMs = 60_000;
 
-/** The key directories are watched: what a command did to them takes effect within a second, not before it ends. */
+/** The master watches the key directories: a command's changes take effect within a second, maybe after the command's end. */
 async function untilRotated(master: MasterProcess): Promise<void> {
   const client = master.client();
   const deadlineMs = Date.now() + timeoutMs;

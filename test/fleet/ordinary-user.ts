@@ -1,4 +1,4 @@
-/** This program as a user who is not root runs it: a copy where the checkout is out of reach, and a home of that user's own. */
+/** This program run by a user who is not root: a copy if the user cannot read the checkout, and a home directory for the user. */
 import { spawnSync } from "node:child_process";
 import { chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,16 +9,16 @@ export type OrdinaryUser = {
   readonly name: string;
   readonly uid: number;
   readonly gid: number;
-  /** Belongs to the user; gone with `remove`. */
+  /** A directory of the user, which `remove` deletes. */
   readonly home: string;
   /** `bin/saltworks`, which the user may run. */
   readonly program: string;
-  /** With the user's home, and a `node` on the path that the user may run. */
+  /** The environment: the user's home, and a `node` on the path that the user may run. */
   readonly env: NodeJS.ProcessEnv;
   remove(): void;
 };
 
-/** Why these tests cannot run here; false where they can. */
+/** The reason why these tests cannot run here; false if they can. */
 export const needsRoot =
   process.getuid?.() === 0 || process.env.CI === "true" ? false : "only root can start programs as another user";
 
@@ -49,7 +49,7 @@ export function ordinaryUser(): OrdinaryUser {
   };
 }
 
-/** What runs, without what only builds and tests need. */
+/** The files that the program needs at run time. */
 function copyInto(root: string): string {
   spawnSync("chmod", ["755", root]);
   for (const name of ["bin", "dist/src", "package.json"])

@@ -16,7 +16,7 @@ export function startOurMaster(minionCount: number, config: Readonly<Record<stri
   });
 }
 
-/** Ends what a suite started, however far it came. */
+/** Ends everything that a suite started, also after a failed start. */
 export async function closeSite(
   fleets: readonly Fleet[] | undefined,
   master: MasterProcess | undefined,
@@ -28,13 +28,13 @@ export async function closeSite(
 type Numbers = ReadonlyMap<string, number>;
 export type Counters = { readonly main: Numbers; readonly workers: readonly Numbers[] };
 
-/** The master's own view, from wheel `saltworks.counters`. */
+/** The master's counters, from wheel `saltworks.counters`. */
 export async function readCounters(client: LocalClient): Promise<Counters> {
   const counters = (await client.wheel("saltworks.counters")) as ValueMap;
   return { main: counters.get("main") as unknown as Numbers, workers: counters.get("workers") as unknown as Numbers[] };
 }
 
-/** The sum of all counters, of main thread and workers, whose name matches. */
+/** The sum of all counters with a matching name, over main thread and workers. */
 export function sumOf(counters: Counters, name: RegExp): number {
   return [counters.main, ...counters.workers]
     .flatMap((part) => [...part])

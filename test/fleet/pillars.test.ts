@@ -56,7 +56,7 @@ describe("pillars of a running master", deadline, () => {
     minionOf(id).pillar(grains, master.requestPort) as Promise<ValueMap>;
 
   it("come rendered for the minion that asks, and are kept for targeting", async () => {
-    // A pillar target may mean a minion that the master knows nothing of: the master counts it.
+    // A pillar target may match a minion without known data, so the master expects it.
     await ask("bad1", { id: "bad1" });
     const pillar = await ask("web1", { id: "web1", role: "web" });
     assert.deepEqual([pillar.get("id"), pillar.get("role"), pillar.get("port")], ["web1", "web", 80]);
@@ -95,7 +95,7 @@ describe("pillars of a running master", deadline, () => {
       "Rendering the pillar took longer than pillar_render_timeout (3 seconds).",
     ]);
     assert.deepEqual(order, [...Array.from({ length: 50 }, () => "return"), "pillar"]);
-    // The thread that was ended is replaced.
+    // The ended thread is replaced.
     assert.equal((await ask("web1", { id: "web1", role: "web" })).get("port"), 8_080);
   });
 });

@@ -1,4 +1,4 @@
-/** One minion in the test's own process, whose requests can be made wrong in every way. */
+/** One minion in the test's own process, whose requests a test can change in any way. */
 
 import {
   encAlgorithm,
@@ -51,7 +51,7 @@ export class ProbeMinion {
     return new ProbeMinion(id, key, outcome.keys, outcome.master, channel);
   }
 
-  /** A sealed request as it should be, but for what `changes` says; undefined leaves a member out. */
+  /** A correct sealed request with `changes`; undefined removes a member. */
   seal(load: Load, changes: Load = {}, outerId: string = this.id): Sealed {
     const nonce = newNonce();
     const ts = Math.floor(Date.now() / 1_000);
@@ -74,7 +74,7 @@ export class ProbeMinion {
     return openReply(await this.#channel.request(frame), nonce, sender, this.keys);
   }
 
-  /** The pillar that these grains get, on a connection of its own: others go on meanwhile. */
+  /** The pillar for these grains, over a separate connection, so that other requests continue. */
   async pillar(grains: Encodable, requestPort: number, more: Load = {}): Promise<Value> {
     const { frame, nonce } = this.seal({
       cmd: "_pillar",

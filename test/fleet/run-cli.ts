@@ -1,4 +1,4 @@
-/** Our command line as an operator runs it. */
+/** Runs our command line as an operator does. */
 import { execFile } from "node:child_process";
 import { cliFile } from "./our-master.ts";
 
@@ -6,7 +6,7 @@ const outputBytesMax = 256 * 1024 * 1024;
 
 export type CliResult = { readonly exitCode: number; readonly stdout: string; readonly stderr: string };
 
-/** An exit code is a result. @throws Error if the program does not end by itself within `timeoutMs` */
+/** An exit code is a result, not an error. @throws Error if the program does not end by itself within `timeoutMs` */
 export function runCli(args: readonly string[], timeoutMs: number): Promise<CliResult> {
   return runProgram(process.execPath, [cliFile, ...args], timeoutMs);
 }

@@ -33,7 +33,7 @@ def diffs():
             second.insert(rng.randint(0, len(second)), rng.choice(words + ["new"]))
         context = rng.choice([0, 1, 3])
         cases.append([first, second, context, list(difflib.unified_diff(first, second, "a", "b", n=context, lineterm=""))])
-    # Beyond 200 lines Python leaves out what stands in too many places.
+    # In texts beyond 200 lines, Python ignores lines that occur too often.
     first = [rng.choice("abcdefgh") if rng.random() < 0.5 else str(index) for index in range(320)]
     second = [line for line in first if rng.random() > 0.05]
     cases.append([first, second, 3, list(difflib.unified_diff(first, second, "a", "b", lineterm=""))])

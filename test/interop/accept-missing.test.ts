@@ -1,4 +1,4 @@
-/** A site whose configuration asks for sources that are not built: the master does not start, and where that is accepted no state run is green. */
+/** A configuration with sources that are not built: the master does not start; with `accept_missing` it starts, and every state run fails. */
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -33,7 +33,7 @@ describe("options that are not built", {
       file_roots: { base: [tree] },
       ext_pillar: [{ vault: "path=secret" }],
       fileserver_backend: ["roots", "git"],
-      // A busy machine takes long for a state run.
+      // A state run takes long on a busy machine.
       timeout: 60,
     });
     operator = new Operator("ours", master);
@@ -57,7 +57,7 @@ describe("options that are not built", {
       const line = lines.findIndex((text) => text.startsWith(`${name}:`)) + 1;
       assert.match(stderr, new RegExp(`${master.configDir}/master:${line}: ${name}: not built here \\(${part}\\)`));
     }
-    // An operator's commands need none of it.
+    // Operators' commands need no such source.
     assert.equal((await operator.run("key", ["-L"])).code, 0);
   });
 
@@ -65,7 +65,7 @@ describe("options that are not built", {
     also("accept_missing: [ext_pillar, fileserver_backend]\n");
     await master.start();
     const watch = await bed.watchEvents(master.sockDir);
-    // A restarted master is found again within a second, not within Salt's random ten.
+    // A minion finds a restarted master within a second, not within Salt's random ten.
     const reconnects = { recon_default: 100, recon_max: 500, recon_randomize: false };
     new MinionUnderTest(master, release as SaltRelease, "site", reconnects);
     await watch.until("start", ({ tag }) => tag === "salt/minion/site/start", startTimeoutMs);
@@ -80,7 +80,7 @@ describe("options that are not built", {
   });
 
   bed.it("make its highstate fail where they feed files, and leave what the roots hold whole", async () => {
-    // The operator says that pillars are whole without it.
+    // With `ext_pillar: []` the operator says that pillars need no external data.
     also("accept_missing: [fileserver_backend]\next_pillar: []\n");
     await master.restart();
     const deadlineMs = performance.now() + startTimeoutMs;

@@ -1,4 +1,4 @@
-/** Salt's own minions that are away when a job is published get it from our master when they come back, and run it once. */
+/** Salt's own minions that are absent when a job is published get it from our master when they come back, and run it once. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Follows a master's event bus, real or ours, so that tests wait for what happens and not for time to pass. */
+/** Follows the event bus of a master, real or ours, so that tests wait for events instead of time. */
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { EventSubscriber } from "../../src/transport/event-stream-client.ts";
@@ -35,12 +35,12 @@ export class EventWatch {
     }
   }
 
-  /** Every event since the watch was opened, oldest first. */
+  /** Every event since the watch began, oldest first. */
   get seen(): readonly SeenEvent[] {
     return this.#seen;
   }
 
-  /** The first event, past or to come, that is wanted. */
+  /** The first matching event, past or to come. */
   async until(what: string, isWanted: Wanted, timeoutMs: number): Promise<SeenEvent> {
     const deadline = AbortSignal.timeout(timeoutMs);
     for (;;) {

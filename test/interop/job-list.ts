@@ -1,6 +1,6 @@
 /**
- * The jobs that every pairing of master and minion must carry whole: each is run through an operator's command line, and what is
- * shown and what the master stored are both held against what the minion's machine must answer.
+ * The jobs of every pairing of master and minion. Each runs through an operator's command line; its output and the return that the
+ * master stored are both compared with the expected answer of the minion's machine.
  */
 import assert from "node:assert/strict";
 import { hostname } from "node:os";
@@ -8,20 +8,20 @@ import type { Datum } from "../../src/target/facts.ts";
 import type { JobShown, Operator } from "./operator.ts";
 import type { TestBed } from "./test-bed.ts";
 
-/** What a master keeps of one return; `value` as decoded, so that bytes stay bytes. */
+/** A master's record of one return; `value` is decoded, and bytes stay bytes. */
 export type StoredReturn = {
   readonly value: unknown;
   readonly retcode: number | undefined;
   readonly success: boolean | undefined;
 };
 
-/** One minion of a pairing, who asks, and how to read what the master stored. */
+/** One minion of a pairing, the operator, and a function that reads the stored return. */
 export type Pairing = {
   readonly bed: TestBed;
   readonly operator: Operator;
   readonly minionId: string;
   readonly readStored: (jid: string, minionId: string) => Promise<StoredReturn>;
-  /** Whether the operator's program shows a return whole that was too large for the event bus. */
+  /** Whether the operator's program shows the whole of a return that was too large for the event bus. */
   readonly showsTrimmed: boolean;
 };
 
@@ -97,14 +97,14 @@ const jobs: readonly Job[] = [
   },
   {
     name: "binary output of a command",
-    // Not UTF-8: Salt's cmd module puts the replacement character in the place of each such byte.
+    // Not UTF-8: Salt's cmd module replaces each such byte by the replacement character.
     words: ["cmd.run", "printf 'a\\377\\376\\000b'"],
     code: 0,
     check: (stored) => assert.equal(stored, "a\ufffd\ufffd\0b"),
   },
 ];
 
-/** One test a job. */
+/** One test for each job. */
 export function testJobs(title: string, open: () => Pairing, bed: TestBed): void {
   for (const job of jobs) {
     bed.it(`${title}: ${job.name}`, async () => {
@@ -119,7 +119,7 @@ export function testJobs(title: string, open: () => Pairing, bed: TestBed): void
   }
 }
 
-/** A stored value as Salt's JSON outputter writes it. */
+/** A stored value in the form of Salt's JSON outputter. */
 export function asJson(value: unknown): unknown {
   if (value instanceof Map) return Object.fromEntries(Array.from(value, ([key, item]) => [String(key), asJson(item)]));
   if (Array.isArray(value)) return value.map(asJson);
@@ -128,7 +128,7 @@ export function asJson(value: unknown): unknown {
   return typeof value === "bigint" ? Number(value) : value;
 }
 
-/** Bytes as Python's `repr` shows them, which is what the JSON outputter falls back to. */
+/** Bytes in the form of Python's `repr`, which the JSON outputter uses for them. */
 function pythonBytes(bytes: Uint8Array): string {
   const known = new Map([
     [9, "\\t"],

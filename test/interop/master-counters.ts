@@ -6,7 +6,7 @@ import type { MasterUnderTest } from "./test-bed.ts";
 
 export type Counters = {
   readonly main: ReadonlyMap<unknown, unknown>;
-  /** One counter over all workers. */
+  /** The sum of one counter over all workers. */
   sum(name: string): number;
 };
 

@@ -1,4 +1,4 @@
-/** `mine.get` and `publish.*` as minions of Salt and of ours ask them, of our master and of Salt's: the same questions have the same answers. */
+/** `mine.get` and `publish.*` by Salt's minions and ours, on our master and on Salt's: the same requests have the same answers. */
 import assert from "node:assert/strict";
 import { after, before, describe } from "node:test";
 import { Operator } from "./operator.ts";
@@ -9,7 +9,7 @@ const releases = await openReleases();
 const startTimeoutMs = 120_000;
 const settleMs = 20_000;
 
-/** What minions leave: in the open, under another name, and for one of the two alone. */
+/** The minions' mines: for all minions, under another name, and for one of the two minions alone. */
 const mine_functions = {
   "test.ping": [],
   words: [{ mine_function: "test.echo" }, "grüße"],
@@ -35,7 +35,7 @@ const questions: readonly (readonly string[])[] = [
   ["*", "words", "tgt_type=nothing"],
 ];
 
-/** Both may publish these, one of them to one minion alone, and run these. */
+/** `peer`: both may publish these functions, one of them only to one minion. `peer_run`: both may run these. */
 const permissions = {
   peer: { "salted|ours": ["test.ping$", "test.echo", { ours: ["grains.get"] }] },
   peer_run: { ".*": ["test.*"] },
@@ -91,7 +91,7 @@ describe("what minions ask of each other", { skip: releases.skip }, () => {
     while (!sameAs(found, { ours: both, salted: both }) && performance.now() < deadlineMs);
     const all: Record<string, unknown> = {};
     for (const words of questions) all[words.join(" ")] = await get(words);
-    // One after the other: a worker of Salt's that publishes for a minion waits for another worker.
+    // One after the other, because a worker of Salt's that publishes for a minion waits for another worker.
     for (const words of publishes) all[words.join(" ")] = await operator.json("salt", ["--static", "*", ...words]);
     return all;
   }

@@ -1,11 +1,17 @@
-/** An operator at a master's machine, with Salt's commands or with ours: the same questions, so that the answers compare. */
-import { type Ended, runCommand } from "./program.ts";
+/** An operator at a master's machine, with Salt's commands or with ours: the same commands, so that the answers can be compared. */
+import { dispatch } from "../../src/cli/dispatch.ts";
+import { ownUserName } from "../../src/config/host/user.ts";
+import { TestHost } from "../cli/test-host.ts";
+import { commandTimeoutMs, type Ended, environment, runCommand } from "./program.ts";
+import { runFork } from "./salt-forks.ts";
 import { type Maker, type MasterUnderTest, makerName, ourProgram } from "./test-bed.ts";
 
-/** What Salt's commands and ours end with when they do not understand their words. */
+/** Exit codes of Salt's commands and ours for an invalid command line. */
 const usageExitCode = 64;
 
 type Tool = "salt" | "key" | "run" | "cp";
+/** `isProcess`: the program runs as a new process. Otherwise ours runs in this process, and Salt's in a fork. */
+type RunOptions = { stdin?: string; timeoutMs?: number; isProcess?: boolean };
 
 export class Operator {
   readonly maker: Maker;
@@ -20,14 +26,17 @@ export class Operator {
     return makerName(this.maker);
   }
 
-  /** One command line, as typed after the name of the tool. */
-  run(tool: Tool, args: readonly string[], options: { stdin?: string; timeoutMs?: number } = {}): Promise<Ended> {
+  /** One command line: the words after the name of the tool. */
+  run(tool: Tool, args: readonly string[], options: RunOptions = {}): Promise<Ended> {
     const words = ["-c", this.#configDir, ...args];
+    const name = tool === "salt" ? "salt" : `salt-${tool}`;
+    if (options.isProcess !== true)
+      return this.maker === "ours" ? runHere([tool, ...words], options) : runFork(this.maker, name, words, options);
     if (this.maker === "ours") return runCommand(process.execPath, [ourProgram, tool, ...words], options);
-    return runCommand(this.maker.program(tool === "salt" ? "salt" : `salt-${tool}`), words, options);
+    return runCommand(this.maker.program(name), words, options);
   }
 
-  /** What `--out=json` prints, parsed; undefined where nothing is printed. */
+  /** The parsed output of `--out=json`; undefined without output. */
   async json(tool: Tool, args: readonly string[]): Promise<unknown> {
     const ended = await this.run(tool, ["--out=json", ...args]);
     const text = ended.stdout.toString();
@@ -41,7 +50,7 @@ export class Operator {
     }
   }
 
-  /** One job to one minion: its jid, what is shown for the minion, and the exit code. */
+  /** One job to one minion: its jid, the value shown for the minion, and the exit code. */
   async job(minionId: string, words: readonly string[]): Promise<JobShown> {
     const ended = await this.run("salt", ["--show-jid", "--out=json", minionId, ...words]);
     const text = ended.stdout.toString();
@@ -51,6 +60,21 @@ export class Operator {
     const value = (shown as Record<string, unknown>)[minionId];
     return { jid: jid[1], value, code: ended.code, stderr: ended.stderr };
   }
+}
+
+/** Runs our command line in this process. */
+async function runHere(words: readonly string[], options: RunOptions): Promise<Ended> {
+  const host = new TestHost(options.stdin);
+  host.user = ownUserName();
+  host.directory = process.cwd();
+  host.environment = environment() as typeof host.environment;
+  const timeoutMs = options.timeoutMs ?? commandTimeoutMs;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`${words.join(" ")} did not end within ${timeoutMs} ms`)), timeoutMs);
+  });
+  const code = await Promise.race([dispatch(words, host), late]).finally(() => clearTimeout(timer));
+  return { code, stdout: Buffer.from(host.out), stderr: host.err };
 }
 
 export type JobShown = {

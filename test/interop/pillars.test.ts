@@ -18,7 +18,7 @@ const files: Readonly<Record<string, string>> = {
   "linux/init.sls": "include:\n  - .more\nkernel: {{ salt['grains.get']('kernel') | lower }}\ndeep: {a: {b: 1}}\n",
   "linux/more.sls": "deep: {a: {c: {{ [1, 'x'] | json }}}}\ntext: |\n  two\n  lines\n",
 };
-/** Of external source `file_tree`. */
+/** For the external source `file_tree`. */
 const tree: Readonly<Record<string, string>> = {
   "nodegroups/all/app/config": "group\n",
   "nodegroups/all/app/rest": "group\n",
@@ -30,7 +30,7 @@ const tree: Readonly<Record<string, string>> = {
 
 describe("a real minion's pillar", { skip: release === undefined ? releases.skip || "no Salt 3007" : false }, () => {
   const bed = new TestBed();
-  /** Two minions of one id need folders of their own. */
+  /** Two minions of one id need separate folders. */
   const otherBed = new TestBed();
   const folder = join(bed.folder, "pillar-tree");
   const treeFolder = join(bed.folder, "file-tree");
@@ -119,7 +119,7 @@ describe("a real minion's pillar", { skip: release === undefined ? releases.skip
     }
   });
 
-  bed.it("decides whom a pillar target reaches", async () => {
+  bed.it("decides which minions a pillar target reaches", async () => {
     for (const operator of operators) {
       // Only this minion has asked again since the file changed.
       assert.deepEqual(await operator.json("salt", ["-I", "added:5", "test.ping", "--static"]), { same: true });

@@ -1,24 +1,24 @@
-/** Programs under test as child processes: their output kept, waited for by line, ended by process id. */
+/** Programs under test as child processes: keeps their output, waits for a line, ends them by process id. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { withoutNodeVariables } from "../../src/cli/daemon/node-environment.ts";
 
-/** Output kept of one program, characters: enough for the last minutes of a debug log. */
+/** Characters of output to keep of one program: enough for the last minutes of a debug log. */
 const outputLengthMax = 1024 * 1024;
 const stopTimeoutMs = 15_000;
-/** A command line that has not ended by then never will. */
-const commandTimeoutMs = 120_000;
+/** Timeout of a command line. */
+export const commandTimeoutMs = 120_000;
 
 export type Ended = { readonly code: number | null; readonly stdout: Buffer; readonly stderr: string };
 
-/** UTF-8 everywhere, so that what a program prints does not depend on who runs the tests; no proxy and no colour either. */
-function environment(extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
+/** UTF-8, so that output does not depend on the user that runs the tests; no proxy and no colour. */
+export function environment(extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const { FORCE_COLOR: _color, NODE_TEST_CONTEXT: _context, ...inherited } = withoutNodeVariables(process.env);
   return { ...inherited, LANG: "C.UTF-8", LC_ALL: "C.UTF-8", PYTHONWARNINGS: "ignore", ...extra };
 }
 
-/** Runs a command to its end. Never rejects for an exit code. */
+/** Runs a command to its end. An exit code never rejects. */
 export async function runCommand(
   command: string,
   args: readonly string[],
@@ -39,7 +39,7 @@ export async function runCommand(
 
 const running = new Set<Program>();
 
-/** A run that is cut short must not leave masters behind: programs are in groups of their own, which no terminal's signal reaches. */
+/** Ends the programs with this process: they have process groups of their own, which no signal of the terminal reaches. */
 process.on("exit", () => {
   for (const program of running) program.killNow();
 });
@@ -57,7 +57,7 @@ export class Program {
   constructor(name: string, command: string, args: readonly string[], env?: NodeJS.ProcessEnv) {
     this.name = name;
     running.add(this);
-    // A group of its own: Salt's daemons start children, and whatever is left of them is ended with the group.
+    // A process group of its own: Salt's daemons start children, which are ended with the group.
     this.#child = spawn(command, args, { env: environment(env), stdio: ["ignore", "pipe", "pipe"], detached: true });
     this.#child.stdout?.on("data", (chunk: Buffer) => this.#keep(chunk));
     this.#child.stderr?.on("data", (chunk: Buffer) => this.#keep(chunk));
@@ -83,7 +83,7 @@ export class Program {
     return this.#printedLength;
   }
 
-  /** What is kept of the output printed after the mark. */
+  /** The kept part of the output after the mark. */
   outputSince(printedLength: number): string {
     const newLength = this.#printedLength - printedLength;
     return newLength === 0 ? "" : this.#output.slice(-newLength);
@@ -105,7 +105,7 @@ export class Program {
     }
   }
 
-  /** TERM to the program, KILL to its whole group if it does not end; resolves with the exit code. */
+  /** Sends TERM to the program, and KILL to its group if it does not end; resolves with the exit code. */
   async stop(): Promise<number | null> {
     if (!this.#hasEnded) this.#child.kill("SIGTERM");
     const inTime = new AbortController();
@@ -115,7 +115,7 @@ export class Program {
     return this.#exit;
   }
 
-  /** What `kill -9` does, to the program and its children. */
+  /** Sends KILL to the program and its children. */
   async kill(): Promise<void> {
     this.#killGroup();
     await this.#exit;
@@ -132,7 +132,7 @@ export class Program {
     try {
       process.kill(-this.#child.pid, "SIGKILL");
     } catch (error) {
-      // Gone already, which is what was wanted.
+      // The program has ended already.
       if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
     }
   }

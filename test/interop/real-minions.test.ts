@@ -44,7 +44,7 @@ describe("real minions on our master", { skip: releases.skip }, () => {
     watch = await bed.watchEvents(master.sockDir);
     for (const release of releases.all) {
       const minion = new MinionUnderTest(master, release, minionOf(release.name), {
-        // A restarted master is found again within a second, not within Salt's random ten.
+        // A minion finds a restarted master within a second, not within Salt's random ten.
         recon_default: 100,
         recon_max: 500,
         recon_randomize: false,
@@ -66,7 +66,7 @@ describe("real minions on our master", { skip: releases.skip }, () => {
     for (const [name, content] of Object.entries(files)) writeFileSync(join(fileRoot, name), content);
   }
 
-  /** Pings until all have answered one and the same ping. */
+  /** Pings until all minions have answered the same ping. */
   async function untilAllAnswer(): Promise<void> {
     const deadlineMs = performance.now() + reconnectTimeoutMs;
     for (;;) {
@@ -140,7 +140,7 @@ describe("real minions on our master", { skip: releases.skip }, () => {
       bed,
     );
 
-    bed.it(`Salt ${release.version} returns bytes that are no text, stored byte for byte`, async () => {
+    bed.it(`Salt ${release.version} returns bytes that are not text, stored byte for byte`, async () => {
       const id = minionOf(release.name);
       const shown = await operator.job(id, ["file.read", binaryFile, "binary=True"]);
       const stored = await readOurStore(master.cacheDir, shown.jid, id);
@@ -185,7 +185,7 @@ describe("real minions on our master", { skip: releases.skip }, () => {
       assert.equal(readFileSync(target, "utf8"), readFileSync(text, "utf8"));
       const tree = join(folder, "tree");
       mkdirSync(join(tree, "empty"), { recursive: true });
-      // More than two pieces, and Base64 that ends in `=`, which minions take for a keyword where it goes by place.
+      // More than two pieces, and Base64 that ends in `=`, which minions take for a keyword argument if it is positional.
       writeFileSync(join(tree, "bytes"), randomBytes(250_000), { mode: 0o750 });
       writeFileSync(join(tree, "x"), "hello small\n");
       writeFileSync(join(tree, "nothing"), "");
@@ -280,7 +280,7 @@ describe("real minions on our master", { skip: releases.skip }, () => {
     watch = await bed.watchEvents(master.sockDir);
     await untilAllAnswer();
     assert.doesNotMatch(master.program.output, /new AES key/);
-    // From 3007 on a minion watches its socket: when it notices the break it drops its session by itself, and says so.
+    // From 3007 on a minion watches its socket: when the connection breaks, it drops its session and logs it.
     const dropped = minions.filter(({ program }, index) =>
       /Connection to master \S+ lost/.test(program.outputSince(logged[index] ?? 0)),
     );
@@ -308,7 +308,7 @@ describe("real minions on our master", { skip: releases.skip }, () => {
     assert.equal(rotations.length, 1, "one command, one rotation");
   });
 
-  /** The public key of one of the minions, as `key -p` shows it. */
+  /** The public key of one of the minions, from `key -p`. */
   async function firstKey(): Promise<string> {
     const shown = (await operator.json("key", ["-p", ids[0] ?? ""])) as { minions: Record<string, string> };
     return Object.values(shown.minions)[0] ?? "";

@@ -18,7 +18,7 @@ const startTimeoutMs = 60_000;
 const callsTimeoutMs = 120_000;
 const minionId = "web1";
 
-/** Words after `salt-run`: the same bytes from Salt's own on Salt's master and from ours on ours, each with a minion of Salt's. */
+/** Words after `salt-run`: Salt's on Salt's master and ours on our master print the same bytes, each with a minion of Salt's. */
 const commands: readonly (readonly string[])[] = [
   ["mine.update", "*"],
   ["mine.get", "*", "test.ping"],
@@ -45,7 +45,7 @@ type Call = readonly [
   args: readonly unknown[],
   kwargs: Readonly<Record<string, unknown>>,
 ];
-/** What Salt's `WheelClient` and `RunnerClient` ask of a master. Keys change on the way, alike on both. */
+/** Calls of Salt's `WheelClient` and `RunnerClient`. They change keys, in the same way on both masters. */
 const calls: readonly Call[] = [
   ["wheel", "key.list_all", [], {}],
   ["wheel", "key.list", [], { match: "un" }],
@@ -113,7 +113,7 @@ describe("runner and wheel functions beside Salt's", { skip }, () => {
         new Operator("ours", ours).run("run", typed),
       ]);
       const [expected, actual]: readonly Comparable[] = both.map(comparable);
-      // Salt ends with 0 for a function that is not there, which a script takes for success: ours ends with 1.
+      // For an unknown function Salt ends with 0, which a script takes for success; ours ends with 1.
       const decided = words.includes(missingFunction) ? { ...expected, code: 1 } : expected;
       assert.deepEqual(actual, decided, `salt-run ${words.join(" ")}`);
     }

@@ -1,13 +1,13 @@
 /**
- * Real Salt releases in Python virtual environments: found under SALTWORKS_SALT_VENVS (default `.salt-venvs` in the repository),
- * or, where they must be there (CI=true), installed with pip from the index that the machine is set up for.
+ * Real Salt releases in Python virtual environments: found under SALTWORKS_SALT_VENVS (default `.salt-venvs` in the repository).
+ * With CI=true, missing ones are installed with pip from the machine's package index.
  */
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../root.ts";
 import { runCommand } from "./program.ts";
 
-/** The oldest supported minor release, the one before the newest, and the newest. */
+/** The oldest supported minor release, the next one, and the newest. */
 export const testedReleases = ["3006", "3007", "3008"] as const;
 export type ReleaseName = (typeof testedReleases)[number];
 
@@ -15,7 +15,7 @@ const installTimeoutMs = 600_000;
 
 export type SaltRelease = {
   readonly name: ReleaseName;
-  /** As `salt --version` says, such as `3007.15`. */
+  /** As printed by `salt --version`, such as `3007.15`. */
   readonly version: string;
   /** Path of `salt`, `salt-master`, `salt-minion`, `salt-key`, `salt-run`, `salt-call` or `python`. */
   program(name: string): string;
@@ -25,7 +25,7 @@ export function venvsFolder(): string {
   return process.env.SALTWORKS_SALT_VENVS ?? join(repositoryRoot, ".salt-venvs");
 }
 
-/** The release, or undefined where it is not installed or does not start. */
+/** The release; undefined if it is not installed or does not start. */
 export async function findRelease(name: ReleaseName): Promise<SaltRelease | undefined> {
   const program = (tool: string) => join(venvsFolder(), name, "bin", tool);
   if (!existsSync(program("salt"))) return undefined;
@@ -54,7 +54,7 @@ async function mustRun(command: string, args: string[]): Promise<void> {
 
 export type Releases = { readonly all: readonly SaltRelease[]; readonly skip: string | false };
 
-/** All tested releases, or why the tests that need them are left out. With CI=true they are never left out. */
+/** All tested releases, or the reason why their tests are skipped. With CI=true they are never skipped. */
 export async function openReleases(): Promise<Releases> {
   const all: SaltRelease[] = [];
   for (const name of testedReleases) {

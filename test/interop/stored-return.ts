@@ -1,8 +1,8 @@
-/** What a master keeps on disk of one return: in Salt's own layout, or in our store, read as another process would. */
+/** A master's stored record of one return: in Salt's own layout, or in our store, read by another process. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { openJobArchive } from "../../src/client/job-archive.ts";
+import { openJobCacheReadOnly } from "../../src/client/read-job-cache.ts";
 import { decode } from "../../src/wire/msgpack.ts";
 import type { StoredReturn } from "./job-list.ts";
 
@@ -13,13 +13,13 @@ export async function readLocalCache(cacheDir: string, jid: string, minionId: st
 }
 
 export async function readOurStore(cacheDir: string, jid: string, minionId: string): Promise<StoredReturn> {
-  const archive = openJobArchive({ cachedir: cacheDir, store_shards: 1, hash_type: "sha256" });
+  const jobs = openJobCacheReadOnly({ cachedir: cacheDir, store_shards: 1, hash_type: "sha256" });
   try {
-    const body = archive.returnOf(jid, minionId);
+    const body = await jobs.returnOf(jid, minionId);
     if (body === undefined) throw new Error(`no return of ${minionId} for job ${jid} is stored`);
     return asStored(body);
   } finally {
-    await archive.close();
+    await jobs.close();
   }
 }
 

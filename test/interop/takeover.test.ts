@@ -1,4 +1,4 @@
-/** There and back: a Salt master's minions, mines, pillars and jobs on a master of ours, and what that one adds on Salt's again. */
+/** A takeover and back: a Salt master's minions, mines, pillars and jobs on our master, and our master's additions on Salt's again. */
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ const answerTimeoutMs = 120_000;
 const ids = ["one", "two"];
 type Answers = Record<string, unknown>;
 
-/** What a command shows, asked again until it is this. */
+/** Asks until the answer equals `expected`. */
 async function until(what: string, ask: () => Promise<unknown>, expected: unknown): Promise<void> {
   const deadlineMs = performance.now() + answerTimeoutMs;
   for (;;) {
@@ -24,7 +24,7 @@ async function until(what: string, ask: () => Promise<unknown>, expected: unknow
   }
 }
 
-// One release in the usual run, since each takes a minute of two cores: 3008 keeps minions' data in other files, which test/store/salt reads.
+// One release in the usual run, because each takes a minute of two cores. 3008's other files of minions' data are tested in test/store/salt.
 const named = (process.env.SALTWORKS_TAKEOVER_RELEASES ?? "3007").split(",");
 const tried = releases.all.filter(({ name }) => named.includes(name));
 if (releases.skip !== false) describe("a takeover and the way back", { skip: releases.skip });
@@ -36,7 +36,7 @@ async function matching(operator: Operator, kind: string, target: string): Promi
   return Object.keys((await operator.json("run", ["cache.grains", `tgt=${target}`, `tgt_type=${kind}`])) as Answers);
 }
 
-/** Salt's master with a pillar, and two minions of it that have started. */
+/** Salt's master with a pillar, and two running minions of it. */
 async function openSite(bed: TestBed, release: SaltRelease): Promise<MasterUnderTest> {
   const pillar = join(bed.folder, "pillar");
   mkdirSync(pillar);
@@ -50,7 +50,7 @@ async function openSite(bed: TestBed, release: SaltRelease): Promise<MasterUnder
     new MinionUnderTest(salt, release, id, {
       grains: { place: `rack-${id}` },
       mine_functions: { "grains.get": ["place"] },
-      // A stock minion without it looks after its connection every second once a master was away.
+      // Without it, a stock minion checks its connection every second after a master was away.
       master_alive_interval: 20,
     });
   }
@@ -97,7 +97,7 @@ function testRelease(release: SaltRelease): void {
     assert.deepEqual(await matching(ourOperator, "grain", "place:rack-two"), ["two"]);
     assert.deepEqual(await matching(ourOperator, "pillar", "role:web"), ["one"]);
     assert.deepEqual(await matching(ourOperator, "compound", "G@place:rack-* and I@role:web"), ["one"]);
-    // Three commands that each wait for a minion which is not there take 75 s.
+    // Three commands that each wait for an absent minion take 75 s.
     assert.ok(performance.now() - startMs < 60_000, "no minion was waited for");
     assert.deepEqual(await ourOperator.json("run", ["jobs.lookup_jid", jobs.old]), { one: "before" });
     await until(

@@ -1,4 +1,4 @@
-/** A private folder with masters, minions and operators' commands in it; everything started is ended, logs are shown on failure. */
+/** A private folder with masters, minions and operators' commands. Ends everything that it started, and shows logs on failure. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
@@ -9,10 +9,10 @@ import { EventWatch } from "./event-watch.ts";
 import { Program } from "./program.ts";
 import type { SaltRelease } from "./salt-releases.ts";
 
-/** The compiled program beside this compiled file, wherever the output folder is. */
+/** The compiled program beside this compiled file. */
 export const ourProgram = fileURLToPath(new URL("../../src/cli/main.js", import.meta.url));
 
-/** Whose program is started: a Salt release, or ours. */
+/** The program to start: a Salt release's, or ours. */
 export type Maker = SaltRelease | "ours";
 type Options = Readonly<Record<string, unknown>>;
 
@@ -34,7 +34,7 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** JSON is YAML: one option a line, so that an error message names the right one. */
+/** JSON is YAML: one option a line, so that an error message has the right line. */
 function writeConfig(path: string, options: Options): void {
   const lines = Object.entries(options).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
   writeFileSync(path, `${lines.join("\n")}\n`);
@@ -60,7 +60,7 @@ export class TestBed {
     return watch;
   }
 
-  /** A test that shows the ends of all logs when it fails. */
+  /** A test that shows the last lines of all logs when it fails. */
   it(name: string, body: (t: TestContext) => Promise<void>): void {
     it(name, async (t) => {
       try {
@@ -84,16 +84,16 @@ export class TestBed {
     return parts.join("\n");
   }
 
-  /** Ends everything, latest first, and removes the folder. */
+  /** Ends all programs, latest first, and removes the folder. */
   async close(): Promise<void> {
     for (const watch of this.#watches) watch.close();
-    // Salt's daemons take many seconds to end; nothing of theirs is wanted any more.
+    // KILL, because Salt's daemons take many seconds to end, and their data is not needed.
     for (const { program, isOurs } of this.#programs.reverse()) await (isOurs ? program.stop() : program.kill());
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 
-/** One master with its folder: started, stopped and started again on the same ports. */
+/** One master with its folder: can be started and stopped again on the same ports. */
 export class MasterUnderTest {
   readonly bed: TestBed;
   readonly maker: Maker;
@@ -133,7 +133,7 @@ export class MasterUnderTest {
       sock_dir: master.sockDir,
       log_file: join(bed.folder, name, "log"),
       pidfile: join(bed.folder, name, "pid"),
-      // A token in the home directory of the user would log commands in that use this configuration.
+      // Otherwise a token in the user's home directory would log in commands that use this configuration.
       token_file: join(bed.folder, name, "salt_token"),
       log_level: "info",
       worker_threads: 2,
@@ -142,7 +142,7 @@ export class MasterUnderTest {
     return master;
   }
 
-  /** The same folder, ports and configuration file under another program: what a takeover is. Only one of them may run. */
+  /** A takeover: another program with the same folder, ports and configuration file. Only one of them may run. */
   madeBy(maker: Maker): MasterUnderTest {
     return new MasterUnderTest(this.bed, maker, this.#name, [this.publishPort, this.requestPort]);
   }
@@ -152,7 +152,7 @@ export class MasterUnderTest {
     return this.#program;
   }
 
-  /** Resolves when both ports and the event bus are served. */
+  /** Resolves when both ports and the event bus are open. */
   async start(): Promise<void> {
     this.#program = this.bed.start(`master (${makerName(this.maker)})`, this.maker, "master", this.configDir);
     const isReady =
@@ -196,7 +196,7 @@ export class MinionUnderTest {
       log_level: "info",
       acceptance_wait_time: 1,
       enable_fqdns_grains: false,
-      // A stock minion sends its return over its own event bus, and that bus trims at 1 MiB too.
+      // A stock minion sends its return over its own event bus, which also trims at 1 MiB.
       max_event_size: 16 * 1024 * 1024,
       ...options,
     });

@@ -61,6 +61,26 @@ describe("FactsRefresh", () => {
     assert.equal(state.pillars, 2);
   });
 
+  it("has changed grains at once, although a renewal under way collected without them, and asks for the pillar with them", async () => {
+    const { refresh, state } = prepare();
+    await refresh.collect();
+    await refresh.fetchPillar();
+    let open = () => undefined as unknown;
+    state.gate = new Promise<void>((resolve) => {
+      open = resolve as () => undefined;
+    });
+    const renewal = refresh.renew();
+    refresh.setGrains({ set: new Map([["role", "web"]]), removed: ["os"] });
+    assert.deepEqual(refresh.current.grains, new Map([["role", "web"]]));
+    open();
+    await renewal;
+    assert.deepEqual(refresh.current.grains, new Map([["role", "web"]]));
+    assert.equal(state.pillars, 2);
+    state.grains = new Map([["role", "web"]]);
+    await refresh.renew();
+    assert.equal(state.pillars, 2, "the master has these grains");
+  });
+
   it("keeps its facts if the master does not answer", async () => {
     const { refresh, state } = prepare();
     await refresh.collect();

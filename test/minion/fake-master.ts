@@ -1,4 +1,4 @@
-/** A small master for the minion's tests: real sockets and keys, answers that a test chooses, every request kept. */
+/** A small master for the minion's tests: real sockets and keys, answers that a test sets, every request kept. */
 import { createHash, type KeyObject } from "node:crypto";
 import { Router, XPublisher } from "zeromq";
 import { Crypticle, generateKeyString } from "../../src/crypto/crypticle.ts";
@@ -63,6 +63,8 @@ export class FakeMaster {
   encAlgorithm: EncAlgorithm = "OAEP-SHA1";
   sigAlgorithm: SigAlgorithm = "PKCS1v15-SHA1";
   pubSigner: KeyObject | undefined;
+  /** Encrypts pillars for this key in place of the minion's. */
+  pillarKey: KeyObject | undefined;
 
   private constructor(router: Router, publisher: XPublisher, keys: MasterKeys) {
     this.#router = router;
@@ -132,7 +134,7 @@ export class FakeMaster {
     await this.#publisher.send(frames.map((frame) => (typeof frame === "string" ? frame : Buffer.from(frame))));
   }
 
-  /** The request with this command that comes as number `count`, counted from 1. */
+  /** The request number `count` (from 1) with this command. */
   async received(cmd: string, count = 1, timeoutMs = answerTimeoutMs): Promise<Received> {
     const deadline = Date.now() + timeoutMs;
     for (;;) {
@@ -201,7 +203,7 @@ export class FakeMaster {
 
   #sealPillar(pillar: Encodable, load: ValueMap, version: number): Uint8Array {
     const keyString = generateKeyString();
-    const key = encryptOaep(this.#knownMinionKey(), Buffer.from(keyString), this.encAlgorithm);
+    const key = encryptOaep(this.pillarKey ?? this.#knownMinionKey(), Buffer.from(keyString), this.encAlgorithm);
     const seal = new Crypticle(keyString);
     if (version < 2) return encodePrivateReply({ key, pillar: seal.seal(encode(pillar, "raw")) });
     const data = encodePrivateData({ key, pillar: encode(pillar, "raw"), nonce: textField(load, "nonce") ?? "" });

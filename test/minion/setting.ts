@@ -18,7 +18,7 @@ export type Setting = {
   readonly remove: () => Promise<void>;
 };
 
-/** Options win over quick waits and a private directory. */
+/** Options override short waits and a private directory. */
 export function makeSetting(options: { readonly [name: string]: ConfigValue } = {}): Setting {
   const directory = mkdtempSync(join(tmpdir(), "sw-minion-"));
   const configDir = join(directory, "etc");

@@ -1,4 +1,4 @@
-/** Functions and a host for calls in tests; the host keeps what it is asked. */
+/** Functions and a host for calls in tests; the host keeps all requests to it. */
 import { tmpdir } from "node:os";
 import { loadMinionConfig } from "../../src/config/load.ts";
 import type { ConfigValue } from "../../src/config/yaml/values.ts";
@@ -31,6 +31,7 @@ export async function makeSurroundings(
     host: {
       fireMaster: async (tag, data) => asked.push({ call: "fireMaster", tag, data }) > 0,
       fireMinion: async (tag, data) => void asked.push({ call: "fireMinion", tag, data }),
+      setGrains: async () => undefined,
       masterRequest: async (load) => {
         asked.push({ call: "masterRequest", data: load });
         return "answer";

@@ -30,7 +30,7 @@ function toValue(value: unknown): Value {
   return new Map(Object.entries(value).map(([key, member]): [Value, Value] => [key, toValue(member)]));
 }
 
-/** Salt adds the place in its parser's words and the source around it. */
+/** Salt adds its parser's position and the source around it. */
 function firstLines(pillar: ValueMap): ValueMap {
   const errors = pillar.get("_errors");
   if (!Array.isArray(errors)) return pillar;
@@ -59,7 +59,7 @@ describe("pillars compile as in Salt", () => {
         const { pillar } = compiler.compile({ minion, saltenv, pillarenv, override: toValue(override) as ValueMap });
         const answer = answers[given.name];
         if (answer?.pillar === undefined) {
-          // Where Salt gives the minion no pillar at all, it gets one that says what is wrong.
+          // In Salt the minion gets no pillar here; ours gets one with an error.
           assert.ok(pillar.has("_errors"));
           return;
         }

@@ -1,4 +1,4 @@
-/** The corpus that real Salt was asked, and its answers, recorded by record.py. */
+/** The corpus with which real Salt was asked, and its answers, recorded by record.py. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseSaltYaml } from "../../src/config/yaml/salt-yaml.ts";

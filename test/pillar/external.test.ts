@@ -1,4 +1,4 @@
-/** External sources of pillar: merged as in Salt; failing, hanging, endless ones, and sources that a minion asks for. */
+/** External sources of pillar: merged as in Salt; sources that fail, hang or never end; and sources that a minion asks for. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -88,7 +88,7 @@ describe("external sources give what they give in Salt", () => {
       );
       const theirs = decode(Buffer.from(answers[given.name]?.pillar ?? "", "base64")) as ValueMap;
       assert.deepEqual(pillar, theirs);
-      // Salt takes files in the order in which the file system lists them.
+      // Salt takes files in the file system's order.
       if (given.name.startsWith("file_tree")) return;
       assert.ok(encode(pillar, "bin").equals(encode(theirs, "bin")), "keys in another order");
     });
@@ -117,7 +117,7 @@ describe("commands of external sources", () => {
       "Failed to load ext_pillar cmd_json: No closing quotation",
     ]);
     assert.deepEqual([result.pillar.get("a"), result.pillar.get("b")], [1, 2]);
-    // The program's stderr is for the master's log only; its output is for neither.
+    // The program's stderr goes to the master's log only; its output goes nowhere.
     assert.ok(result.faults.includes("ext_pillar cmd_yaml: the command ended with 7: oops"));
     assert.doesNotMatch(result.faults.join() + String(errorsOf(result)), /secret/);
     assert.deepEqual(result.counts, { ended: 3, failed: 3, timeout: 0, tooLarge: 0 });
@@ -148,7 +148,7 @@ describe("commands of external sources", () => {
     const pids = readFileSync(pidFile, "utf8").trim().split("\n").map(Number);
     assert.equal(pids.length, 2);
     for (const pid of pids) await processEnded(pid);
-    // No salvage under `ignore` either: Salt would have waited.
+    // The output is not used, even with `ignore`: Salt would have waited.
     const ignoring = await compiled(
       { ext_pillar_failures: "ignore", ext_pillar: [{ cmd_yaml: "sleep 600" }] },
       {},
@@ -165,7 +165,7 @@ describe("commands of external sources", () => {
       `import { runSourceCommands } from ${JSON.stringify(import.meta.resolve("../../src/pillar/external/run-commands.js"))};
       import { settingsOf } from ${JSON.stringify(import.meta.resolve("./rendering.js"))};
       const asked = runSourceCommands(settingsOf(${JSON.stringify(options)}), "web1", process.env, 3_000);
-      // As with sudo, the command belongs to root and the master does not.
+      // As with sudo: the command runs as root, the master as another user, who may not end it.
       process.setuid(${strangerUid});
       process.stdout.write(JSON.stringify(await asked));
       process.exit();`,
@@ -299,7 +299,7 @@ describe("the table of external sources", () => {
     const accepted = await compiled({ ext_pillar: [{ vault: "x" }, { cmd_yaml: "echo 'a: 1'" }] });
     assert.deepEqual(errorsOf(accepted), ["ext_pillar: vault is not available on the master"]);
     assert.equal(accepted.pillar.get("a"), 1);
-    // Without such a list the source itself says so.
+    // Without such a list the source itself reports it.
     const settings = { ...settingsOf({ ext_pillar: [{ vault: "x" }] }), errors: [] };
     const minion = { id: "web1", grains: grains() };
     const request = { minion, saltenv: undefined, pillarenv: undefined, override: new Map() };

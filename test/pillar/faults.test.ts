@@ -1,4 +1,7 @@
-/** Messages about faults in pillar files, for the minion and the master's log: compared with Salt 3007.15 one by one, without the source that Salt shows. */
+/**
+ * Messages about faults in pillar files, for the minion and the master's log: compared with Salt
+ * 3007.15 one by one, without the source that Salt shows.
+ */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -59,7 +62,7 @@ const faults: Record<string, Fault> = {
   },
   "YAML that is wrong": {
     files: { "a.sls": "a: 1\na: 2\n" },
-    error: `${failed}a stands here for the second time; line 2; file ROOT/a.sls`,
+    error: `${failed}a is repeated here; line 2; file ROOT/a.sls`,
   },
   "indentation that is wrong": {
     files: { "a.sls": "a:\n  b: 1\n c: 2\n" },
@@ -67,7 +70,7 @@ const faults: Record<string, Fault> = {
   },
   "YAML that a template makes: the line is one of what it renders to": {
     files: { "a.sls": "{% for x in [1, 2] %}\nb: {{ x }}\n{% endfor %}\n" },
-    error: `${failed}b stands here for the second time; line 4 of the rendered text; file ROOT/a.sls`,
+    error: `${failed}b is repeated here; line 4 of the rendered text; file ROOT/a.sls`,
   },
   "JSON that is wrong": {
     files: { "a.sls": '#!json\n{"a": }\n' },

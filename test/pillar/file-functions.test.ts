@@ -64,7 +64,7 @@ describe("cp.get_file_str in a pillar", () => {
   const refusals: [expression: string, why: RegExp][] = [
     ["salt['cp.get_file_str']('DIR/files/../local.txt')", /refuses '\.\.' in /],
     ["salt['cp.get_file_str']('local.txt')", /Path 'local\.txt' is not absolute; line 1/],
-    ["salt['cp.get_file_str']('https://127.0.0.1/x')", /reads no https addresses/],
+    ["salt['cp.get_file_str']('https://127.0.0.1/x')", /does not read https addresses/],
     ["salt['cp.get_file_str']('DIR/bytes')", /the file is not UTF-8/],
     ["salt['cp.get_file_str']('DIR/large')", /has 5242880 bytes \(most: 4194304\)/],
   ];

@@ -1,4 +1,4 @@
-/** Cases that real Salt renders and this program refuses, and errors with another wording. docs/pillar.md says so, too. */
+/** Cases that real Salt renders and this program refuses, and errors with another wording; also in docs/pillar.md. */
 export const refusedHere: Readonly<
   Record<"expressions" | "templates" | "documents" | "otherWords" | "unordered", readonly string[]>
 > = {
@@ -31,6 +31,6 @@ export const refusedHere: Readonly<
     "load yaml unknown tag",
     "unclosed variable",
   ],
-  /** Salt walks through environments in the order of a set, which differs from run to run. */
+  /** Salt visits environments in the order of a set, which differs from run to run. */
   unordered: ["top file in each environment"],
 };

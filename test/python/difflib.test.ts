@@ -16,7 +16,7 @@ describe("unifiedLines", () => {
   });
 
   it("shows texts beyond its bound as different from the first difference to the last", () => {
-    // Few distinct lines, each in as many places as popular lines just do not reach.
+    // Few distinct lines, each just below the number of places that makes a line popular.
     const lineCount = Math.ceil(Math.sqrt(diffStepsMax * 100)) * 2;
     const first = Array.from({ length: lineCount }, (_, index) => `line ${index % 101}`);
     const second = first.map((line, index) => (index % 3 === 1 ? `${line}!` : line));

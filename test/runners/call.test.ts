@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { callFunction, failureText } from "../../src/runners/contract/call.ts";
 import type { RunnerFunction } from "../../src/runners/contract/contract.ts";
-import type { Value } from "../../src/wire/values.ts";
+import { Float, type Value } from "../../src/wire/values.ts";
 import { runnerContext } from "./calling.ts";
 
 const parameters = [
@@ -35,7 +35,10 @@ describe("a runner's arguments", () => {
       await rejects("probe.job", [jid], [], "job() takes a job id that is not a path");
       await rejects("probe.job", [], [["jid", jid]], "job() takes a job id that is not a path");
     }
-    for (const jid of ["20260102030405000001", "20260102030405000001_77", "mine"]) await call("probe.job", [jid]);
+    for (const jid of [["../../x"], new Map([["a", "b"]]), true, new Float(1.5), new Uint8Array(2)])
+      await rejects("probe.job", [jid], [], "job() takes a job id that is not a path");
+    for (const jid of ["20260102030405000001", "20260102030405000001_77", "mine", 20260102030405000001n, 7, null])
+      await call("probe.job", [jid]);
   });
 
   it("are refused in Python's words when they are missing, too many, unknown or given twice", async () => {

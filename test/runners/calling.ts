@@ -1,18 +1,32 @@
 /** Calls a runner function as a caller would: the result is encoded and decoded. */
 import type { MasterConfig } from "../../src/config/load.ts";
-import type { JobReader, MasterAccess, MinionReader, RunnerContext } from "../../src/runners/contract/contract.ts";
+import type { JobDatabases } from "../../src/databases/open-reader.ts";
+import type {
+  MasterAccess,
+  MinionReader,
+  RunnerContext,
+  RunnerJobReader,
+} from "../../src/runners/contract/contract.ts";
 import { runRunner } from "../../src/runners/registry.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { Value } from "../../src/wire/values.ts";
 import { plain } from "../plain.ts";
 
-const noJobs: JobReader = {
-  job: () => undefined,
-  returns: () => [],
-  returnOf: () => undefined,
-  request: () => undefined,
-  endTime: () => undefined,
-  find: () => [],
+export const noJobs: RunnerJobReader = {
+  job: async () => undefined,
+  returns: async () => ({ returns: [], hasMore: false }),
+  returnOf: async () => undefined,
+  request: async () => undefined,
+  endTime: async () => undefined,
+  find: async () => [],
+};
+
+const noDatabases: JobDatabases = {
+  names: [],
+  own: undefined,
+  open: (name) => {
+    throw new Error(`no database ${name}`);
+  },
 };
 
 export function runnerContext(
@@ -20,7 +34,9 @@ export function runnerContext(
     readonly config?: Readonly<Record<string, unknown>>;
     readonly master?: MasterAccess;
     readonly minions?: MinionReader;
-    readonly jobs?: JobReader;
+    readonly jobs?: RunnerJobReader;
+    readonly saltJobs?: RunnerJobReader;
+    readonly databases?: JobDatabases;
   } = {},
 ): RunnerContext {
   const config = {
@@ -33,6 +49,8 @@ export function runnerContext(
   return {
     config,
     jobs: parts.jobs ?? noJobs,
+    saltJobs: parts.saltJobs ?? noJobs,
+    databases: parts.databases ?? noDatabases,
     master: parts.master,
     ...(parts.minions ? { minions: parts.minions } : {}),
     caller: { kind: "runner", jid: "20260101000000000000", tag: "salt/run/20260101000000000000", user: "root" },

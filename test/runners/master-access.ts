@@ -1,4 +1,4 @@
-/** A running master as runners see it. Questions that the test does not answer fail. */
+/** A running master's `MasterAccess` for runners. Requests that the test does not answer fail. */
 import type { MasterAccess } from "../../src/runners/contract/contract.ts";
 
 export function masterAccess(answers: Partial<MasterAccess>): MasterAccess {

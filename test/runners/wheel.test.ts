@@ -1,22 +1,22 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { RunnerJobReader } from "../../src/runners/contract/contract.ts";
 import { runWheel } from "../../src/runners/wheel.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import type { Value } from "../../src/wire/values.ts";
-import { runnerContext } from "./calling.ts";
+import { noJobs, runnerContext } from "./calling.ts";
 
 const jid = "20261120155553671842";
 
 describe("wheel saltworks.returns", () => {
   it("gives whole stored loads by id, for events that were trimmed", async () => {
     const body = encode({ return: "hi", retcode: 0 }, "bin");
-    const jobs = {
-      job: () => undefined,
-      returns: () => [],
-      returnOf: (asked: string, id: string) => (asked === jid && id === "es1" ? body : undefined),
-      request: () => undefined,
-      endTime: () => undefined,
-      find: () => [],
+    const jobs: RunnerJobReader = {
+      ...noJobs,
+      returns: async (asked, { of }) => ({
+        returns: asked === jid && of?.includes("es1") === true ? [{ minionId: "es1", body }] : [],
+        hasMore: false,
+      }),
     };
     const asked = new Map<Value, Value>([
       ["jid", jid],

@@ -1,4 +1,4 @@
-/** One flood against a real master beside an honest load: how long honest minions wait, idle and under it, and what the master holds. */
+/** One flood against a real master beside an honest load: latencies of honest minions without and with the flood, and the master's memory. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -7,14 +7,15 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { HonestLoad } from "./honest-load.ts";
 
+const sinkFile = fileURLToPath(new URL("sink.js", import.meta.url));
 const flooderFile = fileURLToPath(new URL("flooder.js", import.meta.url));
 
 export type Timing = { readonly windowMs: number; readonly windows: number };
 export type FloodSent = { readonly bytes: number; readonly connects: number; readonly closed: number };
-export type FloodKind = "requests" | "publish" | "strangers";
+export type FloodKind = "requests" | "publish" | "strangers" | "large";
 export type FloodResult = { readonly idleMs: number; readonly floodedMs: number; readonly sent: FloodSent };
 
-/** The median over some windows of each window's 99th percentile, milliseconds: one stall of a shared machine is in one window. */
+/** The median of several windows' 99th percentiles, milliseconds: a stall of a shared machine affects one window. */
 export async function honestP99(load: HonestLoad, { windowMs, windows }: Timing): Promise<number> {
   const found: number[] = [];
   for (let window = 0; window < windows; window += 1) found.push(percentile(await load.run(windowMs), 0.99));
@@ -41,7 +42,7 @@ export async function runFlood(
   return { idleMs, floodedMs, sent };
 }
 
-/** Runs `measure` while strangers send a flood of that port's. */
+/** Runs `measure` while strangers send a flood to the port. */
 export async function underFlood(
   kind: FloodKind,
   name: string,
@@ -62,6 +63,14 @@ export async function underFlood(
   } finally {
     await end(child);
   }
+}
+
+/** A port that reads everything and answers nothing. `close` ends its program. */
+export async function openSink(): Promise<{ readonly port: number; readonly close: () => Promise<void> }> {
+  const child = spawn(process.execPath, [sinkFile], { stdio: ["pipe", "pipe", "inherit"] });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const { value } = await lines.next();
+  return { port: Number(value), close: () => end(child) };
 }
 
 async function end(child: ChildProcess): Promise<void> {

@@ -1,20 +1,20 @@
-/** Runs one flood against a port until its standard input ends: a program of its own, behind all others, so that what is measured is the master. */
+/** Runs one flood against a port until its standard input ends: a separate program of low priority, so that it does not slow the master. */
 import { connect, type Socket } from "node:net";
 import { constants, setPriority } from "node:os";
 import { floods } from "./floods.ts";
 import { publishFloods } from "./publish-floods.ts";
-import { strangerFloods } from "./stranger-floods.ts";
+import { largeFloods, strangerFloods } from "./stranger-floods.ts";
 
 const [kind = "", name = "", port = "0"] = process.argv.slice(2);
-const tables = { requests: floods, publish: publishFloods, strangers: strangerFloods };
+const tables = { requests: floods, publish: publishFloods, strangers: strangerFloods, large: largeFloods };
 const flood = tables[kind as keyof typeof tables][name];
 if (flood === undefined) throw new Error(`no flood "${name}"`);
 setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
-// Made before anything is measured.
+// Made before the measurement.
 flood.bytes(0);
 
 const tickMs = 10;
-/** A connection that the master has closed comes again. */
+/** Opens a connection again after the master has closed it. */
 const reconnectMs = 50;
 const sent = { bytes: 0, connects: 0, closed: 0 };
 type Line = { socket: Socket; rest: Buffer; isDone: boolean };
@@ -25,7 +25,7 @@ function open(line: Partial<Line>): Line {
   const socket = connect({ host: "127.0.0.1", port: Number(port), noDelay: true, ...from });
   sent.connects += 1;
   socket.on("error", () => {
-    // What the master does to it is what is looked at; the end of the connection tells it.
+    // Errors are ignored, because the close event follows.
   });
   socket.once("close", () => {
     sent.closed += 1;
@@ -37,7 +37,7 @@ function open(line: Partial<Line>): Line {
   return opened;
 }
 
-/** Told once: everything is connected, and a tenth of a second's bytes are on their way. */
+/** Reported once, when all connections are open and the bytes of a tenth of a second are sent. */
 let isFlowing = false;
 
 function noteFlowing(): void {

@@ -1,7 +1,10 @@
-/** Each flood for as long as one likes against one master (`npm run test:soak -- SECONDS floods`): p99 beside it, and memory after it. */
+/**
+ * Each flood for a given time against one master (`npm run test:soak -- SECONDS floods`): p99 beside it, and memory after it.
+ * Flood, load and master share the machine. The same flood against a program that only reads shows the cost of the shared cores.
+ */
 import { setTimeout as delay } from "node:timers/promises";
 import { startOurMaster } from "../fleet/our-master.ts";
-import { residentMb, runFlood } from "./flood-run.ts";
+import { honestP99, openSink, residentMb, runFlood, underFlood } from "./flood-run.ts";
 import { floods } from "./floods.ts";
 import { HonestLoad } from "./honest-load.ts";
 
@@ -9,13 +12,14 @@ const windowMs = 1_000;
 const slowerMax = 3;
 const noiseMs = 15;
 const keptMbMax = 128;
-/** A thread that was busy gives back its memory within some looks of 5 s. */
+/** A busy thread gives its memory back within some collections, one each 5 s. */
 const restMs = 15_000;
 
 const names = Object.keys(floods);
 const seconds = Number(process.env.SALTWORKS_SOAK_SECONDS ?? 600);
-const windows = Math.max(3, Math.round((seconds * 1_000) / names.length / 2 / windowMs));
+const windows = Math.max(3, Math.round((seconds * 1_000) / names.length / 3 / windowMs));
 const master = await startOurMaster(3_000, {});
+const sink = await openSink();
 let failures = 0;
 
 function tell(isGood: boolean, line: string): void {
@@ -28,9 +32,14 @@ try {
   await load.run(windowMs);
   const beforeMb = residentMb(master.processId);
   for (const name of names) {
-    const { idleMs, floodedMs, sent } = await runFlood(name, master.requestPort, load, { windowMs, windows });
-    const figures = `p99 ${idleMs.toFixed(1)} ms idle, ${floodedMs.toFixed(1)} ms flooded; ${(sent.bytes / 1e6).toFixed(0)} MB over ${sent.connects} connections`;
-    tell(floodedMs <= Math.max(slowerMax * idleMs, noiseMs), `${name}: ${figures}`);
+    const timing = { windowMs, windows };
+    let besideMs = 0;
+    await underFlood("requests", name, sink.port, async () => {
+      besideMs = await honestP99(load, timing);
+    });
+    const { idleMs, floodedMs, sent } = await runFlood(name, master.requestPort, load, timing);
+    const figures = `p99 ${idleMs.toFixed(1)} ms idle, ${besideMs.toFixed(1)} ms beside the same flood elsewhere, ${floodedMs.toFixed(1)} ms flooded; ${(sent.bytes / 1e6).toFixed(0)} MB over ${sent.connects} connections`;
+    tell(floodedMs <= Math.max(slowerMax * idleMs, slowerMax * besideMs, noiseMs), `${name}: ${figures}`);
   }
   await delay(restMs);
   const afterMb = residentMb(master.processId);
@@ -38,6 +47,7 @@ try {
   tell(load.lost === 0, `${load.returns} honest returns, ${load.lost} without an answer`);
   load.close();
 } finally {
+  await sink.close();
   await master.remove();
 }
 process.exitCode = failures === 0 ? 0 : 1;

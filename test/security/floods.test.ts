@@ -1,4 +1,4 @@
-/** Floods of strangers beside honest minions, in a short form; `npm run test:soak` runs them for as long as one likes. */
+/** Floods of strangers beside honest minions, in a short form; `npm run test:soak` runs them for a given time. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -10,13 +10,13 @@ import { floods } from "./floods.ts";
 import { HonestLoad } from "./honest-load.ts";
 
 const timing = { windowMs: 250, windows: 3 };
-/** Under a flood honest minions wait at most this many times as long as without. */
+/** The permitted ratio of honest minions' latency with and without a flood. */
 const slowerMax = 3;
-/** Generator, load and master share two cores: below this a difference is the scheduler's, milliseconds. Each flood cost seconds once. */
+/** Milliseconds below which a difference is the scheduler's, because generator, load and master share two cores. Each flood once cost seconds. */
 const noiseMs = 40;
-/** Tries of each flood: a shared machine may stall once. */
+/** Tries of each flood, because a shared machine may stall. */
 const triesMax = 3;
-/** What a flood may leave behind, MiB: heaps that have grown; floods left gigabytes once. */
+/** MiB that a flood may leave behind in grown heaps; floods once left gigabytes. */
 const keptMbMax = 96;
 const memoryDeadlineMs = 30_000;
 const testTimeoutMs = 120_000;

@@ -1,21 +1,21 @@
-/** What strangers send: each flood by name, as bytes on plain sockets. Every one was seen to silence, bloat or end a master once. */
+/** Strangers' floods by name, as bytes on plain sockets. Each of them once silenced a master, filled its memory or ended it. */
 import { opening, requestBytes } from "../../bench/fleet/storm/zmtp.ts";
 import { encodeClearRequest, encodeSealedRequest } from "../../src/wire/request.ts";
 
 export type Flood = {
   readonly connections: number;
-  /** Sent at once after connecting. */
+  /** Sent once after connecting. */
   readonly greeting: Buffer;
-  /** Sent again and again, at most this many bytes a second over all connections. */
+  /** Sent repeatedly, at most this many bytes a second over all connections. */
   readonly bytes: (round: number) => Buffer;
   readonly bytesPerSecond: number;
-  /** Whether replies are left in the socket. */
+  /** Whether replies stay unread in the socket. */
   readonly isDeaf?: boolean;
-  /** Sent no more than once over each connection. */
+  /** Sent at most once over each connection. */
   readonly isOnce?: boolean;
-  /** Whether a connection is given up, and made again, when the bytes are sent. */
+  /** Whether each connection is closed and opened again after its bytes are sent. */
   readonly isLeft?: boolean;
-  /** The address that it comes from; default: that of honest minions. */
+  /** The source address; default: that of honest minions. */
   readonly from?: string;
 };
 
@@ -24,7 +24,7 @@ const greeting = opening("REQ");
 const request = (load: Parameters<typeof encodeClearRequest>[0]) => requestBytes(encodeClearRequest(load, 3));
 const members = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`key-${at}`, 0]));
 
-/** The head of a part of `bytes`, behind the empty part, and the first of them. */
+/** The empty part, the head of a part of `bytes`, and the first of these bytes. */
 export function announced(bytes: number, first: Uint8Array): Buffer {
   const head = Buffer.alloc(11);
   head[0] = 1;
@@ -41,6 +41,22 @@ export function constant(make: () => Buffer): Flood["bytes"] {
   };
 }
 
+/** Integers that a map of 10,500 entries keeps in one chain. V8 hashes them without a secret (ComputeUnseededHash). */
+function collidingKeys(count: number): number[] {
+  const keys: number[] = [];
+  for (let key = 0x10000; keys.length < count; key += 1) if ((unseededHash(key) & 8_191) === 0) keys.push(key);
+  return keys;
+}
+
+function unseededHash(key: number): number {
+  let hash = (~key + (key << 15)) | 0;
+  hash ^= hash >>> 12;
+  hash = (hash + (hash << 2)) | 0;
+  hash ^= hash >>> 4;
+  hash = Math.imul(hash, 2_057);
+  return (hash ^ (hash >>> 16)) & 0x3fff_ffff;
+}
+
 export const floods: Readonly<Record<string, Flood>> = {
   "60,000 members in a clear load": {
     connections: 8,
@@ -53,6 +69,15 @@ export const floods: Readonly<Record<string, Flood>> = {
     greeting,
     bytes: constant(() => request({ cmd: "ping", ...members(5_500) })),
     bytesPerSecond: 16 * mebibyte,
+  },
+  "requests for a token with colliding keys as its time": {
+    connections: 8,
+    greeting,
+    bytes: constant(() => {
+      const load = { cmd: "mk_token", eauth: "pam", username: "eve", password: "wrong" };
+      return request({ ...load, token_expire: new Map(collidingKeys(10_500).map((key) => [key, 0])) });
+    }),
+    bytesPerSecond: 8 * mebibyte,
   },
   "pings of 60 MB": {
     connections: 3,

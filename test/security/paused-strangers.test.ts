@@ -1,4 +1,4 @@
-/** Strangers fill what may wait for workers and what they may hold, so that they are read no more; minions that proved themselves notice nothing. */
+/** Strangers fill the workers' queues and their bound of held bytes, so that the master stops reading them; proven minions are not affected. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { opening, requestBytes } from "../../bench/fleet/storm/zmtp.ts";
@@ -11,7 +11,7 @@ import { encodeSealedRequest } from "../../src/wire/request.ts";
 import { unpackBatch } from "../../src/workers/batch/frames.ts";
 import type { BatchResult } from "../../src/workers/messages/batch.ts";
 import { createPartitionKey, Partitioner } from "../../src/workers/threads/partition.ts";
-import type { PoolTask, ShardPool } from "../../src/workers/threads/pool.ts";
+import type { PoolTask, WorkerPool } from "../../src/workers/threads/worker-pool.ts";
 import { until } from "../transport/zmtp/publish/subscribing.ts";
 import { openServer, RawClient } from "../transport/zmtp/raw-client.ts";
 
@@ -23,7 +23,7 @@ const answerBytes = 2 + 2 + answer.length;
 /** Signature, greeting and READY. */
 const helloBytes = 64 + 2 + 41;
 
-/** Too large to be looked at between others: this worker never comes to an end with one until it is told to. */
+/** A large request, which gets a batch of its own: this worker does not finish it until told to. */
 const large = requestBytes(encodeSealedRequest(Buffer.alloc(2 * clearFrameBytesMax), { version: 3, id: "web1" }));
 const small = requestBytes(encodeSealedRequest(Buffer.alloc(500), { version: 3, id: "web1" }));
 
@@ -56,7 +56,7 @@ class SlowWorker {
         workedMs: 0,
       };
     },
-  } as unknown as ShardPool;
+  } as unknown as WorkerPool;
 
   goOn(): void {
     this.#isHolding = false;
@@ -64,7 +64,7 @@ class SlowWorker {
   }
 }
 
-/** Port and queues as the master has them. */
+/** Port and queues as in the master. */
 async function openPath(worker: SlowWorker): Promise<RouterServer> {
   const path: { server?: RouterServer } = {};
   const nothing = () => undefined;
@@ -87,6 +87,7 @@ async function openPath(worker: SlowWorker): Promise<RouterServer> {
     reply: (peer, payload) => void path.server?.reply(peer as Peer, payload),
     forget: (peer) => path.server?.forget(peer as Peer),
     prove: (peer) => path.server?.prove(peer as Peer),
+    addresses: { isProxy: () => false, hasProven: () => false },
     standing: { isAccepted: () => true, hasRightKey: () => false },
     isOverMinionsMax: () => false,
     isHeard: () => false,
@@ -136,11 +137,11 @@ describe("strangers that are read no more", { timeout: 60_000 }, () => {
 
       const flooding: RawClient[] = [];
       for (let count = 0; count < 24; count += 1) flooding.push(await connect(stranger));
-      // One is with the worker, and what waits behind it is their share of the queue.
+      // One request is with the worker, and the others fill their share of the queue.
       const filling = 1 + Math.ceil((strangersPauseShare * queueBytesMax) / large.length);
       for (let count = 0; count < filling; count += 1) (await connect(stranger)).send(large);
       await until(() => strangers.isPaused, "the pause");
-      // Unfinished requests, then whole ones: three times what all strangers may hold.
+      // Unfinished requests, then complete ones: three times the bytes that all strangers may hold.
       for (const [at, client] of flooding.entries()) client.send(at < 8 ? large.subarray(0, 120_000) : large);
       await until(() => server.closed.heldBytes >= 4, "connections that are closed");
       for (let count = 0; count < 100; count += 1) {

@@ -1,4 +1,4 @@
-/** Floods of strangers on the publish port: honest subscribers get every publish, requests do not wait, and memory comes back. */
+/** Floods of strangers on the publish port: honest subscribers get every publish, requests do not wait, and memory is given back. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -11,15 +11,15 @@ import { HonestLoad } from "./honest-load.ts";
 import { publishFloods } from "./publish-floods.ts";
 
 const timing = { windowMs: 250, windows: 3 };
-/** As in floods.test.ts, with more noise: publishes of a megabyte are under way. A second was lost with libzmq. */
+/** As in floods.test.ts, with more noise, because publishes of a megabyte are under way. With libzmq it was a second. */
 const slowerMax = 3;
 const noiseMs = 100;
 const triesMax = 3;
-/** libzmq kept 310 and 430 MB. */
+/** libzmq held 310 and 430 MB. */
 const keptMbMax = 96;
 const subscriberCount = 20;
 const publishesOfFlood = 10;
-/** More than the system takes for a connection that does not read. */
+/** More bytes than the system buffers for a connection that does not read. */
 const largeArgument = "x".repeat(1_000_000);
 const deadlineMs = 30_000;
 const testTimeoutMs = 120_000;
@@ -45,7 +45,7 @@ describe("a publish port under floods", () => {
         subscribers.push(subscriber);
       }
       while (sumOf(await readCounters(client), /^publishes\.subscribers$/) < subscriberCount) await delay(10);
-      // Publishes of that size cost all threads memory for good, with or without a flood.
+      // Publishes of this size grow all threads' memory, with or without a flood.
       await publish(2 * publishesOfFlood);
       await allReceived(2 * publishesOfFlood);
       await load.run(1_000);

@@ -1,4 +1,4 @@
-/** What strangers send to the publish port: each flood by name, as bytes on plain sockets. libzmq kept what they sent, and let the main thread wait. */
+/** Strangers' floods on the publish port by name, as bytes on plain sockets. libzmq kept their bytes, and blocked the main thread. */
 import { opening } from "../../bench/fleet/storm/zmtp.ts";
 import { commandFrame } from "../../src/transport/zmtp/frames.ts";
 import type { Flood } from "./floods.ts";
@@ -6,7 +6,7 @@ import type { Flood } from "./floods.ts";
 const mebibyte = 1024 * 1024;
 const greeting = opening("SUB");
 
-/** Subscriptions to topics that differ, 100,000 of them in a round. */
+/** Subscriptions to different topics, 100,000 in a round. */
 function subscriptions(round: number): Buffer {
   const bytes = Buffer.alloc(100_000 * 13);
   for (let at = 0, number = 0; at < bytes.length; at += 13, number += 1) {
@@ -23,7 +23,7 @@ const endless = (piece: Uint8Array, bytes: number): Flood["bytes"] => {
   return () => made;
 };
 const change = Buffer.concat([commandFrame("SUBSCRIBE", Buffer.from("x")), commandFrame("CANCEL", Buffer.from("x"))]);
-/** A frame of 2 GiB, and some of it. */
+/** The head of a frame of 2 GiB, and some of its bytes. */
 const announced = Buffer.concat([Buffer.of(2, 0, 0, 0, 0, 0x80, 0, 0, 0, 1), Buffer.alloc(mebibyte)]);
 
 export const publishFloods: Readonly<Record<string, Flood>> = {

@@ -1,4 +1,4 @@
-/** Changed sessions of ZMTP for as long as one likes (`npm run test:soak -- SECONDS session-fuzz`): ends with 1 if an honest answer is missing. */
+/** Changed sessions of ZMTP for a given time (`npm run test:soak -- SECONDS session-fuzz`): ends with 1 if an honest answer is missing. */
 import { randomFrom, seedFromClock } from "../wire/random.ts";
 import { fuzzSessions } from "./session-fuzz.ts";
 

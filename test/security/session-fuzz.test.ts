@@ -1,4 +1,4 @@
-/** Some thousand changed sessions of ZMTP; `npm run test:soak -- SECONDS session-fuzz` sends them for as long as one likes. */
+/** Some thousand changed sessions of ZMTP; `npm run test:soak -- SECONDS session-fuzz` sends them for a given time. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { randomFrom, seedFromClock } from "../wire/random.ts";

@@ -1,4 +1,4 @@
-/** Sessions of ZMTP whose bytes were changed, against a `RouterServer` in this process, beside an honest client that must have every answer. */
+/** Sessions of ZMTP with changed bytes, sent to a `RouterServer` in this process, beside an honest client that must get every answer. */
 import assert from "node:assert/strict";
 import { opening, requestBytes } from "../../bench/fleet/storm/zmtp.ts";
 import { commandFrame, partFrame } from "../../src/transport/zmtp/frames.ts";
@@ -8,15 +8,15 @@ import { until } from "../transport/zmtp/publish/subscribing.ts";
 import { openServer, RawClient } from "../transport/zmtp/raw-client.ts";
 import type { Random } from "../wire/random.ts";
 
-/** Connections that send changed sessions at the same time, from addresses of their own. */
+/** Connections that send changed sessions at the same time, from separate addresses. */
 const linesCount = 8;
-/** An honest answer later than this is one that did not come. */
+/** A later answer to the honest client counts as missing. */
 const answerMsMax = 20_000;
-/** What the server says before its first reply to a client of 3.0. */
+/** The server's bytes before its first reply to a client of 3.0. */
 const helloBytes = 64 + 2 + 41;
 const messageBytesMax = 300_000;
 
-/** Greeting and first frame of each release, and how its messages are framed. */
+/** Greeting and first frame of each release, and the framing of its messages. */
 const greetings = [
   { hello: opening("REQ"), framing: "new" },
   { hello: Buffer.from([0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 1, 3, 0, 0]), framing: "new" },
@@ -66,7 +66,7 @@ export async function fuzzSessions(random: Random, goesOn: (sessions: number) =>
   return { sessions, answers, closed: Object.fromEntries(reached) };
 }
 
-/** One question after the other. @returns how many were answered */
+/** One request after the other. @returns the number of answers */
 async function askUntil(client: RawClient, isOver: () => boolean): Promise<number> {
   for (let asked = 0; ; asked += 1) {
     if (isOver() && asked > 0) return asked;
@@ -76,7 +76,7 @@ async function askUntil(client: RawClient, isOver: () => boolean): Promise<numbe
     const answer = await client.take(4 + question.length);
     clearTimeout(late);
     assert.deepEqual(answer, requestBytes(question));
-    // The fuzzers' turn.
+    // Gives the fuzzers a turn.
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
@@ -95,7 +95,7 @@ async function sendChanged(random: Random, port: number, from: string): Promise<
   await client.closed;
 }
 
-/** What a client could say: greeting, then messages and commands. */
+/** A valid session of a client: greeting, then messages and commands. */
 function session(random: Random): Buffer {
   const { hello, framing } = greetings[random.below(greetings.length)] ?? greetings[0];
   const pieces: Buffer[] = [hello];
@@ -110,7 +110,7 @@ function session(random: Random): Buffer {
   return Buffer.concat(pieces);
 }
 
-/** Up to four changes, most of them where greeting and heads are. One session in sixteen stays as it is. */
+/** Up to four changes, most of them in greeting and heads. One session in sixteen stays unchanged. */
 function changed(random: Random, whole: Buffer): Buffer {
   let bytes = Buffer.from(whole);
   for (let left = random.below(16) === 0 ? 0 : 1 + random.below(4); left > 0; left -= 1) {

@@ -1,4 +1,4 @@
-/** Strangers that begin requests and leave them, or send as much as queues hold: their addresses pay, they alone are paused, minions are answered. */
+/** Strangers begin requests and leave them, or fill queues: only their addresses are charged, only strangers are paused, minions are answered. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { LocalClient } from "../../bench/local-client.ts";

@@ -1,4 +1,4 @@
-/** What strangers send from an address without minions, to a master with small bounds: each flood by name. */
+/** Floods by name from addresses without minions. */
 import { opening, requestBytes } from "../../bench/fleet/storm/zmtp.ts";
 import { encodeSealedRequest } from "../../src/wire/request.ts";
 import { announced, constant, type Flood } from "./floods.ts";
@@ -33,5 +33,16 @@ export const strangerFloods: Readonly<Record<string, Flood>> = {
     from: "127.0.0.4",
     bytes: (round) => requestBytes(forged(70_000, `honest-${round % 16}`)),
     bytesPerSecond: 16 * mebibyte,
+  },
+};
+
+/** Against a master with default bounds. */
+export const largeFloods: Readonly<Record<string, Flood>> = {
+  "forged seals of 1 MiB in a minion's name": {
+    connections: 8,
+    greeting,
+    from: "127.0.0.2",
+    bytes: constant(() => requestBytes(forged(mebibyte - 1_024, "honest-0"))),
+    bytesPerSecond: 64 * mebibyte,
   },
 };

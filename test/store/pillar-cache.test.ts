@@ -1,4 +1,4 @@
-/** Kept pillars on disk: Salt's layout, modes, and files that are damaged, foreign or of hostile names. */
+/** Kept pillars on disk: Salt's layout, modes, and files that are damaged, of another user or with hostile names. */
 import assert from "node:assert/strict";
 import {
   mkdirSync,

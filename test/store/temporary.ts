@@ -1,4 +1,4 @@
-/** A directory of its own for each test, gone afterwards. */
+/** Temporary directories, removed after the test. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

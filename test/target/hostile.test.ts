@@ -6,7 +6,7 @@ import { parseTarget } from "../../src/target/parse.ts";
 import { asMap } from "./fleet.ts";
 
 const facts = { id: "m".repeat(250), grains: asMap({ role: "a".repeat(30_000) }), pillar: asMap({}) };
-/** Far longer than these tests take, far shorter than a pattern that backtracks. */
+/** Far longer than these tests take, and far shorter than a backtracking pattern. */
 const boundMs = 60_000;
 
 function timed(step: () => void): void {

@@ -89,7 +89,7 @@ describe("what a compound goes out as", () => {
       }
     }
     assert.ok(lost.includes("2014.1 nested") && lost.includes("2015.5 neg"), String(lost));
-    // What masters of 2016.11 sent was a list, which is how whole fleets fell silent.
+    // Masters of 2016.11 sent a list, which these releases ignore silently.
     const lists = vectors.releases.find(({ release }) => release.startsWith("2016.11"))?.tgt_on_wire ?? {};
     for (const list of Object.values(lists)) assert.ok(!isForOld("2015.5", "compound", list));
   });

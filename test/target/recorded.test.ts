@@ -34,7 +34,7 @@ function parseWritten(kind: string, asked: string | string[], delimiter: string 
   }
 }
 
-/** What the command line makes of the word after `-L`. */
+/** The command line's list from the word after `-L`. */
 function splitList(word: string): string[] {
   return word.includes(",") ? word.replaceAll(" ", "").split(",") : word.split(/\s+/);
 }
@@ -61,7 +61,7 @@ describe("targets recorded from a real master and its minions", () => {
 describe("decisions of Salt's own matchers over generated targets", () => {
   type Decision = { kind: string; expr: string; expected: string[]; returned: string[] };
   const all = (readGolden("decisions.json") as { targets: Decision[] }).targets;
-  // `es1 ( web* )` is a call to Python, which a minion evaluates only where an earlier `or` has not decided yet: not imitated.
+  // Python reads `es1 ( web* )` as a call, which a minion evaluates only if an earlier `or` has not decided: not imitated.
   const decisions = all.filter(({ expr }) => !/(^|\s)(?!and |or |not |\( )\S+ \(/.test(expr));
   it(`agrees on all ${decisions.length}`, () => {
     assert.ok(decisions.length > 300);

@@ -1,24 +1,27 @@
-/** What documents name exists: files behind links, headings behind anchors, paths, commands, scenarios, metrics, constants. */
+/** Names in documents exist: files of links, headings of anchors, paths, commands, scenarios, metrics, constants. So do sections in comments. */
+import assert from "node:assert/strict";
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { describe, it } from "node:test";
 import { commandAbouts } from "../../src/cli/options/command-list.ts";
 import { metricGroups } from "../../src/master/metrics/table.ts";
 import { repositoryRoot } from "../root.ts";
-import { none, paths, roots, textOf } from "./tree.ts";
+import { inSources, none, paths, roots, textOf } from "./tree.ts";
 
 /** Columns of a document's line. Tables and code may be longer. */
 const columnsMax = 120;
+/** Two thirds of what it once had: decisions and generated tables hold the details. */
+const architectureWordsMax = 2_115;
 const documents = paths.filter((path) => path.endsWith(".md"));
 const code = paths.filter((path) => /\.(?:ts|mjs|js|c|json)$/.test(path)).map(textOf);
 const scenarioNames = code.flatMap((text) => [...text.matchAll(/\bname: "([\w-]+)"/g)].map(([, name]) => name));
 const words = new Set(code.flatMap((text) => text.match(/\w+/g) ?? []));
-/** Names of other programs, and former names that the changelog tells of. */
+/** Names of other programs, and former names in the changelog. */
 const otherNames: readonly string[] = ["useWritemap", "installJinjaCompat", "heldRequestsBytesMax"];
-/** Words that `saltworks bench` takes in place of a scenario. */
+/** Words that `saltworks bench` accepts in place of a scenario. */
 const benchWords: readonly string[] = ["compare", "report"];
 
-/** Every match of `pattern` in every document, as what `find` makes of its first group. */
+/** The result of `find` for the first group of every match of `pattern` in every document. */
 function inDocuments(
   pattern: RegExp,
   find: (name: string, path: string) => string | undefined,
@@ -32,11 +35,12 @@ function inDocuments(
 
 const withoutCode = (text: string) => text.replaceAll(/```[\s\S]*?```/g, "").replaceAll(/`[^`\n]*`/g, "``");
 
+const headingsOf = (path: string) => [...textOf(path).matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => heading);
+
 /** GitHub's anchors of a document's headings. */
 function anchorsOf(path: string): Set<string> {
-  const headings = [...textOf(path).matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => heading);
   return new Set(
-    headings.map((heading) =>
+    headingsOf(path).map((heading) =>
       heading
         .toLowerCase()
         .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
@@ -81,7 +85,7 @@ describe("documents name what exists", () => {
   });
 
   it("source files, by their whole path or by their name alone", () => {
-    /** `NAME.mjs` is the reader's own. */
+    /** `NAME.mjs` stands for a file of the reader. */
     const isThere = (name: string) =>
       /^[A-Z]+\./.test(name) || exists(name) || paths.some((path) => path.endsWith(`/${name}`) && !name.includes("/"));
     none(
@@ -114,7 +118,41 @@ describe("documents name what exists", () => {
   });
 });
 
+describe("comments cite sections that exist", () => {
+  const cited = (pattern: RegExp, find: (document: string, section: string) => string | undefined) =>
+    none(
+      inSources((path, { comments }) =>
+        comments.flatMap(({ text, line }) => {
+          const places = [...text.replaceAll(/\s*\n\s*\*?\s*/g, " ").matchAll(pattern)];
+          const findings = places.map(([, document = "", section = ""]) => find(document, section));
+          return findings.filter((finding) => finding !== undefined).map((finding) => `${path}:${line}: ${finding}`);
+        }),
+      ),
+    );
+
+  it(`by heading, as docs/NAME.md, "Heading"`, () => {
+    cited(/\b(docs\/[\w./-]+\.md)(?:, | \((?=the))(?!\S+\.md)("[^"]*"|[^.;]*)/g, (document, section) =>
+      headingsOf(document).some((heading) => `"${heading}"` === section) ? undefined : `${document} has no ${section}`,
+    );
+  });
+
+  it("by number, as docs/NAME.md section 2.1", () => {
+    cited(/\b(docs\/[\w./-]+\.md)`? sections? ([\d., and]*\d)/g, (document, numbers) => {
+      const headings = headingsOf(document);
+      const missing = (numbers.match(/\d+(?:\.\d+)*/g) ?? []).filter(
+        (number) => !headings.some((heading) => heading.startsWith(`${number} `) || heading.startsWith(`${number}. `)),
+      );
+      return missing.length === 0 ? undefined : `${document} has no section ${missing.join(", ")}`;
+    });
+  });
+});
+
 describe("documents", () => {
+  it(`stay short: ARCHITECTURE.md has at most ${architectureWordsMax} words`, () => {
+    const words = textOf("docs/ARCHITECTURE.md").trim().split(/\s+/);
+    assert.ok(words.length <= architectureWordsMax, `${words.length} words`);
+  });
+
   it(`wrap at ${columnsMax} columns, but for tables and code`, () => {
     none(
       documents.flatMap((path) => {

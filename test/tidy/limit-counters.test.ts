@@ -11,7 +11,7 @@ import { repositoryRoot } from "../root.ts";
 import { uncountedLimits } from "./uncounted-limits.ts";
 
 const described = describedLimits(readFileSync(join(repositoryRoot, "src/limits.ts"), "utf8"));
-/** How comments of src/limits.ts speak of what is not taken. */
+/** Words with which comments of src/limits.ts say that something is refused, dropped or cut. */
 const refusal = /\b(?:refused|dropped|closed|left out|let go|goes? first|counted as)\b|over it|QUEUE_FULL/i;
 
 describe("counters of limits", () => {

@@ -1,11 +1,13 @@
-/** What the tidy test wants to know of one source file: its imports, its functions and their lengths, its first comment. */
+/** The facts of one source file that the tidy tests check: imports, functions and their lengths, comments. */
 import { parseSync } from "oxc-parser";
 
 export type FunctionPlace = {
   readonly line: number;
   readonly lineCount: number;
   readonly calledBy: string | undefined;
-  /** Parameters and body without comments, blanks made one. */
+  /** A declared function, or one that a constant holds. */
+  readonly isNamed: boolean;
+  /** Parameters and body without comments, with each run of white space as one blank. */
   readonly code: string;
 };
 export type CommentPlace = {
@@ -14,21 +16,24 @@ export type CommentPlace = {
   /** A doc block that follows another one with nothing between them. */
   readonly isSecondDoc: boolean;
 };
+type TextPlace = { readonly text: string; readonly line: number };
 export type SourceFacts = {
   readonly lineCount: number;
   readonly specifiers: readonly string[];
   readonly functions: readonly FunctionPlace[];
   readonly comments: readonly CommentPlace[];
   /** Text of strings and templates, with their lines. */
-  readonly strings: readonly { readonly text: string; readonly line: number }[];
-  /** Text of a doc comment that stands before everything but a `#!` line. */
+  readonly strings: readonly TextPlace[];
+  /** Titles of `describe` and `it`. */
+  readonly titles: readonly TextPlace[];
+  /** Text of a doc comment that only a `#!` line precedes. */
   readonly opening: string | undefined;
   readonly emptyCatchLines: readonly number[];
   /** `console.x` and `process.env`, with their lines. */
   readonly globals: readonly { readonly name: string; readonly line: number }[];
 };
 
-/** Any node of the tree: what the walk needs of it. */
+/** The part of a syntax tree's node that the walk needs. */
 type Node = { readonly type: string; readonly start: number; readonly end: number } & Readonly<Record<string, unknown>>;
 
 const functionTypes = new Set(["FunctionDeclaration", "FunctionExpression", "ArrowFunctionExpression"]);
@@ -43,10 +48,19 @@ function* childrenOf(node: Node): Generator<Node> {
   }
 }
 
-/** `describe` in `describe("x", () => {})`; the object's member in `assert.throws(...)` is of no interest. */
+/** `describe` in `describe("x", () => {})`; the object in `assert.throws(...)` does not matter. */
 function calleeName(node: Node): string | undefined {
   const callee = node.type === "CallExpression" ? node.callee : undefined;
   return isNode(callee) && typeof callee.name === "string" ? callee.name : undefined;
+}
+
+/** Code of the title in `it("title", ..)`, `bed.it(..)` or `describe(..)`. */
+function titleOf(node: Node, text: string): string | undefined {
+  const callee = node.type === "CallExpression" ? node.callee : undefined;
+  if (!isNode(callee) || !Array.isArray(node.arguments)) return undefined;
+  const name = text.slice(callee.start, callee.end);
+  const [title]: unknown[] = node.arguments;
+  return /^(?:\w+\.)?(?:describe|it)$/.test(name) && isNode(title) ? text.slice(title.start, title.end) : undefined;
 }
 
 function memberName(node: Node): string | undefined {
@@ -67,7 +81,7 @@ function isEmptyCatch(node: Node, text: string): boolean {
   return isNode(body) && text.slice(body.start + 1, body.end - 1).trim() === "";
 }
 
-/** Two functions with the same code do the same: names of the functions do not count, those of their parameters do. */
+/** Functions are alike if their code is equal: their own names do not count, names of their parameters do. */
 function codeOf(node: Node, text: string): string {
   const first = Array.isArray(node.params) ? node.params.find(isNode) : undefined;
   const from = first ?? node.body;
@@ -88,7 +102,7 @@ function stringOf(node: Node): string | undefined {
 
 type Comment = { readonly type: string; readonly value: string; readonly start: number; readonly end: number };
 
-/** The opening comment says what the file is; the block after it belongs to what follows. */
+/** The opening comment describes the file; a second block belongs to the code after it. */
 function commentPlaces(comments: readonly Comment[], text: string, lineOf: (offset: number) => number): CommentPlace[] {
   const isDoc = ({ type, value }: Comment) => type === "Block" && value.startsWith("*");
   return comments.map((comment, index) => {
@@ -111,7 +125,8 @@ export function readSource(path: string, text: string): SourceFacts {
   const lineOf = (offset: number) => lineStarts.findLastIndex((start) => start <= offset) + 1;
   const specifiers: string[] = [];
   const functions: FunctionPlace[] = [];
-  const strings: { text: string; line: number }[] = [];
+  const strings: TextPlace[] = [];
+  const titles: TextPlace[] = [];
   const emptyCatchLines: number[] = [];
   const globals: { name: string; line: number }[] = [];
   const walk = (node: Node, parent: Node | undefined) => {
@@ -120,10 +135,13 @@ export function readSource(path: string, text: string): SourceFacts {
     if (specifier !== undefined) specifiers.push(specifier);
     if (functionTypes.has(node.type)) {
       const lineCount = lineOf(node.end) - line + 1;
-      functions.push({ line, lineCount, calledBy: parent && calleeName(parent), code: codeOf(node, text) });
+      const isNamed = node.type === "FunctionDeclaration" || parent?.type === "VariableDeclarator";
+      functions.push({ line, lineCount, calledBy: parent && calleeName(parent), isNamed, code: codeOf(node, text) });
     }
     const string = stringOf(node);
     if (string !== undefined) strings.push({ text: string, line });
+    const title = titleOf(node, text);
+    if (title !== undefined) titles.push({ text: title, line });
     if (isEmptyCatch(node, text)) emptyCatchLines.push(line);
     const member = memberName(node);
     if (member === "process.env" || member?.startsWith("console.")) globals.push({ name: member, line });
@@ -144,6 +162,7 @@ export function readSource(path: string, text: string): SourceFacts {
     functions,
     comments: commentPlaces(comments, text, lineOf),
     strings,
+    titles,
     opening: isOpening ? first?.value : undefined,
     emptyCatchLines,
     globals,

@@ -1,4 +1,4 @@
-/** The repository as the tidy tests see it: every file by its path, and what each source file imports and holds. */
+/** The repository for the tidy tests: every file by its path, with the facts of each source file. */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, posix, relative } from "node:path";
@@ -25,7 +25,7 @@ export const sources = new Map<string, SourceFacts>(
   paths.filter(isSource).map((path) => [path, readSource(path, textOf(path))]),
 );
 
-/** Fails with every finding, not only the first. */
+/** Fails with all findings, not only the first. */
 export function none(findings: readonly string[]): void {
   assert.equal(findings.length, 0, `\n${findings.join("\n")}`);
 }

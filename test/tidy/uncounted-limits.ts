@@ -1,5 +1,5 @@
 /**
- * Bounds whose reason speaks of refusing, dropping or cutting, and that no metric of the master counts: why. All others stand in
+ * Bounds whose comment speaks of refusing, dropping or cutting, but that no metric of the master counts, each with the reason. All others are in
  * src/master/metrics/limit-counters.ts.
  */
 
@@ -11,16 +11,20 @@ const remembered = "only what is remembered: it is found again or asked anew";
 const ofLog = "a bound of the log, which says so itself";
 
 export const uncountedLimits: Readonly<Record<string, string>> = {
+  feedEntriesMax: "nothing is lost: the rest is copied later, and jobs.cache_status says so",
   configIncludeDepthMax: "the program does not start, and says why",
   commandOutputBytesMax: ofMinion,
   foundFilesMax: ofMinion,
   minionJobQueueMax: ofMinion,
   minionReturnQueueMax: ofMinion,
+  returnerTimeoutMs: ofMinion,
+  returnerAnswerBytesMax: ofMinion,
   earlyEventsMax: ofClient,
   jobFeedBytesMax: ofClient,
   watchedEventsBytesMax: ofClient,
   batchFeedBytesMax: ofClient,
   runnerAnswerBytesMax: asked,
+  heldReturnsBytesMax: asked,
   runnerEventBytesMax: asked,
   storedResultBytesMax: "the stored result says VALUE_TRIMMED; the caller got all of it",
   rootsFileBytesMax: asked,
@@ -44,6 +48,7 @@ export const uncountedLimits: Readonly<Record<string, string>> = {
   credentialChecksMax: waits,
   saltFileBytesMax: "the log names each file at the takeover, which happens once",
   takenJidBytesMax: "the log names each job at the takeover, which happens once",
+  threadsEndingMax: "the lane's tasks fail by their timeout, which is counted",
   storeCloseTimeoutMs: "the log says so when the master ends",
   portCheckTimeoutMs: "the master does not start, and says why",
   batchLogsMax: "the age of what is kept, not a refusal",

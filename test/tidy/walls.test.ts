@@ -1,12 +1,15 @@
-/** Walls between rooms: how many files a folder holds, arrows between folders, code and comments that stand twice, words that read badly. */
+/** Limits between folders: files in a folder, imports between folders, duplicate code and comments, and banned words. */
+import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { describe, it } from "node:test";
+import { floorsOf, readHouse } from "../../scripts/house.ts";
 import { repositoryRoot } from "../root.ts";
 import { alikeCodeMin, bannedWords, folderFilesMax } from "./layers.ts";
+import type { FunctionPlace } from "./source-file.ts";
 import { importedPaths, inSources, none, paths, sources, textOf } from "./tree.ts";
 
-/** Imports of files under `root`, types included: file by file. */
+/** Imports of files under `root`, types included, by file. */
 function importsUnder(root: string): Map<string, readonly string[]> {
   const inside = [...sources].filter(([path]) => path.startsWith(root));
   return new Map(
@@ -14,7 +17,7 @@ function importsUnder(root: string): Map<string, readonly string[]> {
   );
 }
 
-/** The circles that a walk in depth comes upon, each as `a > b > a`. */
+/** The circles that a depth-first walk finds, each as `a > b > a`. */
 function circlesOf(graph: ReadonlyMap<string, readonly string[]>): string[] {
   const circles: string[] = [];
   const done = new Set<string>();
@@ -52,23 +55,60 @@ describe("rooms", () => {
     none(circlesOf(importsUnder("")));
   });
 
-  it("of src import one another in one direction only", () => {
-    const arrows = new Map<string, string>();
+  it("of src form no circle, however many it has", () => {
+    const rooms = new Map<string, string[]>();
+    const examples = new Map<string, string>();
     for (const [path, targets] of importsUnder("src/")) {
-      for (const target of targets) arrows.set(`${dirname(path)} > ${dirname(target)}`, `${path} imports ${target}`);
+      const room = dirname(path);
+      for (const target of targets.filter((file) => dirname(file) !== room)) {
+        rooms.set(room, [...(rooms.get(room) ?? []), dirname(target)]);
+        examples.set(`${room} > ${dirname(target)}`, `${path} imports ${target}`);
+      }
     }
-    const isBoth = (arrow: string) => {
-      const [from, to] = arrow.split(" > ");
-      return from !== to && arrows.has(`${to} > ${from}`);
-    };
-    none([...arrows].filter(([arrow]) => isBoth(arrow)).map(([arrow, example]) => `${arrow}: ${example}`));
+    const exampleOf = ([from, to]: readonly string[]) => examples.get(`${from} > ${to}`) ?? "";
+    none(circlesOf(rooms).map((circle) => `${circle}: ${exampleOf(circle.split(" > ").slice(-2))}`));
+  });
+
+  it("of three in a circle are found, and others are not", () => {
+    const circle: [string, string[]][] = [
+      ["a", ["b"]],
+      ["b", ["c", "d"]],
+      ["c", ["a", "d"]],
+    ];
+    assert.deepEqual(circlesOf(new Map(circle)), ["a > b > c > a"]);
+    assert.deepEqual(circlesOf(new Map(circle.slice(0, 2))), []);
+  });
+
+  it("stand in docs/house.svg above all rooms that they import", () => {
+    const folders = readHouse(repositoryRoot);
+    assert.ok(folders.length > 10);
+    for (const { name: folder, rooms } of folders) {
+      const floors = floorsOf(rooms).map((floor) => floor.map(({ name }) => name));
+      const lineOf = (room: string) => floors.findIndex((floor) => floor.includes(room));
+      for (const { name, imports } of rooms) {
+        const wrong = [...imports].filter((other) => lineOf(other) <= lineOf(name));
+        none(wrong.map((other) => `${folder}: ${name} imports ${other}`));
+      }
+    }
+  });
+
+  it("of one job-cache driver are known to the drivers' folder alone", () => {
+    const outside = [...importsUnder("src/")].filter(([path]) => !path.startsWith("src/store/drivers/"));
+    const isOfOne = (target: string) => /^src\/store\/drivers\/(?!contract\/)[\w-]+\//.test(target);
+    const imports = outside.flatMap(([path, targets]) => targets.filter(isOfOne).map((target) => `${path}: ${target}`));
+    const named = outside.flatMap(([path]) =>
+      /(?<![\w-])jobs\.lmdb/.test(textOf(path)) ? [`${path}: jobs.lmdb`] : [],
+    );
+    none([...imports, ...named]);
   });
 });
 
 describe("code and comments", () => {
   it("stand once: no two functions have the same code", () => {
+    const isLong = ({ code, isNamed }: FunctionPlace) =>
+      code.length > (isNamed ? alikeCodeMin.named : alikeCodeMin.others);
     const places = inSources((path, { functions }) =>
-      functions.filter(({ code }) => code.length > alikeCodeMin).map(({ line, code }) => `${path}:${line}\n${code}`),
+      functions.filter(isLong).map(({ line, code }) => `${path}:${line}\n${code}`),
     );
     const alike = grouped(places, (place) => place.slice(place.indexOf("\n")));
     const names = [...alike.values()].filter(({ length }) => length > 1);
@@ -95,14 +135,15 @@ describe("code and comments", () => {
   });
 
   it("say who and how many", () => {
-    const inCode = inSources((path, { comments, strings }) =>
-      [...comments, ...(path.startsWith("src/") ? strings : [])].flatMap(({ text, line }) =>
+    const inCode = inSources((path, { comments, strings, titles }) =>
+      [...comments, ...titles, ...(/^(?:src|bench|scripts)\//.test(path) ? strings : [])].flatMap(({ text, line }) =>
         (text.match(bannedWords) ?? []).map((word) => `${path}:${line}: ${word}`),
       ),
     );
-    const documents = paths.filter((path) => path.endsWith(".md") && !posix.basename(path).startsWith("_"));
+    const documents = paths.filter((path) => /\.(?:md|mjs|py)$/.test(path) && !posix.basename(path).startsWith("_"));
     const inDocuments = documents.flatMap((path) =>
       textOf(path)
+        .replaceAll(/(["'])\w+\1/g, "")
         .split("\n")
         .flatMap((text, index) => (text.match(bannedWords) ?? []).map((word) => `${path}:${index + 1}: ${word}`)),
     );

@@ -17,7 +17,7 @@ function deferred<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
   return { promise, resolve };
 }
 
-/** Follows a bus and hands out its tags one by one. */
+/** Follows a bus and returns its tags one by one. */
 async function follow(
   path: string,
 ): Promise<{ next: () => Promise<string>; close: () => void; ended: Promise<unknown> }> {
@@ -166,7 +166,7 @@ describe("event stream", () => {
 
   it("does not touch a file that is not a socket, and names a path that is too long", async () => {
     await writeFile(pubPath(), "precious");
-    await assert.rejects(listen(), { code: "CONFIG_INVALID", message: /is in the way and is not a socket/ });
+    await assert.rejects(listen(), { code: "CONFIG_INVALID", message: /exists and is not a socket/ });
     assert.equal((await stat(pubPath())).size, 8);
     const long = join(folder, "x".repeat(120));
     await assert.rejects(listen({ pubPath: long, pullPath: join(folder, "ok.ipc") }), { message: /too long/ });

@@ -1,6 +1,16 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { closeSync, constants, mkdirSync, mkdtempSync, openSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,20 +32,20 @@ function deferred<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
   return { promise, resolve };
 }
 
-/** A Python with that Salt release, and its path. */
+/** The path of a Python with this Salt release. */
 function installation(release: string): string {
   const prefix = join(folder, release);
   mkdirSync(join(prefix, "lib/python3.11/site-packages", `salt-${release}.dist-info`), { recursive: true });
   return join(prefix, "bin/python3");
 }
 
-/** `executable`: where the system says what the process runs; null where this user may not know. */
+/** `executable`: the link in /proc to the process's program; null if this user may not read it. */
 function running(words: string[], executable: string | null = (words[0] ?? "").split(" ")[0] ?? ""): void {
   const process = join(proc, String(nextPid));
   nextPid += 1;
   mkdirSync(process, { recursive: true });
   writeFileSync(join(process, "cmdline"), `${words.join("\0")}\0`);
-  // No link can be read as one that is a folder.
+  // A folder in the link's place cannot be read as a link.
   if (executable === null) mkdirSync(join(process, "exe"));
   else symlinkSync(executable, join(process, "exe"));
 }
@@ -131,7 +141,7 @@ describe("framingOfPeer", () => {
     );
     assert.deepEqual(new Set(await Promise.all([first, ...later])), new Set(["counted"]));
     assert.ok(listings <= 3, `${listings} looks for 21 subscribers`);
-    // A program that was not there at the last look.
+    // A program that did not exist at the last look.
     rmSync(proc, { recursive: true });
     running([installation("3007.15"), "/usr/bin/salt"]);
     assert.equal(await peers.of("902"), "plain");
@@ -141,7 +151,7 @@ describe("framingOfPeer", () => {
     const late3006 = nextPid - 1;
     running([installation("3007.15"), "/usr/bin/salt"]);
     const current = nextPid - 1;
-    // Its command line never comes: a pipe without a writer.
+    // Its command line never comes, because the pipe has no writer.
     const commandLine = join(proc, String(current), "cmdline");
     rmSync(commandLine);
     execFileSync("mkfifo", [commandLine]);
@@ -165,6 +175,27 @@ describe("framingOfPeer", () => {
       closeSync(openSync(commandLine, constants.O_RDWR | constants.O_NONBLOCK));
     }
   });
+  it("examines the process at the other end alone after a look that was given up", async () => {
+    running([installation("3006.28"), "listener.py"]);
+    running([installation("3007.15"), "/usr/bin/salt"]);
+    const current = nextPid - 1;
+    const commandLine = join(proc, String(current), "cmdline");
+    rmSync(commandLine);
+    execFileSync("mkfifo", [commandLine]);
+    const listing = [
+      `u_str ESTAB 0 0 /run/master_event_pub.ipc 902 * 802 users:(("node",pid=7,fd=31))`,
+      `u_str ESTAB 0 0 * 802 * 902 users:(("salt",pid=${current},fd=9))`,
+    ].join("\n");
+    // The sockets are listed after the look. Its read of the command line ends now, as on a machine that was busy.
+    const listSockets = async () => {
+      const pipe = openSync(commandLine, constants.O_RDWR | constants.O_NONBLOCK);
+      writeSync(pipe, `${installation("3007.15")}\0/usr/bin/salt\0`);
+      closeSync(pipe);
+      return listing;
+    };
+    assert.equal(await new PeerFramings(proc, listSockets, 500).of("902"), "plain");
+  });
+
   it("passes over minions and masters, which do not subscribe", async () => {
     running([installation("3006.28"), "/usr/bin/salt-minion", "-d"]);
     running([installation("3007.15"), "/usr/bin/salt", "*", "test.ping"]);

@@ -8,7 +8,7 @@ import { RequestChannel } from "../../src/transport/request-channel.ts";
 
 type Handler = (text: string, seen: number) => string | undefined;
 
-/** A request port that answers what `handler` says, or not at all. */
+/** A request port that answers with `handler`'s result, or not at all. */
 class Port {
   readonly socket = new Router();
   readonly seen: string[] = [];

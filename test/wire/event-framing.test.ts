@@ -6,7 +6,7 @@ import { type Framing, reframe } from "../../src/wire/event-framing.ts";
 import { decodeAt, encode } from "../../src/wire/msgpack.ts";
 
 const framings: Framing[] = ["own", "plain", "counted", "either"];
-/** Bodies around every size at which a length byte, its width or its harmlessness changes. */
+/** Bodies around every size at which the length's form changes, or at which its first byte could be taken for a map. */
 const sizes = [
   0, 1, 50, 100, 112, 113, 114, 200, 255, 256, 300, 32_000, 32_752, 33_000, 49_000, 60_000, 65_535, 65_536, 70_000,
 ];

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ExtData, decode as referenceDecode, encode as referenceEncode } from "@msgpack/msgpack";
 import { decodedValuesMax, nestingDepthMax, numericKeysMax } from "../../src/limits.ts";
+import { DecodeBudget } from "../../src/wire/decoder.ts";
 import { decode, decodeAt, encode, type Flavour } from "../../src/wire/msgpack.ts";
 import { type Encodable, Ext, Float, Packed, type Value } from "../../src/wire/values.ts";
 import { codeThrown } from "./only-typed.ts";
@@ -10,7 +11,7 @@ import { randomFrom, randomValue, seedFromClock } from "./random.ts";
 const flavours: readonly Flavour[] = ["raw", "bin"];
 const seed = seedFromClock();
 
-/** Our value as the reference's own kinds, for comparison. It has no Map and no Float. */
+/** Our value in the reference's types, for comparison. The reference has no Map and no Float. */
 function comparable(value: Value): unknown {
   if (value instanceof Float) return value.value;
   if (value instanceof Ext) return new ExtData(value.type, value.data);
@@ -161,6 +162,19 @@ describe("msgpack", () => {
     assert.throws(() => decode(numbered(numericKeysMax + 1)), { code: "WIRE_TOO_LARGE" });
   });
 
+  it("shares a budget between decodings, and stays used up", () => {
+    const budget = new DecodeBudget({ values: 6, collections: 2, numericKeys: 1 });
+    decode(encode(new Map([[1, 2]]), "raw"), "text", budget);
+    assert.equal(budget.isUsedUp, false);
+    assert.throws(() => decode(encode(new Map([[1, 2]]), "raw"), "text", budget), /keys that are numbers: at most 1/);
+    assert.equal(budget.isUsedUp, true);
+    const collections = new DecodeBudget({ values: 6, collections: 2, numericKeys: 1 });
+    assert.throws(() => decode(encode([[], []], "raw"), "text", collections), /lists and maps: at most 2/);
+    const values = new DecodeBudget({ values: 2, collections: 2, numericKeys: 1 });
+    decode(encode([1], "raw"), "text", values);
+    assert.throws(() => decode(encode(1, "raw"), "text", values), /too many values: at most 2/);
+  });
+
   it("answers random bytes with a value or a typed error", (test) => {
     test.diagnostic(`seed ${seed}`);
     const random = randomFrom(seed);
@@ -199,7 +213,7 @@ describe("msgpack", () => {
   });
 });
 
-/** The reference turns 64-bit ints into numbers or bigints as it pleases; equal amounts count as equal. */
+/** The reference returns 64-bit ints as numbers or bigints; equal amounts count as equal. */
 function normal(value: unknown): unknown {
   if (typeof value === "bigint") return Number(value);
   if (value instanceof ExtData)

@@ -1,4 +1,4 @@
-/** Hostile input may be refused only with the errors that a caller expects: anything else is a bug. */
+/** Hostile input may be refused only with the errors that a caller expects; any other error fails the test. */
 import assert from "node:assert/strict";
 
 /** Runs `body`; @returns the code of the SaltworksError that it threw, or undefined. Any other error, or another code, fails. */

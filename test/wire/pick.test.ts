@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { decode, encode } from "../../src/wire/msgpack.ts";
-import { pickEntries } from "../../src/wire/pick.ts";
+import { packedEntries, pickEntries } from "../../src/wire/pick.ts";
 import type { Value, ValueMap } from "../../src/wire/values.ts";
 import { randomFrom, randomValue, seedFromClock } from "./random.ts";
 
@@ -28,5 +28,18 @@ describe("pickEntries", () => {
     for (let end = 0; end < bytes.length; end += 1) {
       assert.throws(() => pickEntries(bytes.subarray(0, end), new Set(["os"])), /./, `${end} bytes`);
     }
+  });
+});
+
+describe("packedEntries", () => {
+  it("gives a map that packs to the same bytes, with keys of every type", () => {
+    const map: ValueMap = new Map<Value, Value>([
+      ["os", ["Debian"]],
+      [1, "one"],
+      [null, new Map([[2.5, "deep"]])],
+      [Buffer.of(0xff, 0xfe), "bytes"],
+    ]);
+    const bytes = encode(map, "bin");
+    assert.deepEqual(encode(packedEntries(bytes), "bin"), bytes);
   });
 });

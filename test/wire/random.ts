@@ -55,7 +55,7 @@ const numbers = [
 ];
 const bigs = [2n ** 53n, 2n ** 64n - 1n, -(2n ** 63n)];
 
-/** A value of any kind, nested at most `depth` deep, as `decode` gives it. */
+/** A value of any type, nested at most `depth` deep, in the form of `decode`. */
 export function randomValue(random: Random, depth: number): Value {
   const pick = <Item>(items: readonly Item[]): Item => items[random.below(items.length)] as Item;
   switch (random.below(depth > 0 ? 11 : 9)) {

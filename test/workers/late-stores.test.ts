@@ -1,27 +1,27 @@
-/** A worker whose stores cannot be opened at first: what it is told meanwhile is in force when they can. */
+/** A worker that cannot open its stores at first: the messages that it gets meanwhile take effect when it can. */
 import assert from "node:assert/strict";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, it } from "node:test";
 import { Crypticle, generateKeyString } from "../../src/crypto/crypticle.ts";
 import { encode } from "../../src/wire/msgpack.ts";
-import type { MatchAnswer, ShardTask } from "../../src/workers/messages/shard.ts";
-import { ShardPool } from "../../src/workers/threads/pool.ts";
-import { openShard } from "./open-shard.ts";
+import type { MatchAnswer, WorkerTask } from "../../src/workers/messages/worker.ts";
+import { WorkerPool } from "../../src/workers/threads/worker-pool.ts";
+import { openWorkerState } from "./open-worker-state.ts";
 
-type TaskPart = ShardTask extends infer Task ? (Task extends unknown ? Omit<Task, "slot"> : never) : never;
+type TaskPart = WorkerTask extends infer Task ? (Task extends unknown ? Omit<Task, "slot"> : never) : never;
 
-let pool: ShardPool | undefined;
+let pool: WorkerPool | undefined;
 afterEach(async () => await pool?.close());
 
 it("a worker keeps changes of keys that come before it has its stores", async () => {
-  const { config, shard } = openShard({ store_shards: 1 });
-  const { accepted, ...start } = shard.start;
+  const { config, worker } = openWorkerState({ store_shards: 1 });
+  const { accepted, ...start } = worker.start;
   for (const id of ["stays", "goes", "returns"]) accepted.add(id);
   const obstacle = join(config.cachedir, "jobs.lmdb");
   mkdirSync(config.cachedir, { recursive: true });
   writeFileSync(obstacle, "a file where the directory should be");
-  pool = new ShardPool({
+  pool = new WorkerPool({
     filename: new URL("../../src/workers/entry.js", import.meta.url).href,
     heap: { youngMb: 24, oldMb: 256 },
     slotCount: 1,

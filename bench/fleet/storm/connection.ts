@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { SaltworksError } from "../../../src/errors.ts";
 import { MessageReader, opening, requestBytes, type SocketType, subscribeToAll } from "./zmtp.ts";
 
-/** The largest read of one turn; what is read is looked at before the next connection is read. */
+/** The largest read of one turn. It is processed before the next connection is read. */
 const readBuffer = Buffer.allocUnsafeSlow(256 * 1024);
 const connectTimeoutMs = 30_000;
 
@@ -61,7 +61,7 @@ export class Connection {
     });
   }
 
-  /** Bytes that are framed already. */
+  /** Sends bytes that are already framed. */
   send(framed: Uint8Array): void {
     this.#socket.write(framed);
   }

@@ -1,6 +1,6 @@
 /**
- * One class of requests of a storm: sends them over its connections, one outstanding on each, and notes when each was planned, sent and answered.
- * Replies are kept as they come and verified after the measured span.
+ * One class of requests of a storm: sends them over its connections, one outstanding on each, and records when each was planned, sent and answered.
+ * Keeps replies as they come; they are verified after the measured span.
  */
 import { LatencyHistogram } from "../../load/histogram.ts";
 import { lateMs, Pacer } from "../../load/open-loop.ts";
@@ -8,14 +8,14 @@ import type { Connection } from "./connection.ts";
 import type { LaneOutcome } from "./messages.ts";
 import type { Work } from "./work.ts";
 
-/** What a lane is sent over: the connections of the minions that take turns on them. */
+/** A connection of the lane, which some minions share in turns. */
 export type Line = { connection: Connection; reopen(): Promise<void> };
 
 const nobody = -1;
-/** Replies to returns have 99 bytes or less; longer ones are kept one by one. */
+/** Replies to returns have at most 99 bytes; longer ones are kept one by one. */
 const keptReplyBytes = 128;
 const timeoutLookMs = 100;
-/** Of a closed loop, lines whose first request goes out in one turn of the loop. */
+/** Lines of a closed loop whose first request is sent in one turn of the event loop. */
 const firstAtOnce = 16;
 
 export type LaneOptions = {
@@ -68,7 +68,7 @@ export class Lane {
     for (const index of lines.keys()) this.#listen(index);
   }
 
-  /** Resolves when every request was answered or given up. `plannedMs`: the planned times of the first requests; without it, closed loop. */
+  /** Resolves when every request was answered or given up. `plannedMs`: planned times of the first requests; without it, a closed loop. */
   run(startedMs: number, plannedMs?: Float64Array): Promise<void> {
     this.#startedMs = startedMs;
     this.#isOpen = plannedMs !== undefined;
@@ -96,7 +96,7 @@ export class Lane {
     if (to < this.#lines.length) this.#first = setImmediate(() => this.#sendFirst(to));
   }
 
-  /** Cuts the run short: open requests stay unanswered. */
+  /** Ends the run early: open requests stay unanswered. */
   abandon(): void {
     this.#pacer?.stop();
     clearImmediate(this.#first);
@@ -106,7 +106,7 @@ export class Lane {
 
   readonly #onDue = (index: number): void => {
     const line = this.#lineOf(index);
-    // What a busy minion makes wait is the master's time; what the generator took up late is its own.
+    // Waiting for a busy minion counts as the master's time. A late start of the generator counts as its own.
     if (performance.now() - this.#startedMs - (this.#plannedMs[index] ?? 0) > lateMs) this.#counts.late += 1;
     this.#enqueue(index);
     if (this.#out[line] === nobody) this.#sendNext(line);
@@ -182,11 +182,11 @@ export class Lane {
     this.#options.onProgress();
   }
 
-  /** Tries again on a new connection, as a real minion does, so that a late reply is not taken for another request's. */
+  /** Tries again on a new connection, as a real minion does, so that a late reply is not taken for the reply to another request. */
   #sendAgain(line: number): void {
     const index = this.#out[line] ?? nobody;
     const isLastTry = (this.#tries[line] ?? 0) >= this.#options.tries;
-    // Not looked at again while it connects.
+    // Skips this line while it connects.
     this.#sentMs[line] = Number.POSITIVE_INFINITY;
     const giveUp = (): void => {
       this.#counts.timedOut += 1;
@@ -201,7 +201,7 @@ export class Lane {
         this.#endIfDone();
       },
       () => {
-        // The master is gone: this line's waiting requests are not sent either.
+        // The master is gone, so the line's waiting requests are not sent either.
         for (giveUp(); (this.#head[line] ?? nobody) !== nobody; giveUp()) {
           this.#head[line] = this.#after[this.#head[line] ?? 0] ?? nobody;
         }
@@ -211,7 +211,7 @@ export class Lane {
     );
   }
 
-  /** Answered or given up. */
+  /** A request was answered or given up. */
   get done(): number {
     return this.#counts.completed + this.#counts.failed + this.#counts.timedOut;
   }
@@ -222,7 +222,7 @@ export class Lane {
     this.#resolve();
   }
 
-  /** To be called once, after the span. */
+  /** Call it once, after the span. */
   outcome(verifyMax: number): LaneOutcome {
     const histogram = new LatencyHistogram();
     let lastReplyMs = 0;

@@ -2,12 +2,12 @@
 import type { SelfReport } from "../../load/self-check.ts";
 import type { RequestVersion } from "../minion-options.ts";
 
-/** Minions `first` to `first + count - 1` sign in, each as a real one does, and stay connected. */
+/** Minions `first` to `first + count - 1` sign in as real ones do, and stay connected. */
 export type SignIn = {
   readonly kind: "sign-in";
   readonly host: string;
   readonly requestPort: number;
-  /** Undefined: the port that the auth reply names. 0: no minion subscribes. */
+  /** Undefined: the port that the `_auth` reply names. 0: no minion subscribes. */
   readonly publishPort: number | undefined;
   readonly idPrefix: string;
   readonly first: number;
@@ -16,13 +16,13 @@ export type SignIn = {
   readonly version: RequestVersion;
   /** For a master without `_auth`: the session key of all minions. */
   readonly sessionKey: string | undefined;
-  /** Request connections of this process; fewer than minions means that they take turns on them. */
+  /** Request connections of this process. If they are fewer than the minions, minions take turns on them. */
   readonly connections: number;
   readonly subscriptions: number;
   readonly signInsAtOnce: number;
 };
 
-/** One return of every minion for each of the jobs, sealed now, as far as memory goes. */
+/** One return of every minion for each of the jobs. They are sealed now, as far as memory allows. */
 export type PrepareReturns = {
   readonly kind: "prepare-returns";
   readonly lane: string;
@@ -34,33 +34,33 @@ export type PrepareReturns = {
   readonly sealedBytesMax: number;
 };
 
-/** `_auth` of every minion, `rounds` times, over connections of their own, as minions do. */
+/** `_auth` of every minion, `rounds` times, over separate connections, as minions do. */
 export type PrepareAuths = {
   readonly kind: "prepare-auths";
   readonly lane: string;
   readonly rounds: number;
   readonly connections: number;
-  /** With a token in it the master proves itself, which costs both sides one operation more with each key. */
+  /** With a token the master has to decrypt and encrypt it, which costs both sides one more operation with each key. */
   readonly hasToken: boolean;
 };
 
-/** What minions ask or tell beside returns. */
+/** Other requests of minions than returns. */
 export type Asking = "_mine" | "_mine_get" | "_pillar" | "_minion_event";
 
-/** Requests of every minion, sealed ahead, over connections of their own: each request of a minion has its own. */
+/** Requests of every minion, sealed ahead, over separate connections, as each request of a real minion has its own. */
 export type PrepareAsks = {
   readonly kind: "prepare-asks";
   readonly lane: string;
   readonly asking: Asking;
   readonly rounds: number;
   readonly connections: number;
-  /** `_mine_get`: whose mine, as a glob. */
+  /** `_mine_get`: the minions whose mine is asked for, as a glob. */
   readonly target: string;
-  /** `_mine` and `_minion_event`: bytes of the text that is told. */
+  /** `_mine` and `_minion_event`: bytes of the text that is sent. */
   readonly textBytes: number;
 };
 
-/** From now on minions answer publishes, and the process reports its progress. Undefined: they stop. */
+/** From now on minions answer publishes, and the process reports its progress. Undefined: minions stop answering. */
 export type Respond = {
   readonly kind: "respond";
   /** Text of the value of any function but `test.*` and `saltutil.*`, and how long each takes: see load/distribution.ts. */
@@ -85,17 +85,17 @@ export type ResponderCounts = {
   readonly lastReplyAtMs: number;
 };
 
-/** `plannedMs`: open loop; without, closed: every connection has one request outstanding until nothing is left. */
+/** `plannedMs`: open loop. Without it, closed loop: every connection has one request outstanding until all are sent. */
 export type LaneRun = { readonly lane: string; readonly plannedMs?: Float64Array };
 
 export type Run = {
   readonly kind: "run";
   readonly lanes: readonly LaneRun[];
-  /** `Date.now()` at which the span begins, for all processes alike. */
+  /** The `Date.now()` at which the span begins in all processes. */
   readonly startAtMs: number;
   readonly timeoutMs: number;
   readonly tries: number;
-  /** Replies that are verified after the span; more are sampled evenly. */
+  /** Number of replies that are verified after the span; of more replies, an even sample. */
   readonly verifyMax: number;
 };
 
@@ -106,7 +106,7 @@ export type ToStormProcess =
   | PrepareAsks
   | Respond
   | Run
-  /** Asks for the responder's sums. The answer is `responded`, which also comes unasked while counts change. */
+  /** Asks for the responder's sums. The answer `responded` also comes unasked while counts change. */
   | { readonly kind: "responded"; readonly isReset: boolean }
   | { readonly kind: "abandon" }
   | { readonly kind: "stop" };
@@ -122,19 +122,19 @@ export type LaneOutcome = {
   readonly histogram: string;
   /** From the start of the span to the last reply. */
   readonly lastReplyMs: number;
-  /** Replies whose seal or signatures were checked after the span, and wrong ones. */
+  /** Replies whose seal or signatures were checked after the span, and the wrong ones among them. */
   readonly verified: number;
   readonly wrong: number;
-  /** Right replies that are empty where they should not be. */
+  /** Replies that open but are empty although they should not be. */
   readonly empty: number;
-  /** Bytes of what was sent. */
+  /** Bytes of the sent requests. */
   readonly sentBytes: number;
   readonly sealedAhead: number;
 };
 
 export type RunOutcome = { readonly lanes: Readonly<Record<string, LaneOutcome>>; readonly self: SelfReport };
 
-/** Of a responder since it was last reset: from the publish's arrival to the reply to the return. */
+/** Of a responder since its last reset: times from the publish's arrival to the reply to the return. */
 export type ResponderReport = {
   readonly counts: ResponderCounts;
   readonly histogram: string;

@@ -4,7 +4,7 @@ import { judgeGenerator, type SelfReport } from "../../load/self-check.ts";
 import type { OperationResult, Point } from "../../results/schema.ts";
 import type { LaneOutcome, ResponderCounts, ResponderReport, RunOutcome } from "./messages.ts";
 
-/** `plannedMs`: open loop over all processes; without, closed. */
+/** `plannedMs`: open loop over all processes; without it, closed loop. */
 export type LanePlan = { readonly lane: string; readonly plannedMs?: Float64Array };
 
 export type StormOutcome = {
@@ -17,7 +17,7 @@ export type StormOutcome = {
 
 export type LaneTotal = Omit<LaneOutcome, "histogram"> & { readonly operation: OperationResult };
 
-/** Sums of a responding storm since it was last asked. */
+/** Sums of a responding storm since it was last reset. */
 export type ResponderTotal = {
   readonly counts: ResponderCounts;
   readonly histogram: LatencyHistogram;
@@ -54,7 +54,7 @@ export function joinReports(reports: readonly ResponderReport[]): ResponderTotal
 }
 
 /**
- * Each process's part of a schedule in which operation k is minion k modulo the fleet: evenly over the processes at any moment,
+ * Each process's part of a schedule in which operation k belongs to minion k modulo the fleet: evenly over the processes at any moment,
  * and as many in each round as the process has minions.
  */
 export function splitSchedule(plannedMs: Float64Array, counts: readonly number[]): Float64Array[] {
@@ -71,7 +71,7 @@ export function joinOutcomes(lanes: readonly LanePlan[], outcomes: readonly RunO
   for (const { lane } of lanes) joined[lane] = joinLane(outcomes.flatMap((outcome) => outcome.lanes[lane] ?? []));
   const totals = Object.values(joined);
   const reports: SelfReport[] = outcomes.map(({ self }) => self);
-  // What a closed loop sends beside it has no plan that it could miss, and must not make the late ones look few.
+  // Requests of a closed loop beside it have no planned time, and must not lower the share of late ones.
   const planned = lanes.flatMap(({ lane, plannedMs }) => (plannedMs === undefined ? [] : (joined[lane] ?? [])));
   return {
     lanes: joined,

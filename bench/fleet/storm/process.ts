@@ -24,13 +24,13 @@ import { asksWork, authsWork, returnsWork, type Work } from "./work.ts";
 
 /** Interval of progress reports. */
 const tellEveryMs = 250;
-/** Interval of the responder's reports. Waits for it end this late. */
+/** Interval of the responder's reports, and so the longest delay of waits for it. */
 const tellCountsEveryMs = 50;
 
 class StormProcess {
   readonly #minions: StormMinion[] = [];
   readonly #lines: Line[] = [];
-  /** Of lanes that do not share the minions' own connections. */
+  /** Connections of lanes that do not use the minions' own. */
   readonly #ownLines = new Map<string, Line[]>();
   readonly #subscriptions: Connection[] = [];
   readonly #lanes = new Map<string, { readonly work: Work; readonly lines: readonly Line[] }>();
@@ -66,7 +66,7 @@ class StormProcess {
   async #newMinion(order: SignIn, index: number, connection: Connection): Promise<StormMinion> {
     const id = `${order.idPrefix}${index}`;
     if (order.sessionKey !== undefined) return minionWithKey(id, order.sessionKey, order.version);
-    // A turn of the loop before each key, so that minions that are signing in are served meanwhile.
+    // A turn of the event loop before each key, so that minions that are signing in are served meanwhile.
     await wait(0);
     return signIn(connection, id, minionKey(order.primes, index), order.version);
   }
@@ -102,7 +102,7 @@ class StormProcess {
     const present = this.#ownLines.get(lane);
     if (present?.length === count) return present;
     for (const { connection } of present ?? []) connection.close();
-    if (this.#order === undefined) throw new Error("nobody has signed in");
+    if (this.#order === undefined) throw new Error("no minion has signed in");
     const lines = await openLines(this.#order, count);
     this.#ownLines.set(lane, lines);
     return lines;
@@ -121,7 +121,7 @@ class StormProcess {
 
   responded(isReset: boolean): ResponderReport {
     const responder = this.#responder;
-    if (responder === undefined) throw new Error("nobody responds");
+    if (responder === undefined) throw new Error("no minion responds");
     const report = { counts: responder.counts, histogram: responder.histogram(), self: this.#selfCheck.report() };
     if (isReset) {
       responder.reset();
@@ -167,7 +167,7 @@ class StormProcess {
     this.#responder?.close();
     for (const { connection } of [...this.#lines, ...[...this.#ownLines.values()].flat()]) connection.close();
     for (const connection of this.#subscriptions) connection.close();
-    // Not while messages that came with the word to stop are being handed over: Node fails then.
+    // Not in the same turn: Node fails if the process ends while messages that came with the stop message are delivered.
     setImmediate(() => process.disconnect());
   }
 
@@ -201,7 +201,7 @@ async function openLines({ host, requestPort: port }: SignIn, count: number): Pr
   return Promise.all(Array.from({ length: count }, openLine));
 }
 
-/** Ignores an owner that died while it was told something: `disconnect` follows. */
+/** Ignores an owner that died before a message reached it, because `disconnect` follows. */
 function tell(message: FromStormProcess): void {
   process.send?.(message, undefined, undefined, (error) => {
     if (error !== null && (error as NodeJS.ErrnoException).code !== "EPIPE") throw error;
@@ -247,5 +247,5 @@ process.on("message", (message: ToStormProcess) => {
     tell({ kind: "fault", message: error instanceof Error ? (error.stack ?? error.message) : String(error) });
   });
 });
-// A storm whose owner died must not go on loading a master.
+// Ends with its owner, so that no storm loads a master unattended.
 process.on("disconnect", () => process.exit(0));

@@ -1,6 +1,6 @@
 /**
- * Minions of a storm that live: they answer what is published to them, after a delay, over the connections they share,
- * and check every reply. Cheaper than `fleet/minion.ts` by what ZeroMQ's sockets cost, and with fewer cares: no new `_auth`.
+ * Minions of a storm that answer publishes after a delay, over the connections they share, and check every reply.
+ * Cheaper than `fleet/minion.ts`, because they use no ZeroMQ sockets and never authenticate again.
  */
 
 import { matches } from "../../../src/target/match.ts";
@@ -79,7 +79,7 @@ export class Responder {
     clearInterval(this.#timer);
   }
 
-  /** A publish came in on one subscription: every `step`-th minion from `first` on shares it. */
+  /** A publish came on one subscription, which every `step`-th minion from `first` on shares. */
   onPublish(payload: Buffer, first: number, step: number): void {
     const cameMs = performance.now();
     // Copied: the reader keeps the payload, which lies in the connection's buffer.
@@ -160,10 +160,10 @@ export class Responder {
       if (out !== undefined && out.sentMs < oldestMs) this.#sendAgain(line);
   }
 
-  /** As a real minion: the same return again, on a new connection. */
+  /** As a real minion does: sends the same return again, on a new connection. */
   #sendAgain(line: number): void {
     const out = this.#out[line];
-    // Not looked at again while it connects.
+    // Skips it while it connects.
     if (out !== undefined) out.sentMs = Number.POSITIVE_INFINITY;
     this.#lines[line]?.reopen().then(
       () => {

@@ -1,5 +1,5 @@
 /**
- * A minion of a storm: a real sign-in, then nothing but what it needs to seal and to check what comes back.
+ * A minion of a storm: signs in as a real one does, then keeps only the keys and state to seal requests and check replies.
  * It answers no publishes: a storm sends the returns of jobs that were published before.
  */
 import { randomBytes } from "node:crypto";
@@ -20,7 +20,7 @@ const tokenBytes = 256;
 
 export type StormMinion = { readonly sender: Sender; keys: Keys; readonly master: Master | undefined };
 
-/** @throws SaltworksError AUTH_FAILED when the master refuses, or does not accept in some tries */
+/** @throws SaltworksError AUTH_FAILED if the master refuses, or does not accept within the tries */
 export async function signIn(
   connection: Connection,
   id: string,
@@ -45,7 +45,7 @@ export async function signIn(
   throw new SaltworksError("AUTH_FAILED", `${id} was not accepted`, { id });
 }
 
-/** For a server without `_auth`: sealed as always, with a token that is not checked. */
+/** For a server without `_auth`: requests are sealed as always, with a token that the server does not check. */
 export function minionWithKey(id: string, sessionKey: string, version: RequestVersion): StormMinion {
   const requestKey = { text: sessionKey, crypticle: new Crypticle(sessionKey) };
   // Never used: without `_auth` the minion's own key has no use.

@@ -1,6 +1,6 @@
 /**
- * A storm: a fleet made for load. Its minions sign in as real ones do and hold a REQ and a SUB connection each, but what they send is
- * sealed before the measured span and verified after it, so that the generator costs a tenth of what a master does.
+ * A storm: a fleet made for load. Its minions sign in as real ones do and hold a REQ and a SUB connection each. Their requests are
+ * sealed before the measured span and the replies verified after it, so that the generator uses a tenth of a master's CPU.
  * docs/decisions/0015-storm-connections.md says why these speak ZMTP themselves.
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -40,7 +40,7 @@ export type StormOptions = {
   readonly minionCount: number;
   readonly version?: RequestVersion;
   readonly processCount?: number;
-  /** Request connections of the whole storm; default one for each minion. Fewer: minions take turns on them. */
+  /** Request connections of the whole storm; default one for each minion. With fewer, minions take turns on them. */
   readonly connections?: number;
   /** Default as `connections`. */
   readonly subscriptions?: number;
@@ -50,24 +50,24 @@ export type StormOptions = {
   readonly firstIndex?: number;
   readonly keyDirectory?: string;
   readonly onProgress?: (done: number) => void;
-  /** Ends every wait. The caller still closes the storm. */
+  /** Aborts every wait. The caller still closes the storm. */
   readonly signal?: AbortSignal;
 };
 
-/** One process keeps up with a master on two cores; several matter when signing in, which is RSA. */
+/** One process is as fast as a master on two cores. More processes matter for signing in, which is RSA. */
 const minionsPerProcess = 4_000;
 const spareDescriptors = 128;
 /** Request, authentication and subscription. */
 const descriptorsPerMinion = 3;
-/** Stores, threads and subscribers of a master. */
+/** Descriptors of a master's stores, threads and subscribers. */
 const masterDescriptors = 1_024;
 const stopDeadlineMs = 5_000;
-/** Time from the order to run until the span begins, so that the order reaches every process. */
+/** Time from the run message until the span begins, so that the message reaches every process. */
 const startLeadMs = 100;
 const signInsAtOnce = 16;
-/** Memory for requests that are sealed ahead, over all processes. The rest is sealed when it is sent, and counted. */
+/** Memory for requests that are sealed ahead, over all processes. Further requests are sealed when they are sent, and counted. */
 const sealedBytesMax = 768 * 1024 * 1024;
-/** A minion's own is 5 to 10 s; with thousands of requests outstanding at once a busy machine takes longer, and repeats would be measured. */
+/** Timeout of a request. A real minion's is 5 to 10 s. With thousands outstanding a busy machine needs longer, and retries would be measured. */
 const timeoutMsDefault = 60_000;
 const triesDefault = 3;
 const verifyMaxDefault = 200_000;
@@ -107,7 +107,7 @@ export class Storm {
     this.#signal?.addEventListener("abort", this.#onAbort, { once: true });
   }
 
-  /** Resolves when all minions have signed in and subscribed. @throws SaltworksError QUEUE_FULL when descriptors do not reach */
+  /** Resolves when all minions have signed in and subscribed. @throws SaltworksError QUEUE_FULL if there are too few descriptors */
   static async open(options: StormOptions): Promise<Storm> {
     const storm = new Storm(options);
     const keyCount = (options.firstIndex ?? 0) + options.minionCount;
@@ -137,20 +137,20 @@ export class Storm {
     await this.#tellAll((_, index) => ({ ...order, seed: o.seed + index }));
   }
 
-  /** `_auth` of each minion, `rounds` times, over connections of their own: one for each minion, or as many as there is room for. */
+  /** `_auth` of each minion, `rounds` times, over separate connections: one for each minion, or as many as descriptors allow. */
   async prepareAuths(o: { lane: string; rounds: number; hasToken: boolean; connections?: number }): Promise<number> {
     const connections = this.#roomFor(o.connections);
     await this.#tellAll((_, index) => ({ kind: "prepare-auths", ...o, connections: this.#part(connections, index) }));
     return connections;
   }
 
-  /** Requests of each minion beside its returns, over connections of their own. */
+  /** Other requests of each minion than returns, over separate connections. */
   async prepareAsks(o: Omit<PrepareAsks, "kind">): Promise<void> {
     const connections = this.#roomFor(o.connections);
     await this.#tellAll((_, index) => ({ kind: "prepare-asks", ...o, connections: this.#part(connections, index) }));
   }
 
-  /** From now on the minions answer what is published. */
+  /** From now on the minions answer publishes. */
   async respond(o: Omit<Respond, "kind">): Promise<void> {
     await this.#tellAll((_, index) => ({ kind: "respond", ...o, seed: o.seed + index }));
   }
@@ -182,14 +182,14 @@ export class Storm {
     }
   }
 
-  /** What was answered since the last time that was reset. */
+  /** The counts of answers since they were last reset. */
   async responded(o: { isReset: boolean }): Promise<ResponderTotal> {
     const done = await this.#tellAll(() => ({ kind: "responded", ...o }));
     if (o.isReset) for (const member of this.#members) member.counts = undefined;
     return joinReports(done.flatMap(({ report }) => report ?? []));
   }
 
-  /** Connections that the master still has descriptors for, beside a request and a subscription of each minion. */
+  /** Connections left within the master's descriptor limit. */
   #roomFor(wanted = this.minionCount): number {
     const room = descriptorLimits().hard - this.#connections - this.#subscriptions - masterDescriptors;
     return Math.max(this.#members.length, Math.min(wanted, this.minionCount, room));
@@ -199,7 +199,7 @@ export class Storm {
     return share(total, index + 1, this.#members.length) - share(total, index, this.#members.length);
   }
 
-  /** A lane that was prepared is used up by this. */
+  /** Runs the prepared lanes. A lane can run once. */
   async run(
     lanes: readonly LanePlan[],
     o: { timeoutMs?: number; tries?: number; verifyMax?: number; signal?: AbortSignal } = {},

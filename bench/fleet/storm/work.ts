@@ -1,4 +1,4 @@
-/** Work of a storm's lane: framed requests by index, and the checks of their replies. */
+/** Work of a storm's lane: its framed requests by index, and the checks of their replies. */
 import { SaltworksError } from "../../../src/errors.ts";
 import type { Encodable, Value } from "../../../src/wire/values.ts";
 import { type Distribution, draw } from "../../load/distribution.ts";
@@ -12,24 +12,24 @@ import { requestBytes } from "./zmtp.ts";
 
 export type Work = {
   readonly count: number;
-  /** Requests that were sealed before they were asked for. */
+  /** Number of requests that were sealed ahead. */
   readonly sealedAhead: number;
   /** Which minion's request it is. */
   minion(index: number): number;
   frame(index: number): Buffer;
-  /** A cheap check whether this can be the reply. */
+  /** Checks cheaply whether this can be the reply. */
   isPlausible(payload: Buffer): boolean;
-  /** Checks all that a minion checks. "empty": a right reply that is empty where it should not be. */
+  /** Makes all checks of a real minion. "empty": the reply opens, but is empty although it should not be. */
   check(index: number, payload: Buffer): Verdict;
 };
 
 export type Verdict = "right" | "empty" | "wrong";
 
 const nonceChars = 32;
-/** "bad load" and other refusals are a few bytes; the least sealed reply is one of version 0, 64 bytes and its head. */
+/** "bad load" and other refusals are a few bytes. The shortest sealed reply is one of version 0: 64 bytes and its head. */
 const sealedReplyBytesMin = 64;
 
-/** Request `index` is job `index / minions`, minion `index % minions`: a minion's returns are far apart. */
+/** Request `index` is of job `index / minions` and minion `index % minions`, so that a minion's returns are far apart. */
 export function returnsWork(
   minions: readonly StormMinion[],
   o: { jids: readonly string[]; fun: string; returnBytes: Distribution; seed: number; sealedBytesMax: number },
@@ -80,7 +80,7 @@ export function returnsWork(
   };
 }
 
-/** Sizes repeat: a text for each is made once. */
+/** Sizes repeat, so each size's text is made once. */
 function textOf(values: Map<number, string>, bytes: number): string | true {
   if (bytes === 0) return true;
   let value = values.get(bytes);
@@ -92,7 +92,7 @@ function textOf(values: Map<number, string>, bytes: number): string | true {
 }
 
 const valuesKeptMax = 64;
-/** A verdict without keys is a few bytes and, from version 2 on, a signature. */
+/** An auth reply without keys is a few bytes and, from version 2 on, a signature. */
 const acceptedReplyBytesMin = 900;
 
 export function authsWork(minions: readonly StormMinion[], o: { rounds: number; hasToken: boolean }): Work {
@@ -176,7 +176,7 @@ function askLoad(asking: Asking, id: string, target: string, text: string): { re
 
 const mineFunction = "bench.text";
 
-/** The result of `open`; undefined if it does not open. Other errors are faults of the bench. */
+/** The result of `open`; undefined if the reply does not open. Other errors are thrown as faults of the bench. */
 export function opened<Result>(open: () => Result): Result | undefined {
   try {
     return open();

@@ -1,5 +1,5 @@
 /**
- * ZMTP 3.0 with the NULL mechanism, as much as a client's REQ or SUB socket needs: greeting, READY, and messages of one part.
+ * ZMTP 3.0 with the NULL mechanism, as far as a client's REQ or SUB socket needs it: greeting, READY, and messages of one part.
  * Source: https://rfc.zeromq.org/spec/23/ (ZMTP 3.0), docs/decisions/0015-storm-connections.md. Pure: no I/O.
  */
 import { SaltworksError } from "../../../src/errors.ts";
@@ -11,7 +11,7 @@ const flagMore = 0x01;
 const flagLong = 0x02;
 const flagCommand = 0x04;
 
-/** What a client says first: its greeting, and READY right behind it, since NULL has nothing to wait for. */
+/** A client's first bytes: its greeting, and READY at once, because NULL has no exchange between them. */
 export function opening(type: SocketType): Buffer {
   const greeting = Buffer.alloc(greetingBytes);
   greeting[0] = 0xff;
@@ -33,7 +33,7 @@ function sized(text: string): Buffer {
   return Buffer.concat([length, Buffer.from(text, "latin1")]);
 }
 
-/** Everything that is published. */
+/** A subscription to all publishes. */
 export const subscribeToAll: Buffer = Buffer.of(0, 1, 1);
 
 /** A request as a REQ socket sends it: the empty part, then the payload. */
@@ -48,7 +48,7 @@ export function requestBytes(payload: Uint8Array): Buffer {
   return bytes;
 }
 
-/** `isReady` once the server has said greeting and READY. `onMessage` gets the last part, a view that is only valid during the call. */
+/** `isReady` after the server's greeting and READY. `onMessage` gets the last part, a view that is only valid during the call. */
 export class MessageReader {
   isReady = false;
   readonly #onReady: () => void;
@@ -61,7 +61,7 @@ export class MessageReader {
     this.#onMessage = onMessage;
   }
 
-  /** `chunk` may be written over after the call. @throws SaltworksError WIRE_MALFORMED for a peer that speaks something else */
+  /** `chunk` may be overwritten after the call. @throws SaltworksError WIRE_MALFORMED for a peer that does not speak ZMTP 3 */
   push(chunk: Buffer): void {
     // Nearly every chunk is one short reply: the empty part and a part of less than 256 bytes.
     if (
@@ -90,7 +90,7 @@ export class MessageReader {
     this.#rest = rest.length === 0 ? rest : Buffer.from(rest);
   }
 
-  /** @returns the bytes of the first frame, 0 if it is not whole */
+  /** @returns the bytes of the first frame, 0 if it is incomplete */
   #takeFrame(bytes: Buffer): number {
     const flags = bytes[0];
     if (flags === undefined) return 0;

@@ -2,27 +2,27 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { openJobArchive } from "../../../src/client/job-archive.ts";
-import { allReturns } from "../../../src/store/jobs/job-cache.ts";
+import { openJobCacheReadOnly } from "../../../src/client/read-job-cache.ts";
+import { allReturns, type JobCacheReader } from "../../../src/store/jobs/job-cache.ts";
 import type { Point } from "../../results/schema.ts";
 import type { MasterUnderTest } from "../setup/master-contract.ts";
 
 /** Minions whose return to a job is stored, by job. */
-export type StoredReturns = { of(jid: string): ReadonlySet<string>; close(): Promise<void> };
+export type StoredReturns = { of(jid: string): Promise<ReadonlySet<string>>; close(): Promise<void> };
 
-/** Reads the master's job cache beside it, whole; undefined for one that stores nothing. */
+/** Reads the master's whole job cache from the disk; undefined for a master that stores nothing. */
 export function openStored(master: MasterUnderTest): StoredReturns | undefined {
   switch (master.kind) {
     case "saltworks": {
-      // The layout on disk decides over the number of shards that is given here.
-      const archive = openJobArchive({ cachedir: master.cacheDirectory, store_shards: 1, hash_type: "sha256" });
+      // The layout on disk overrides the number of shards that is given here.
+      const jobs = openJobCacheReadOnly({ cachedir: master.cacheDirectory, store_shards: 1, hash_type: "sha256" });
       return {
-        of: (jid) => new Set([...allReturns(archive, jid)].map(({ minionId }) => minionId)),
-        close: () => archive.close(),
+        of: (jid) => minionsIn(jobs, jid),
+        close: () => jobs.close(),
       };
     }
     case "salt":
-      return { of: (jid) => saltReturns(master.cacheDirectory, jid), close: () => Promise.resolve() };
+      return { of: async (jid) => saltReturns(master.cacheDirectory, jid), close: () => Promise.resolve() };
     case "floor":
       return undefined;
     default: {
@@ -30,6 +30,12 @@ export function openStored(master: MasterUnderTest): StoredReturns | undefined {
       throw new TypeError(`unknown master ${String(never)}`);
     }
   }
+}
+
+async function minionsIn(jobs: Pick<JobCacheReader, "returns">, jid: string): Promise<Set<string>> {
+  const minions = new Set<string>();
+  for await (const { minionId } of allReturns(jobs, jid)) minions.add(minionId);
+  return minions;
 }
 
 /** Salt's local cache: a folder for each job by its jid's SHA-256, in it one for each minion with its return. */
@@ -43,7 +49,7 @@ function saltReturns(cacheDirectory: string, jid: string): Set<string> {
 
 const saltDuplicate = /An extra return was detected from minion/g;
 
-/** Returns that the master had already when they came, since it started. */
+/** Duplicates since the master's start: returns that it had already stored when they came. */
 export async function duplicatesSeen(master: MasterUnderTest): Promise<number> {
   if (master.counters !== undefined) {
     const { workers } = await master.counters();
@@ -56,8 +62,8 @@ export async function duplicatesSeen(master: MasterUnderTest): Promise<number> {
 export type Expected = { readonly jids: readonly string[]; readonly ids: readonly string[] };
 
 /**
- * `acknowledged`: replies that counted as such; all that can be said of a master that stores nothing.
- * `duplicatesBefore`: as `duplicatesSeen` said when the span began.
+ * `acknowledged`: replies that acknowledged a return, the only count for a master that stores nothing.
+ * `duplicatesBefore`: the value of `duplicatesSeen` when the span began.
  */
 export async function account(
   master: MasterUnderTest,
@@ -71,7 +77,7 @@ export async function account(
   else {
     try {
       for (const jid of expected.jids) {
-        const minions = stored.of(jid);
+        const minions = await stored.of(jid);
         for (const id of expected.ids) if (minions.has(id)) accounted += 1;
       }
     } finally {

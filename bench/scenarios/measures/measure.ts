@@ -1,4 +1,4 @@
-/** A measured span of a master: CPU by thread until it is at rest again, memory, and values over time; a scenario adds its own figures. */
+/** A measured span of a master: CPU by thread until the master is at rest again, memory, and values over time. Scenarios add their own figures. */
 import { setTimeout as wait } from "node:timers/promises";
 import { threadTimes, threadTimesBetween } from "../../cpu-by-thread.ts";
 import { startCpuClock } from "../../cpu-clock.ts";
@@ -13,12 +13,12 @@ export type Span = Pick<Point, "memory" | "series" | "wallMs"> & {
   readonly byThreadMs: Record<string, number>;
 };
 
-/** A master is at rest when it used no more than this in one look: 4 % of a core. */
+/** A master is at rest when it used at most this in one look: 4 % of a core. */
 const restMs = 10;
 const restLookMs = 250;
 const restLooksMax = 40;
 
-/** A master's work after its last answer counts, too. */
+/** Waits until the master is at rest, because its work after the last answer counts, too. */
 export async function untilRest(master: MasterUnderTest, signal: AbortSignal): Promise<void> {
   let before = cpuTimeMs(master.processId);
   for (let look = 0; look < restLooksMax; look += 1) {
@@ -29,7 +29,7 @@ export async function untilRest(master: MasterUnderTest, signal: AbortSignal): P
   }
 }
 
-/** The wall time is that of `work`; CPU time is counted until the master is at rest. */
+/** Wall time is that of `work`; CPU time is counted until the master is at rest. */
 export async function measured<Result>(
   master: MasterUnderTest,
   signal: AbortSignal,
@@ -60,13 +60,13 @@ export async function measured<Result>(
   return { span, result };
 }
 
-/** All that a master has used since it was started. */
+/** CPU time of a master since its start. */
 export function spentSinceStart(master: MasterUnderTest): Pick<Span, "cpuMs" | "byThreadMs"> {
   const byThreadMs = threadTimesBetween(new Map(), threadTimes(master.processId));
   return { cpuMs: cpuTimeMs(master.processId), byThreadMs };
 }
 
-/** `operations`: what CPU time is divided by. */
+/** `operations`: the divisor of the CPU time. */
 export function cpuOf(span: Pick<Span, "cpuMs" | "byThreadMs">, operations: number): Point["cpu"] {
   return {
     totalMs: span.cpuMs,

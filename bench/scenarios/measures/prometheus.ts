@@ -1,4 +1,4 @@
-/** Prometheus' text, as far as a bench reads it: sums over a metric's samples, by some of their labels. */
+/** Reads Prometheus' text format as far as a bench needs it: sums over a metric's samples, by some labels. */
 
 export type Samples = readonly { readonly name: string; readonly labels: string; readonly value: number }[];
 
@@ -9,7 +9,7 @@ export function parseMetrics(text: string): Samples {
   });
 }
 
-/** `label`: text that the labels must hold, such as `queue="requests"`. */
+/** `label`: text that the labels must contain, such as `queue="requests"`. */
 export function sumOf(samples: Samples, name: string, label = ""): number {
   return samples.reduce(
     (sum, sample) => (sample.name === name && sample.labels.includes(label) ? sum + sample.value : sum),

@@ -1,10 +1,10 @@
-/** Values over time while a scenario runs: the master's memory and, where it tells them, its queues, waits and rates. */
+/** Values over time while a scenario runs: the master's memory and, if the master exports them, its queues, waits and rates. */
 import { memoryOf } from "../../memory.ts";
 import type { Series } from "../../results/schema.ts";
 import type { MasterUnderTest } from "../setup/master-contract.ts";
 import { parseMetrics, type Samples, sumOf } from "./prometheus.ts";
 
-/** One look costs our master a few milliseconds of CPU: under one part in a hundred of one core. */
+/** Interval of samples. One sample costs our master a few milliseconds of CPU: less than 1 % of a core. */
 const everyMs = 1_000;
 
 type Row = { readonly atMs: number; readonly values: Readonly<Record<string, number>> };
@@ -23,7 +23,7 @@ export class Sampler {
     this.#master = master;
     this.#look = this.#take();
     this.#timer = setInterval(() => {
-      // One at a time: a master that answers slowly is looked at less often.
+      // One at a time, so that a master that answers slowly is sampled less often.
       if (!this.#isLooking) this.#look = this.#take();
     }, everyMs);
   }
@@ -47,7 +47,7 @@ export class Sampler {
     this.#isLooking = false;
   }
 
-  /** Undefined from a master that has none, and from one that is down at the moment. */
+  /** Undefined from a master without metrics, and from one that is down at the moment. */
   async #samples(): Promise<Samples | undefined> {
     if (this.#master.metrics === undefined) return undefined;
     try {

@@ -1,4 +1,4 @@
-/** A fleet of whole simulated minions for scenarios, and its own cost. */
+/** A fleet of complete simulated minions for scenarios, and its own cost. */
 import { setTimeout as wait } from "node:timers/promises";
 import { SaltworksError } from "../../../src/errors.ts";
 import { cpuTimeMs } from "../../cpu-time.ts";
@@ -44,7 +44,7 @@ export async function openSimulatedFleet(
   }
 }
 
-/** Neither side tells when a subscription is back; the kernel does. */
+/** Neither side reports when a subscription is connected again, but the kernel does. */
 export async function untilSubscribed(fleet: Fleet, master: MasterUnderTest, signal: AbortSignal): Promise<void> {
   const deadlineMs = performance.now() + connectTimeoutMs;
   while (connectionsOf(fleet.processIds, master.publishPort) < fleet.minionCount) {
@@ -53,7 +53,7 @@ export async function untilSubscribed(fleet: Fleet, master: MasterUnderTest, sig
   }
 }
 
-/** Times of the fleet's processes from outside, and the loop delay of this one. */
+/** CPU times of the fleet's processes, read from outside, and the loop delay of this process. */
 export class FleetCheck {
   readonly #fleet: Fleet;
   readonly #self = new SelfCheck();
@@ -78,7 +78,7 @@ export class FleetCheck {
   }
 }
 
-/** Returns under way or to come, none. */
+/** Resolves when no returns are under way or to come. */
 export function isSettled(counters: {
   returnsAcknowledged: number;
   returnsLost: number;

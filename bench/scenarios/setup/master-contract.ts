@@ -2,7 +2,7 @@
 import type { LocalClient } from "../../local-client.ts";
 import type { MasterKind } from "../../results/schema.ts";
 
-/** Counters of our master: its main thread's, and each worker's. */
+/** Counters of our master: those of its main thread, and of each worker. */
 export type MasterCounters = {
   readonly main: ReadonlyMap<string, number>;
   readonly workers: readonly ReadonlyMap<string, number>[];
@@ -10,28 +10,28 @@ export type MasterCounters = {
 
 export type MasterUnderTest = {
   readonly kind: MasterKind;
-  /** As the program says it. */
+  /** The version as the program prints it. */
   readonly version: string;
   readonly processId: number;
   readonly requestPort: number;
   readonly publishPort: number;
   readonly socketDirectory: string;
   readonly cacheDirectory: string;
-  /** Absent where there are no keys. */
+  /** Undefined for a master without keys. */
   readonly pkiDirectory?: string;
-  /** A master that knows no `_auth`: every minion seals under this session key (its text, Base64). */
+  /** For a master without `_auth`: the session key (Base64 text) under which every minion seals. */
   readonly sessionKey?: string;
-  /** Where it logs, if it does. */
+  /** The path of its log, if it writes one. */
   readonly logFile?: string;
   client(): LocalClient;
-  /** As the operator's command does: the minion is known no more, and the master's key is rotated. */
+  /** Deletes a minion's key as the operator's command does, and the master's key is rotated. */
   deleteKey?(id: string): Promise<void>;
-  /** TERM, or KILL, and the same program in the same directories again; resolves when it answers. */
+  /** Sends TERM or KILL and starts the same program again in the same directories; resolves when it answers. */
   restart(options?: { kill?: boolean }): Promise<void>;
-  /** The last lines of what it logged. */
+  /** The last lines of its log. */
   logTail(): string;
   counters?(): Promise<MasterCounters>;
-  /** Prometheus text. */
+  /** Its metrics in Prometheus' text format. */
   metrics?(): Promise<string>;
   remove(): Promise<void>;
 };

@@ -13,7 +13,7 @@ import { startFloor } from "../../peers/floor.ts";
 import type { MasterKind } from "../../results/schema.ts";
 import type { MasterCounters, MasterUnderTest } from "./master-contract.ts";
 
-/** Which master to start, as the command line says it. */
+/** The master to start, as named on the command line. */
 export type MasterChoice = {
   readonly kind: MasterKind;
   readonly workers?: number;
@@ -26,23 +26,23 @@ const keyCommandTimeoutMs = 60_000;
 const metricsTimeoutMs = 5_000;
 const ourProgram = fileURLToPath(new URL("../../../src/cli/main.js", import.meta.url));
 
-/** What every master gets unless the scenario or the caller says otherwise. */
+/** Options of every master, unless the scenario or the caller overrides them. */
 const configBase = { auto_accept: true, log_level: "warning" };
 
-/** The configuration that `startMaster` writes beside directories and ports. */
+/** The configuration that `startMaster` writes besides directories and ports. */
 export function masterConfigOf(choice: MasterChoice, wanted: Readonly<Record<string, unknown>>) {
   const workers = choice.workers === undefined ? {} : { worker_threads: choice.workers };
   return { ...configBase, ...wanted, ...workers, ...choice.config };
 }
 
-/** @throws SaltworksError USAGE if the program is missing, MASTER_UNREACHABLE if it does not come up; the signal's reason once that is aborted */
+/** @throws SaltworksError USAGE if the program is missing, MASTER_UNREACHABLE if it does not come up; the signal's reason after an abort */
 export async function startMaster(
   choice: MasterChoice,
   config: Readonly<Record<string, unknown>>,
   signal?: AbortSignal,
 ): Promise<MasterUnderTest> {
   if (choice.kind === "floor") return startFloor();
-  // A master holds as many connections as the scenario makes: it gets all that the system allows.
+  // A master has to hold all connections of the scenario, so it gets the system's limit of descriptors.
   const descriptors = { least: 0, wanted: descriptorLimits().hard };
   const command = commandOf(choice);
   const isOurs = choice.kind === "saltworks";
@@ -55,7 +55,7 @@ export async function startMaster(
   const handle = handleOf(master, choice.kind, versionOf(choice));
   const deleteKey = (id: string) => runKeyCommand(choice, ["-c", master.configDirectory, "-d", id, "-y"]);
   const ours = { counters: () => countersOf(master), metrics: () => metricsOf(Number(own.metrics_port)) };
-  // Assigned to, not copied: the process id is read anew each time.
+  // `Object.assign` keeps the getters of the target, so the process id is read anew each time.
   return Object.assign(handle, { deleteKey }, isOurs ? ours : {});
 }
 
@@ -92,7 +92,7 @@ function handleOf(master: MasterProcess, kind: MasterKind, version: string): Mas
   return {
     kind,
     version,
-    // A restart gives it another.
+    // A restart changes the process id.
     get processId() {
       return master.processId;
     },

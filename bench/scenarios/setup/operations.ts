@@ -1,8 +1,8 @@
-/** Operations that a scenario times itself, as results show them. */
+/** Operations that a scenario times itself, in the form of a result. */
 import { LatencyHistogram } from "../../load/histogram.ts";
 import type { OperationResult } from "../../results/schema.ts";
 
-/** Done one after the other; each that was begun is in the histogram unless it is counted here. */
+/** Operations run one after the other. Each one that began is in the histogram unless it is counted here. */
 export function oneByOne(
   histogram: LatencyHistogram,
   wallMs: number,

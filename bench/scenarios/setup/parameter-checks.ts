@@ -1,17 +1,17 @@
-/** What each parameter of a scenario may be, by its name: parameters of one name mean the same in every scenario. */
+/** The valid values of each parameter by name. Parameters of one name mean the same in every scenario. */
 import { SaltworksError } from "../../../src/errors.ts";
 import { largestOf, parseDistribution } from "../../load/distribution.ts";
 import type { ParameterValue, ParameterValues } from "../../results/schema.ts";
 import { targetCases } from "../../targeting/synthetic-fleet.ts";
 
-/** What is expected instead, as in "takes ..."; undefined for a value that can be used. */
+/** The expected value, as in "takes ..."; undefined if the value can be used. */
 type Check = (value: ParameterValue) => string | undefined;
 
 const minionsMost = 1_000_000;
 const perSecondMost = 1_000_000;
 const daySeconds = 86_400;
 const tenMinutesMs = 600_000;
-/** As `request_max_bytes` has it by default: a master closes the connection of a client that sends more. */
+/** The default of `request_max_bytes`: a master closes the connection of a client that sends more. */
 const bytesMost = 100 * 1024 * 1024;
 
 function whole(min: number, max: number): Check {
@@ -35,7 +35,7 @@ function oneOf(...known: readonly ParameterValue[]): Check {
   return (value) => (known.includes(value) ? undefined : `one of ${known.join(", ")}`);
 }
 
-/** A list with commas, each of its parts by itself. */
+/** A list with commas, each part checked separately. */
 function listOf(check: (text: string) => boolean, expected: string): Check {
   return (value) => (String(value).split(",").every(check) ? undefined : `a list of ${expected}`);
 }
@@ -43,7 +43,7 @@ function listOf(check: (text: string) => boolean, expected: string): Check {
 const wholeList = (max: number): Check =>
   listOf((text) => /^[1-9]\d*$/.test(text) && Number(text) <= max, `whole numbers ${range(1, max)}, such as 1,2`);
 
-/** @throws SaltworksError USAGE, whose message says more than a check could */
+/** @throws SaltworksError USAGE, whose message has more detail than a check could give */
 function distribution(largest: number): Check {
   return (value) =>
     largestOf(parseDistribution(String(value))) <= largest
@@ -54,7 +54,7 @@ function distribution(largest: number): Check {
 const driverNames: readonly string[] = ["lmdb", "local_cache"];
 const targetNames: readonly string[] = targetCases(1).map(({ name }) => name);
 
-/** A rate of 0 is a closed loop where that is the default, and nothing that could be measured elsewhere. */
+/** A rate of 0 means a closed loop if that is the default. Otherwise it is refused, because it measures nothing. */
 const rateLeast = 0.1;
 
 const checks: Readonly<Record<string, Check>> = {
@@ -102,7 +102,7 @@ const checks: Readonly<Record<string, Check>> = {
   durability: oneOf("fsync", "commit", "async"),
 };
 
-/** Names of numbers and texts that nothing would check. Yes or no needs no check. */
+/** Numbers and texts without a check. Booleans need none. */
 export function uncheckedOf(parameters: ParameterValues): string[] {
   return Object.entries(parameters)
     .filter(([name, value]) => typeof value !== "boolean" && checks[name] === undefined)
@@ -112,7 +112,7 @@ export function uncheckedOf(parameters: ParameterValues): string[] {
 /** @throws SaltworksError USAGE for the first value that cannot be used */
 export function checkParameters(scenario: string, parameters: ParameterValues, defaults: ParameterValues): void {
   for (const [name, value] of Object.entries(parameters)) {
-    // Whatever the default, it can be used.
+    // A default can always be used.
     if (value === defaults[name]) continue;
     const expected = checks[name]?.(value);
     if (expected === undefined) continue;

@@ -1,4 +1,4 @@
-/** One minion that asks for its pillar again and again, from a master whose pillar files make that slow. */
+/** One minion that asks for its pillar again and again, from a master whose pillar files are slow to render. */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,10 +12,10 @@ import type { MasterUnderTest } from "./master-contract.ts";
 const id = "slow-pillar-asker";
 const timeoutMs = 120_000;
 
-/** Where the master looks for pillars; the files are written before they are asked for. */
+/** The master's pillar directory. The files are written before the minion asks. */
 export const pillarDirectory = join(tmpdir(), `saltworks-bench-pillar-${process.pid}`);
 
-/** Work that no renderer can skip: a text is made of each number. */
+/** Work that no renderer can skip: each number is made into a text. */
 function writePillar(passes: number): void {
   mkdirSync(pillarDirectory, { recursive: true });
   const inner = "{% for b in range(100) %}{% set x = (a * b)|string %}{% endfor %}";
@@ -57,7 +57,7 @@ export class PillarAsker {
     return (performance.now() - startedMs) / 1_000;
   }
 
-  /** Writes a pillar that takes about so long, judged by a shorter one. @returns what it takes */
+  /** Writes a pillar that takes about this long, extrapolated from a shorter one. @returns the time that it takes */
   async makeSlow(seconds: number): Promise<number> {
     const trialPasses = 2_000;
     writePillar(trialPasses);
@@ -67,7 +67,7 @@ export class PillarAsker {
     return await this.time();
   }
 
-  /** Asks, one after the other, until `isOver`. @returns how many came */
+  /** Asks, one request after the other, until `isOver`. @returns the number of pillars that came */
   async askUntil(isOver: () => boolean): Promise<number> {
     let count = 0;
     while (!isOver()) {

@@ -9,7 +9,7 @@ import { Storm } from "../../fleet/storm/storm.ts";
 import type { Phase, Progress, ScenarioContext } from "../scenario.ts";
 import type { MasterUnderTest } from "./master-contract.ts";
 
-/** Parameters that scenarios with a storm have in common; 0 is "as many as needed". */
+/** Common parameters of scenarios with a storm; 0 means "as many as needed". */
 export type StormParameters = {
   readonly minions: number;
   readonly version: number;
@@ -27,16 +27,16 @@ export const aboutStorm: Readonly<Record<keyof StormParameters, string>> = {
   processes: "processes of the generator; 0: one for every 4,000 minions",
 };
 
-/** A master refuses old versions unless told otherwise. */
+/** A master refuses old versions unless its configuration allows them. */
 export function versionConfig({ version }: { version: number }): Record<string, unknown> {
   return version < 3 ? { minimum_auth_version: version } : {};
 }
 
-/** Operations of one run that the generator holds in memory, some 200 bytes each beside what is sealed ahead. */
+/** Operations of one run that the generator holds in memory: some 200 bytes each besides the sealed requests. */
 const operationsMax = 10_000_000;
 
 /**
- * `operations`: the most of one run, all lanes together.
+ * `operations`: the most operations of one run, all lanes together.
  *
  * @throws SaltworksError QUEUE_FULL for more connections than the master may have, USAGE for more operations than fit
  */
@@ -48,7 +48,7 @@ export function demandStorm({ minions, connections }: StormParameters, operation
   throw new SaltworksError("USAGE", `${asked} operations in one run are too many: the generator holds ${most}`);
 }
 
-/** Every storm tells its progress to the phase that is under way. */
+/** Passes the storm's progress to the phase that is under way. */
 export class StormSite {
   readonly storm: Storm;
   readonly #telling: Telling;
@@ -58,7 +58,7 @@ export class StormSite {
     this.#telling = telling;
   }
 
-  /** Runs `work` as a phase of `total` operations, whose progress the storm tells. */
+  /** Runs `work` as a phase of `total` operations; the storm reports its progress. */
   async phase<Result>(progress: Progress, name: string, total: number, work: () => Promise<Result>): Promise<Result> {
     const phase = progress.phase(name, total);
     this.#telling.phase = phase;
@@ -74,10 +74,10 @@ export class StormSite {
 
 type Telling = { phase: Phase | undefined; done: number };
 
-/** What a storm is opened for. */
+/** Options of a storm. */
 export type StormContext = ScenarioContext<StormParameters>;
 
-/** Brings the whole storm up for `work`, and always ends it. */
+/** Starts the whole storm for `work`, and always ends it. */
 export async function withStorm<Result>(
   context: StormContext,
   work: (site: StormSite) => Promise<Result>,
@@ -116,7 +116,7 @@ async function openStorm({ master, parameters: p, progress, signal }: StormConte
   }
 }
 
-/** Publishes jobs to all minions. For a master that cannot publish it makes job ids of the same form. */
+/** Publishes jobs to all minions. For a master that cannot publish, makes job ids of the same form. */
 export async function publishJobs(
   { master, progress, signal }: Pick<StormContext, "master" | "progress" | "signal">,
   count: number,
@@ -148,7 +148,7 @@ const returnTag = Buffer.from("/ret/");
 /** `salt/job/<20 digits>` */
 const returnTagOffset = 29;
 
-/** Follows all events, as an operator's command does: a master without a subscriber could skip that work. */
+/** Subscribes to all events, as an operator's command does, because a master without a subscriber could skip that work. */
 export async function follow(master: MasterUnderTest): Promise<Follower> {
   const counts = { returns: 0, isLost: false };
   if (master.kind === "floor") return { counts, close: () => {} };

@@ -1,8 +1,11 @@
-/** Reads the function word and its arguments: one function, or several with arguments for each. Source: docs/compatibility.md, multi-function calls. */
+/**
+ * Reads the function word and its arguments: one function, or several with arguments each.
+ * Source: docs/compatibility.md, "Recorded command lines".
+ */
 import type { Value } from "../../wire/values.ts";
 import { parseArguments, type WordOptions } from "./words.ts";
 
-/** Exit code of Salt's CLI for words that do not fit together. */
+/** Exit code of Salt's CLI if the number of argument lists differs from the number of functions. */
 export const wordsExitCode = 42;
 
 /** `fun` and `arg` of a publish. Several functions have one list of arguments each. */
@@ -32,7 +35,7 @@ function misfit(message: string): Misfit {
   return { ok: false, message, exitCode: wordsExitCode };
 }
 
-/** Splits at separators that stand alone if their number fits. Otherwise separators inside words count as well. */
+/** Splits at words that are separators, if their number fits `groupCount`. Otherwise also at separators inside words. */
 function groupWords(words: readonly string[], separator: string, groupCount: number): string[][] {
   const isAlone = words.filter((word) => word === separator).length === groupCount - 1;
   let group: string[] = [];

@@ -1,15 +1,15 @@
-/** Reads a job's target and its times from options and words. Source: docs/compatibility.md, target types. */
+/** Reads a job's target and its times from options and words. Source: docs/compatibility.md, "Targeting". */
 import type { JobRequest } from "../../client/job-request.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 
-/** Splits a list at commas without the blanks around them, or at blanks if it has no comma. Any other kind is the word itself. */
+/** For the kind `list`: splits at commas and removes all blanks, or splits at blanks if there is no comma. Other kinds: the word itself. */
 export function targetExpression(kind: string, word: string): string | string[] {
   if (kind !== "list") return word;
   if (word.includes(",")) return word.replaceAll(" ", "").split(",");
   return word.split(/\s+/u).filter((name) => name !== "");
 }
 
-/** The kind of the flag that is set. `flags` is a table of options with the kinds as keys. */
+/** The target kind of the option that is set. `flags`: a table of options with kinds as keys. */
 export function targetKindOf<Kind extends string>(
   flags: { readonly [kind in Kind]: unknown },
   options: { readonly [kind in NoInfer<Kind>]: boolean },

@@ -7,7 +7,7 @@ import { understand } from "../start/command-line.ts";
 
 const program = fileURLToPath(new URL("../../../bench/main.js", import.meta.url));
 const passedOn = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-/** Shells add the signal's number to this for a program that a signal ended. */
+/** For a program that a signal ended, shells report this plus the signal's number. */
 const signalledExitCode = 128;
 const signalNumbers: Readonly<Partial<Record<NodeJS.Signals, number>>> = {
   SIGHUP: 1,
@@ -17,7 +17,7 @@ const signalNumbers: Readonly<Partial<Record<NodeJS.Signals, number>>> = {
 };
 
 /**
- * Answers help and usage errors itself. The child reads any other command line again.
+ * Answers help and usage errors itself. Any other command line goes to the child, which parses it again.
  *
  * @returns the program's exit code
  * @throws Exit after help, version or a usage error

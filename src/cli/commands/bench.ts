@@ -1,4 +1,4 @@
-/** `saltworks bench`: runs scenarios and reads their results, by the bench program. */
+/** `saltworks bench`: starts the bench program, which runs scenarios and reads their results. */
 
 import type { Host } from "../host/host.ts";
 import { runBenchProgram } from "./bench-program.ts";

@@ -1,4 +1,4 @@
-/** `saltworks call`: one function on this machine, with the minion's configuration. Source: docs/compatibility.md, the call command. */
+/** `saltworks call`: one function on this machine, with the minion's configuration. Source: docs/compatibility.md, "saltworks call". */
 import { resolve } from "node:path";
 import type { MinionConfig } from "../../config/schema.ts";
 import { type CallOutput, type CallRequest, runCall } from "../../minion/call/call.ts";
@@ -34,12 +34,11 @@ async function runOne(options: CallOptions, positionals: readonly string[], host
     file_roots: rootsOf(options.fileRoot),
     pillar_roots: rootsOf(options.pillarRoot),
   });
-  // The configuration's directory lies under root_dir; that of the command line does not.
+  // `root_dir` is a prefix of the configuration's cachedir, but not of the command line's.
   const config = options.cachedir ? withCacheIn(resolve(options.cachedir), configured) : configured;
   const display = new Display(displayChoice(options, config), host);
   const log = openToolLog(options, config, host);
   if (options.user !== undefined) await becomeUser(options.user, host);
-  if (options.returner) log.info(`Returners are not built, so nothing is sent to: ${options.returner}`);
   if (options.statesDir) log.warn(`States are not built, so none are taken from ${options.statesDir}`);
   const output: CallOutput = {
     show: (value, outputter, retcode) => display.show(decode(encode(value, "bin")), outputter, retcode),
@@ -60,7 +59,7 @@ function withCacheIn(cachedir: string, config: MinionConfig): MinionConfig {
   return { ...config, cachedir, opts: new Map([...config.opts, ["cachedir", cachedir]]) };
 }
 
-/** Warns in Salt's words, because with a master files and pillar come from there. */
+/** Without `--local`, files and pillar come from the master: warns in Salt's words of options that are ignored then. */
 function warnOfIgnoredRoots(options: CallOptions, host: Host): void {
   if (options.isLocal) return;
   const given: readonly [string, string | undefined][] = [
@@ -92,5 +91,6 @@ function toRequest(options: CallOptions, positionals: readonly string[]): CallRe
     isSkippingGrains: options.isSkippingGrains,
     noParse: options.noParse?.split(",") ?? [],
     ...(options.metadata === undefined ? {} : { metadata: options.metadata }),
+    ...(options.returner ? { returners: options.returner } : {}),
   };
 }

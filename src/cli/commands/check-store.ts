@@ -7,14 +7,14 @@ import { masterConfig } from "../start/configuration.ts";
 const exitCodes = { whole: 0, damaged: 1, unreadable: 2 } as const;
 
 /** @returns the exit code: 0 whole, 1 damaged, 2 not read */
-export function runCheckStore(argv: readonly string[], host: Host): Promise<number> {
+export async function runCheckStore(argv: readonly string[], host: Host): Promise<number> {
   const { options } = understand("check-store", argv, host);
   const config = masterConfig(options.configDir, host);
   const terminal = host.errorTerminal;
   const onProgress = (file: string, share: number) =>
     void terminal?.write(`\r\x1b[K${file}: ${Math.floor(share * 100)} %`);
   const parts: StorePart[] = [];
-  for (const part of checkStore(config, onProgress)) {
+  for await (const part of checkStore(config, onProgress)) {
     terminal?.write("\r\x1b[K");
     parts.push(part);
     if (!options.isJson) host.write(textOf(part));
@@ -22,7 +22,7 @@ export function runCheckStore(argv: readonly string[], host: Host): Promise<numb
   const state = stateOf(parts);
   if (options.isJson) host.write(`${JSON.stringify({ state, parts }, undefined, 2)}\n`);
   else host.write(`${closing[state]}\n`);
-  return Promise.resolve(exitCodes[state]);
+  return exitCodes[state];
 }
 
 const closing = {
@@ -42,7 +42,7 @@ function textOf(part: StorePart): string {
   const left = listed("left alone: ", leftAlone, leftAloneCount);
   if (unreadable !== undefined) return `${head}: not read: ${unreadable}\n${left}`;
   const isWhole = faultCount === 0;
-  if (isWhole && records === 0 && leftAloneCount > 0) return `${head}: nothing that is read\n${left}`;
+  if (isWhole && records === 0 && leftAloneCount > 0) return `${head}: no files that the master reads\n${left}`;
   const count = `${records.toLocaleString("en-US")} record${records === 1 ? "" : "s"}`;
   return `${head}: ${count}, ${isWhole ? "whole" : "DAMAGED"}\n${listed("", faults, faultCount)}${left}`;
 }

@@ -1,4 +1,4 @@
-/** `saltworks cp`: copies files of this machine to minions, inside jobs. Source: docs/compatibility.md, the cp command. */
+/** `saltworks cp`: copies files of this machine to minions, inside jobs. Source: docs/compatibility.md, "saltworks cp". */
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { JobRequest } from "../../client/job-request.ts";
@@ -98,7 +98,7 @@ class Copy {
   readonly #call: Call;
   /** Tells the operator why no minion matched. */
   readonly #explain: () => Promise<void>;
-  /** A minion's answer to a whole copy, or a map by path for a copy in pieces. */
+  /** By minion id: the answer to a whole copy, or a map of answers by path for a copy in pieces. */
   readonly #results = new Map<string, Value>();
   #isComplete = true;
   #lateJid: string | undefined;
@@ -115,7 +115,7 @@ class Copy {
     return this.#isComplete;
   }
 
-  /** The last job to which a minion may still answer. */
+  /** The last job that a minion may still answer. */
   get lateJid(): string | undefined {
     return this.#lateJid;
   }
@@ -176,9 +176,9 @@ class Copy {
   }
 
   /**
-   * Passes values by name, because minions take a positional text such as `abc=`, which Base64 can end with, for a keyword.
+   * Passes values by name: minions read a positional text such as `abc=` as a keyword, and Base64 can end with `=`.
    *
-   * @returns the answer of each minion, with a text for silent ones; undefined if no minion matched, after a message
+   * @returns each minion's answer, or a text if it was silent; undefined if no minion matched, after a message to the operator
    */
   async #run(
     fun: string,

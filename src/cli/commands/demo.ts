@@ -34,7 +34,7 @@ const failedJobExitCode = 1;
 const interruptedExitCodes = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 const defaultMinionCount = 5;
 const masterName = "master";
-/** The pause between looks for sockets and key files of starting processes, which have no event. */
+/** Poll interval for sockets and key files of starting processes: no event reports them. */
 const lookIntervalMs = 50;
 
 type DemoOptions = { readonly minionCount: number; readonly isExiting: boolean };
@@ -98,7 +98,7 @@ class Demo {
         this.#over.abort();
       };
     });
-    // `#ended` tells callers of this failure, also while they wait for something else.
+    // Prevents an unhandled rejection while `run` does not await `#ended`.
     this.#ended.catch(() => undefined);
     this.#ignoreInterrupts = (["SIGINT", "SIGTERM", "SIGHUP"] as const).map((signal) =>
       host.onInterrupt(() => this.#end(this.#isShown ? 0 : interruptedExitCodes[signal]), [signal]),
@@ -112,7 +112,7 @@ class Demo {
     return await this.#ended;
   }
 
-  /** Ignores failures of jobs after the end: `#ended` has the outcome of the demo. */
+  /** Ignores failures of jobs after the end of the demo: `#ended` has its outcome. */
   async #untilShown(isExiting: boolean): Promise<number> {
     try {
       const code = await this.#show(isExiting);
@@ -123,7 +123,7 @@ class Demo {
     return await this.#ended;
   }
 
-  /** A minion that ends after the jobs does not end the demo, because stopping one is something to try. */
+  /** A minion that ends after the jobs does not end the demo, because an operator may try to stop one. */
   #onDeath(name: string, said: string): void {
     if (!this.#isUp || name === masterName) this.#end(died(name, said));
     else this.#host.complain(`\n${name} ended; the master and the other minions go on.\n`);
@@ -203,7 +203,7 @@ class Demo {
     const argv = ["-c", this.#site.masterConfigDir, ...args];
     this.#over.signal.throwIfAborted();
     this.#host.write(`\n$ ${[programName(), name, ...argv].map(quoted).join(" ")}\n`);
-    // A demo that ends takes its master along, so hints about late returns and errors after the end are dropped.
+    // The master ends with the demo, so hints about late returns and errors after the end are dropped.
     const unlessOver = (say: (text: string) => void) => (text: string) => {
       if (!this.#over.signal.aborted) say(text);
     };
@@ -216,7 +216,7 @@ class Demo {
     return name === "salt" ? await runSalt(argv, ofDemo) : await runKey(argv, ofDemo);
   }
 
-  /** Interrupts a command with the demo, also one that begins to listen after the end. @returns a function that stops listening */
+  /** Interrupts a command when the demo ends, or at once if it has ended. @returns a function that stops listening */
   #whenOver(listener: () => void): () => void {
     const { signal } = this.#over;
     if (signal.aborted) queueMicrotask(listener);
@@ -269,7 +269,7 @@ function answered(shown: string, id: string): boolean {
   return at >= 0 && !/Minion did not return|Minion was not/.test(lines[at + 1] ?? "");
 }
 
-/** The directory as an operator can type it in the working directory. */
+/** The program's path: relative if it lies in the working directory. */
 function programName(): string {
   const path = join(packageRoot(), "bin", "saltworks");
   const short = relative(process.cwd(), path);

@@ -1,4 +1,4 @@
-/** `saltworks key --gen-keys` and `--gen-signature`: makes new key files. Source: docs/compatibility.md, the key command. */
+/** `saltworks key --gen-keys` and `--gen-signature`: makes new key files. Source: docs/compatibility.md, "saltworks key". */
 import { mkdirSync } from "node:fs";
 import { makeKeyPair, type SignatureRequest, writeKeySignature } from "../../client/key-pairs.ts";
 import type { MasterConfig } from "../../config/schema.ts";

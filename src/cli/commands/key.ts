@@ -1,4 +1,4 @@
-/** `saltworks key`: lists, shows, accepts, rejects and deletes minions' keys as salt-key does. Source: docs/compatibility.md, the key command. */
+/** `saltworks key`: lists, shows, accepts, rejects and deletes minions' keys as salt-key does. Source: docs/compatibility.md, "saltworks key". */
 
 import { accessSync, constants } from "node:fs";
 import type { Logger } from "pino";
@@ -35,10 +35,10 @@ type Task = { readonly verb: "list" | "print" | "finger" | KeyAction; readonly g
 
 const pastTense: Readonly<Record<KeyAction, string>> = { accept: "accepted", reject: "rejected", delete: "deleted" };
 
-/** Times of requests to a master, for users of an eauth system. */
+/** Errors of requests to a master. Only users of an eauth system send such requests. */
 const masterRefusals = ["AUTH_FAILED", "REQUEST_REFUSED", "REQUEST_TIMEOUT", "MASTER_UNREACHABLE"] as const;
 
-/** @returns the exit code. As in Salt it is 0 also if no key was changed. */
+/** @returns the exit code. As in Salt it is 0 even if no key was changed. */
 export async function runKey(argv: readonly string[], host: Host): Promise<number> {
   const { options } = understand("key", argv, host);
   return await orCrash(options.isHardCrash, host, () => runAction(options, host));
@@ -85,7 +85,7 @@ async function runAction(options: KeyOptions, host: Host): Promise<number> {
   return 0;
 }
 
-/** As in Salt, keys can be made without a readable configuration. The directory of the new files takes its place. */
+/** As in Salt, `--gen-keys` needs no readable configuration directory. The directory of the new files takes its place. */
 function configDirectory(options: KeyOptions): string | undefined {
   const directory = options.configDir ?? defaultConfigDir;
   return options.generatedName === undefined || isReadable(directory) ? directory : generatedDirectory(options);
@@ -186,7 +186,7 @@ class KeyCommand {
     }
   }
 
-  /** Pending keys, and others if asked for. Deleting takes keys in every state. */
+  /** Pending keys, and keys in the states that options include. Deletion takes keys in every state. */
   #eligible(action: KeyAction, keys: KeyLists): KeyLists {
     if (action === "delete") return keys;
     const eligible = new Set(["pending", ...this.#included(action)]);
@@ -207,7 +207,7 @@ class KeyCommand {
     return names.length === 1 ? "unaccepted" : `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
   }
 
-  /** Enter means yes, but no for deleting. */
+  /** Enter means yes, but no for a deletion. */
   async #isConfirmed(action: KeyAction): Promise<boolean> {
     this.#host.write(action === "delete" ? "Proceed? [N/y] " : "Proceed? [n/Y] ");
     const answer = await this.#host.readLine();

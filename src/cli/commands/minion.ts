@@ -6,7 +6,7 @@ import { minionExtrasUrl } from "../input/minion-extras.ts";
 import { understand } from "../start/command-line.ts";
 import { minionConfig } from "../start/configuration.ts";
 
-/** Enough for sockets to the master, the event bus and pipes to job processes. Salt's minions have no option for this. */
+/** Open files of a minion: enough for sockets to the master, the event bus and pipes to job processes. Salt's minions have no option for this. */
 export const minionOpenFiles = 1_024;
 
 /** @returns the exit code */

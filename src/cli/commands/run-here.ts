@@ -1,6 +1,6 @@
 /**
  * Runner functions that need the operator's own process: `state.event` shows events until it is interrupted, `salt.cmd` runs an execution
- * function as the operator's user. The master refuses both. Source: docs/compatibility.md, the run command.
+ * function as the operator's user. The master refuses both. Source: docs/compatibility.md, "saltworks run".
  */
 import { join } from "node:path";
 import type { Logger } from "pino";

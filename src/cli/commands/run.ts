@@ -1,20 +1,20 @@
 /**
  * `saltworks run`: runs a runner function in the master, or reads the job cache itself while the master is down.
- * Source: docs/compatibility.md, the run command.
+ * Source: docs/compatibility.md, "saltworks run".
  */
 
 import type { Logger } from "pino";
 import type { Login } from "../../client/credentials.ts";
-import { openJobArchive } from "../../client/job-archive.ts";
 import { type CommandOutcome, MasterClient } from "../../client/master-client.ts";
-import { openMinionArchive } from "../../client/minion-archive.ts";
+import { openMinionDataReadOnly } from "../../client/read-minion-data.ts";
 import { requestEndpoint } from "../../client/request-port.ts";
 import type { RunnerListener } from "../../client/runner-feed.ts";
 import { nearestNames } from "../../config/edit-distance.ts";
 import type { MasterConfig } from "../../config/schema.ts";
+import { openJobReader } from "../../databases/open-reader.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
+import { fileServerSettings } from "../../fileserver/backends/contract/settings.ts";
 import { FileServer } from "../../fileserver/file-server.ts";
-import { fileServerSettings } from "../../fileserver/settings.ts";
 import { compileGlob } from "../../python/fnmatch.ts";
 import { failureText } from "../../runners/contract/call.ts";
 import { docTexts } from "../../runners/contract/doc-text.ts";
@@ -45,7 +45,7 @@ type RunnerCall = {
   readonly login: Login | undefined;
 };
 
-/** Functions that return ordered maps in Salt, which are shown in their order. */
+/** Functions that return ordered maps in Salt. Their results are shown with keys in the given order, not sorted. */
 const orderedFunctions: ReadonlySet<string> = new Set(["pillar.show_pillar", "pillar.show_top"]);
 const exceptionStart = "Exception occurred in runner";
 const argumentsStart = "\nPassed invalid arguments:";
@@ -188,20 +188,21 @@ async function reached(
 
 /** Reads the job cache of a master that does not run. */
 async function readOffline(config: MasterConfig, name: string, args: readonly Value[]): Promise<Outcome> {
-  const jobs = openJobArchive(config);
-  const minions = openMinionArchive(config);
   const notes: string[] = [];
+  const note = (text: string) => void notes.push(text);
+  const { jobs, saltJobs, databases, close } = openJobReader(config, { isReadOnly: true, onLeftOut: note });
+  const minions = openMinionDataReadOnly(config);
   try {
     const files = new FileServer(fileServerSettings(config));
-    const context = { config, jobs, minions, files, master: undefined, note: (text: string) => void notes.push(text) };
+    const context = { config, jobs, saltJobs, databases, minions, files, master: undefined, note };
     const value = await runRunner(context, name, args, new Map());
-    // Encoded as a master's answer, so that both ways show the same.
+    // Encoded as in a master's reply, so that the display is the same with and without a master.
     return { value: decode(encode(value, "bin")), isSuccess: true, notes };
   } catch (error) {
     if (!hasCode(error, "FUNCTION_ARGUMENTS") && !hasCode(error, "FUNCTION_FAILED")) throw error;
     return { value: failureText(runnerFunctions, "runner", name, error), isSuccess: false };
   } finally {
-    await Promise.all([jobs.close(), minions.close()]);
+    await Promise.all([close(), minions.close()]);
   }
 }
 
@@ -213,8 +214,7 @@ function shownBy(value: Value): [value: Value, outputter: string | undefined] {
 }
 
 /**
- * As in Salt, an unknown keyword or the beginning of a name is answered with the documentation of every function whose name begins
- * so.
+ * As in Salt, a call with an unknown keyword or a beginning of function names shows the documentation of every function whose name begins so.
  */
 function explained(text: string, name: string): Value {
   const isUnknownKeyword = text.startsWith(argumentsStart) && text.includes("unexpected keyword argument");

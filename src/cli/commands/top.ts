@@ -18,7 +18,7 @@ type Look = { readonly snapshot: Snapshot; readonly atMs: number };
 type Ask = () => Promise<Look>;
 type Lines = (view: View, size: { readonly columns?: number; readonly rows?: number }, trouble?: string) => string[];
 
-/** The time between two looks at the master. A view shows the change between them. */
+/** The time between two requests for metrics. A view shows the change between them. */
 const defaultIntervalSeconds = 1;
 const intervalSecondsMax = 3_600;
 
@@ -69,7 +69,7 @@ function changeBetween(before: Look, now: Look): Change {
   return new Change(before.snapshot, now.snapshot, (now.atMs - before.atMs) / 1_000);
 }
 
-/** Refreshes until q, Ctrl-C or TERM. If the master stops answering, its last figures stay on the screen and the questions go on. */
+/** Refreshes until q, Ctrl-C or TERM. If the master stops answering, its last figures stay on the screen and the requests go on. */
 async function showLive(host: Host, ask: Ask, first: Look, intervalMs: number, lines: Lines): Promise<number> {
   const screen = host.openScreen();
   const end = new AbortController();

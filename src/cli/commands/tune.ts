@@ -1,4 +1,4 @@
-/** `saltworks tune`: finds settings for this machine, by the bench program. */
+/** `saltworks tune`: starts the bench program, which finds settings for this machine. */
 
 import type { Host } from "../host/host.ts";
 import { runBenchProgram } from "./bench-program.ts";

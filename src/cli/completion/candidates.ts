@@ -6,9 +6,9 @@ import type { AnyOption, CommandTable } from "../options/option.ts";
 import { commands } from "../options/parse.ts";
 import { outputterNames } from "../outputters/render.ts";
 
-/** Names on this machine and in the program's registries. Each list can be empty; no function throws. */
+/** Names on this machine and in the program's registries. Lists can be empty. The functions never throw. */
 export type Names = {
-  /** `states`: the states of keys. The configuration's directory comes from the words. */
+  /** Ids of keys in these states. `words` can name the configuration's directory. */
   minionIds(words: readonly string[], states: readonly string[]): readonly string[];
   nodegroups(words: readonly string[]): readonly string[];
   executionFunctions(): readonly string[];
@@ -16,7 +16,7 @@ export type Names = {
 };
 
 export type Candidate = { readonly word: string; readonly about: string };
-/** `files` and `directories`: the shell completes these itself. */
+/** `files` and `directories`: the shell completes the word itself. */
 export type Completion = readonly Candidate[] | "files" | "directories";
 
 type Options = ReadonlyMap<string, AnyOption>;
@@ -28,7 +28,7 @@ const directories: readonly string[] = [
   ...["CACHEDIR", "CONFIG_DIR", "DIR", "FILE_ROOT", "GEN_KEYS_DIR", "MODULE_DIRS", "PILLAR_ROOT"],
   ...["SIGNATURE_PATH", "STATES_DIR", "VENV"],
 ];
-/** By the option's metavar. */
+/** Candidates by the metavar of an option. */
 const fixedValues: { readonly [metavar: string]: readonly string[] } = {
   ARG: ["accepted", "unaccepted", "rejected", "denied", "all"],
   OUTPUT: outputterNames,
@@ -70,7 +70,7 @@ function isTabled(name: string): name is keyof typeof commands {
   return Object.hasOwn(commands, name);
 }
 
-/** Removes quotes and escapes, because shells pass a word as it was typed. */
+/** Removes a leading quote, because shells pass a word as it was typed. */
 function unquoted(word: string): string {
   return word.replace(/^['"]/, "");
 }
@@ -93,7 +93,7 @@ class Line {
   readonly #names: Names;
   readonly #positionals: string[] = [];
   #isOver = false;
-  /** The option that takes the last word as its value. */
+  /** The option whose value is the last word. */
   #pending: AnyOption | undefined;
 
   constructor(
@@ -127,7 +127,7 @@ class Line {
     else if (word === "--" && !this.#isOver) this.#isOver = true;
     else if (this.#isOver || !word.startsWith("-") || word === "-") this.#positionals.push(word);
     else {
-      // Short flags can stand together. Only the last of them takes a value.
+      // Short flags can be combined. Only the last of them takes a value.
       const name = word.startsWith("--") ? word : `-${word.at(-1)}`;
       const option = this.#options.get(name);
       if (option !== undefined && option.kind !== "flag") this.#pending = option;
@@ -176,7 +176,7 @@ class Line {
     }
   }
 
-  /** Only ids and nodegroups are known here. */
+  /** Candidates for a target. Only ids and nodegroups are known on this machine. */
   #targets(): Completion {
     const isGiven = (...names: string[]) => this.#former.some((word) => names.includes(word));
     if (isGiven("-N", "--nodegroup")) return beginning(this.#last, asPairs(this.#names.nodegroups(this.#former)));

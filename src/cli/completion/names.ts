@@ -7,7 +7,7 @@ import { runnerFunctions } from "../../runners/registry.ts";
 import { defaultConfigDir } from "../start/configuration.ts";
 import type { Names } from "./candidates.ts";
 
-/** Returns no names after any error, because a message in the middle of a typed line would only disturb. */
+/** Returns no names after any error, because a message would disturb the line that the operator types. */
 function orNone<Item>(step: () => readonly Item[]): readonly Item[] {
   try {
     return step();

@@ -1,10 +1,10 @@
 /**
  * The completion scripts for shells. Each passes the words so far to `saltworks completion words` and offers the lines of its output. A line
- * is a candidate, a tab and its meaning. `:files` and `:directories` ask for the shell's own completion.
+ * is a candidate, a tab and its meaning; the lines `:files` and `:directories` request the shell's own completion.
  */
 import type { shells } from "../options/completion-options.ts";
 
-/** Bash ends a word at `=`. The script joins such words again and cuts the part before `=` off the candidates. */
+/** Bash splits words at `=`. The script joins them again, and removes the part up to `=` from the candidates. */
 const bash = `# Completion of saltworks for bash: source <(saltworks completion bash)
 _saltworks() {
   local program="$1" word line last cut="" joined=0 i

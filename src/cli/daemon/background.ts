@@ -1,6 +1,6 @@
 /**
  * `-d`: the command starts itself again without a terminal, in its own session. It returns when that process serves or has failed, and passes
- * on its messages and its exit code. Node.js cannot fork, so the second process is a new program that reports over Node's channel.
+ * on the messages and the exit code of that process. Node.js cannot fork, so the second process is a new program that reports over Node's channel.
  */
 import { spawn } from "node:child_process";
 import { backgroundStartTimeoutMs } from "../../limits.ts";
@@ -16,13 +16,13 @@ type Report = { readonly kind: "said"; readonly text: string } | { readonly kind
 /** A daemon's link to the process that started it, if there is one. */
 export type Foreground = {
   readonly isBackground: boolean;
-  /** A host whose complaints also reach the waiting starter. */
+  /** A host whose `complain` sends the text to the process that started this one. */
   readonly host: Host;
-  /** Ends the starter's wait. */
+  /** Reports that the daemon serves, so that the starter exits. */
   up(): void;
 };
 
-/** The link of this process, whether `startInBackground` started it or not. */
+/** This process's link. Without a starter its `up` has no effect. */
 export function foregroundOf(host: Host): Foreground {
   const isBackground = process.env[mark] === "1" && process.send !== undefined;
   delete process.env[mark];
@@ -54,7 +54,7 @@ export async function startInBackground(argv: readonly string[], host: Host): Pr
   return await new Promise<number>((resolve) => {
     const timer = setTimeout(() => {
       host.complain(
-        `saltworks: process ${child.pid} is not up after ${backgroundStartTimeoutMs / 1_000} s: its log says more\n`,
+        `saltworks: process ${child.pid} is not ready after ${backgroundStartTimeoutMs / 1_000} s: see its log\n`,
       );
       end(failedExitCode);
     }, backgroundStartTimeoutMs);

@@ -1,12 +1,13 @@
 /**
- * SIGUSR1 writes the stacks of all threads and the state of the process to the log and, without a terminal, to a file named as Salt's:
- * `salt-debug-TIME.log` in the temporary directory. Without a listener Node.js would open a debugger, through which every local user could
- * run code here.
+ * SIGUSR1 writes the stacks of all threads and the state of the process to the log and, without a terminal, to a file named as
+ * Salt's: `salt-debug-TIME.log` in the temporary directory. Without a listener Node.js would open a debugger, through which every
+ * local user could run code in this process.
  */
-import { closeSync, constants, openSync, readdirSync, readFileSync, writeSync } from "node:fs";
+import { closeSync, constants, openSync, readFileSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
+import { namesIfReadable } from "../../config/files/missing.ts";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { debugDumpBytesMax, debugFileTriesMax } from "../../limits.ts";
 import { threadStacks } from "./thread-stacks.ts";
@@ -25,7 +26,7 @@ export type Dumping = {
   readonly terminal: ((text: string) => void) | undefined;
 };
 
-/** Makes a dump at each SIGUSR1. Signals that come meanwhile are answered by the same dump. */
+/** Makes a dump at each SIGUSR1. Ignores further signals until the dump is written. */
 export function dumpOnSignal(dumping: Dumping): void {
   let isDumping = false;
   process.on("SIGUSR1", () => {
@@ -70,7 +71,7 @@ async function describe({ role, state }: Dumping, stack: string): Promise<string
   return `${parts.join("\n")}\n`;
 }
 
-/** Metrics without explanations, steps of histograms and zeros. */
+/** Metrics without comment lines, histogram buckets and zeros. */
 function figures(text: string): string {
   return text
     .split("\n")
@@ -78,10 +79,11 @@ function figures(text: string): string {
     .join("\n");
 }
 
-/** A thread's name, its state and its place in the kernel, if this user may read it. */
+/** Each thread's id, name and state, and the kernel function in which it waits if this user may read that. */
 function systemThreads(): string[] {
   const folder = "/proc/self/task";
-  return namesIn(folder).map((id) => {
+  // Empty for a thread that has ended, and on systems without /proc.
+  return namesIfReadable(folder).map((id) => {
     const status = textOf(join(folder, id, "status"));
     const field = (name: string) => new RegExp(`^${name}:\\s+(.*)$`, "m").exec(status)?.[1] ?? "";
     return `${id} ${field("Name")} ${field("State")} ${textOf(join(folder, id, "wchan"))}`.trimEnd();
@@ -101,15 +103,6 @@ function writeNew(text: string): string {
     } catch (error) {
       if (!hasCodeIn(error, "EEXIST") || tried >= debugFileTriesMax) throw error;
     }
-  }
-}
-
-/** Empty for a thread that has ended, and on systems without /proc. */
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Ignores SIGUSR1 until a daemon listens for it, and in all other commands. Loaded first, because Node.js would open a debugger on this signal.
- * Never removed, because without any listener Node.js would open it again.
+ * Ignores SIGUSR1: in daemons until they listen for it, in other commands always. Loaded first and never removed, because without a listener
+ * Node.js opens a debugger on this signal.
  */
 process.on("SIGUSR1", () => undefined);

@@ -1,6 +1,6 @@
 /**
- * Opens ports that only root may open, before a master becomes another user. The fronts take the open sockets over. Clients that connect
- * meanwhile wait until the master serves.
+ * Opens ports that only root may open, before a master becomes another user. The master's ports then use the open sockets. Clients that
+ * connect meanwhile wait until the master serves.
  */
 import { lookup } from "node:dns/promises";
 import { readFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { type OpenedPorts, portFault, portsError, wantedPorts } from "../../mast
 import { parseAddress } from "../../python/ipaddress.ts";
 import { errnoOf } from "../../transport/socket-path.ts";
 
-/** The default of Linux. */
+/** Default of `ip_unprivileged_port_start` in Linux. */
 const usualFirstOpenPort = 1_024;
 const firstOpenPortFile = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
 

@@ -1,6 +1,6 @@
 /**
  * Removes environment variables that change Node.js: they load code, open a debugger or skip the check of certificates. `bin/saltworks` drops
- * them before Node.js starts. A daemon that is started otherwise refuses `NODE_OPTIONS`, which has taken effect by then.
+ * them before Node.js starts. A daemon that is started otherwise refuses `NODE_OPTIONS`, because Node.js has already applied them.
  */
 import { url as inspectorUrl } from "node:inspector";
 import { SaltworksError } from "../../errors.ts";
@@ -20,17 +20,17 @@ export const droppedVariables = [
 ] as const;
 
 /**
- * Removes them from `environment`, so that threads and children do not get them.
+ * Removes `droppedVariables` from `environment`, so that threads and child processes do not inherit them.
  *
  * @returns the removed names
- * @throws SaltworksError CONFIG_INVALID if there are `NODE_OPTIONS`. Node.js has read them, in several spellings of each, and they stay in force
+ * @throws SaltworksError CONFIG_INVALID if `NODE_OPTIONS` is set: its options stay in force, and they have too many spellings to check here
  */
 export function dropNodeVariables(environment: Record<string, string | undefined>): string[] {
   const options = environment.NODE_OPTIONS ?? "";
   if (options.trim() !== "")
     throw new SaltworksError(
       "CONFIG_INVALID",
-      `NODE_OPTIONS is "${options}", which a daemon does not take: unset it, or start bin/saltworks, which drops it`,
+      `NODE_OPTIONS is "${options}", which a daemon does not accept: unset it, or start bin/saltworks, which drops it`,
     );
   const dropped = droppedVariables.filter((name) => environment[name] !== undefined);
   for (const name of dropped) delete environment[name];

@@ -3,14 +3,14 @@ import type { Logger } from "pino";
 import { SaltworksError } from "../../errors.ts";
 import { openFilesLimit } from "../../master/ports/open-files.ts";
 
-/** Runs while the process is still root. Node.js has raised the soft limit to the hard one, which only root can raise. */
+/** Call it while the process is still root: Node.js has raised the soft limit to the hard limit, and only root can raise that. */
 export async function raiseOpenFiles(wanted: number): Promise<void> {
   if (process.platform !== "linux" || process.getuid?.() !== 0 || openFilesLimit() >= wanted) return;
   const { limitOpenFiles } = await import("../host/system-calls.ts");
   try {
     limitOpenFiles(wanted);
   } catch (error) {
-    // A container can refuse this even to root. The log then names the limit.
+    // A container can refuse this even to root. `reportOpenFiles` then logs the limit.
     if (!(error instanceof SaltworksError)) throw error;
   }
 }

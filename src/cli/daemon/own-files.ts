@@ -1,6 +1,6 @@
 /**
  * Gives a daemon's files to the user that it will become: directories with their content, its log and its process id file.
- * Source: Salt's verify_env names the files. Unlike Salt, this follows no links and leaves files with a second name alone.
+ * Source: Salt's verify_env names the files. Unlike Salt, this does not follow links and skips files with a second hard link.
  */
 import { closeSync, constants, fchownSync, fstatSync, lstatSync, openSync, readdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
@@ -10,7 +10,7 @@ import { entryOf, inDirectory, makeDirectories, type Owner, ownDirectory } from 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
 const logMode = 0o640;
 const pidMode = 0o644;
-/** Deeper than any file of ours. Bounded because each level keeps a descriptor open. */
+/** Maximum depth, larger than that of any file of ours. Each level keeps a descriptor open. */
 const depthMax = 64;
 /** Salt's job directory can hold millions of files. They are examined only if the directory itself still belongs to another user. */
 const vast = "jobs";
@@ -22,7 +22,7 @@ export type OwnedFiles = {
   readonly directories: readonly OwnedDirectory[];
   /** Undefined if the log is not a file. */
   readonly logFile: string | undefined;
-  /** Empty: none. Usually only root may write to its directory. */
+  /** Empty for no file. Usually only root may write to its directory. */
   readonly pidFile: string;
 };
 
@@ -55,7 +55,7 @@ function giveEntries(directory: number, path: string, owner: Owner, depth: numbe
         giveDirectory(entry, `${path}/${name}`, owner, depth + 1, walk);
       } else if (status.isFile() && !isRight) giveFile(entry, `${path}/${name}`, owner, walk.warn);
     } catch (error) {
-      // An entry that has become a link meanwhile stays as it is.
+      // The entry was removed or replaced by a link meanwhile: skips it.
       if (!hasCodeIn(error, "ENOENT", "ELOOP", "ENOTDIR", "ENXIO")) throw error;
     }
   }
@@ -63,7 +63,7 @@ function giveEntries(directory: number, path: string, owner: Owner, depth: numbe
 
 function giveDirectory(entry: string, path: string, owner: Owner, depth: number, walk: Walk): void {
   if (depth > depthMax) {
-    walk.warn(`${path} lies too deep: it keeps its owner`);
+    walk.warn(`${path} is too deep in its directory: it keeps its owner`);
     return;
   }
   const descriptor = openSync(entry, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
@@ -76,7 +76,7 @@ function giveDirectory(entry: string, path: string, owner: Owner, depth: number,
   }
 }
 
-/** Leaves a file with a second name alone, because another user can link a foreign file here. `mode`: of a new file. */
+/** Skips a file with a second hard link, because another user can link a foreign file here. `mode`: of a new file. */
 function giveFile(
   entry: string,
   path: string,
@@ -90,13 +90,13 @@ function giveFile(
     const status = fstatSync(descriptor);
     if (!status.isFile()) return;
     if (status.nlink === 1) fchownSync(descriptor, owner.uid, owner.gid);
-    else warn(`${path} has a second name: it keeps its owner`);
+    else warn(`${path} has a second hard link: it keeps its owner`);
   } finally {
     closeSync(descriptor);
   }
 }
 
-/** Makes a file that the daemon writes later, in a directory that can stay root's. */
+/** Makes a file that the daemon writes later. Its directory keeps its owner. */
 function giveSingle(path: string, mode: number, owner: Owner, warn: (sentence: string) => void): void {
   makeDirectories(dirname(path));
   inDirectory(dirname(path), (directory) => giveFile(entryOf(directory, basename(path)), path, owner, warn, { mode }));

@@ -1,4 +1,4 @@
-/** The file with a daemon's process id. It replaces an earlier process's content and is removed at the end if it is still ours. */
+/** Writes a daemon's process id to its file, over the id of an earlier process. Removes the file at the end if it still holds this id. */
 import {
   closeSync,
   constants,
@@ -16,7 +16,7 @@ import { SaltworksError } from "../../errors.ts";
 const { O_WRONLY, O_CREAT, O_NOFOLLOW } = constants;
 const mode = 0o644;
 
-/** @returns the error if it cannot be written. The daemon runs anyway, because Salt's default place belongs to root. */
+/** @returns the error if the file cannot be written. The daemon runs without it, because Salt's default directory belongs to root. */
 export function writePidFile(path: string): Error | undefined {
   try {
     mkdirSync(dirname(path), { recursive: true });
@@ -33,7 +33,7 @@ function writeInto(path: string): void {
   try {
     const status = fstatSync(descriptor);
     if (!status.isFile() || status.nlink !== 1)
-      throw new SaltworksError("STORE_FAILED", `${path} is not a regular file with one name`, { path });
+      throw new SaltworksError("STORE_FAILED", `${path} is not a regular file with one hard link`, { path });
     ftruncateSync(descriptor);
     writeSync(descriptor, `${process.pid}`);
   } finally {

@@ -1,4 +1,4 @@
-/** Makes a daemon that root started the user of its `user` option, after everything that only root can do, and for good. */
+/** Changes a daemon that root started to the user of its `user` option, for good, after all work that needs root. */
 import { accessSync, constants, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -15,13 +15,13 @@ export type DaemonUser = {
   readonly asRoot?: () => Promise<void>;
 };
 
-/** The code of Salt's daemons that may not become their user. */
+/** Exit code of Salt's daemons that may not become their user. */
 const refusedExitCode = 1;
 
 /**
  * @param warn gets files that keep another owner
  * @returns whether the process has changed its user
- * @throws Exit if the user does not exist, or if only root could become it
+ * @throws Exit if the user does not exist, or if this process is not root and so cannot change its user
  */
 export async function becomeDaemonUser(
   daemon: DaemonUser,
@@ -31,8 +31,11 @@ export async function becomeDaemonUser(
   const user = await userToBecome(daemon.user, host, refusedExitCode);
   if (user === undefined) return false;
   if (process.platform !== "linux")
-    throw new SaltworksError("CONFIG_INVALID", `user: ${daemon.user}: only on Linux can root start it as another user`);
-  // Loaded as root, because the new user may not be able to read the program's packages.
+    throw new SaltworksError(
+      "CONFIG_INVALID",
+      `user: ${daemon.user}: only on Linux can root start a daemon as another user`,
+    );
+  // Imported as root, because the new user may lack the right to read the program's packages.
   const { allowOwnProcFiles } = await import("../host/system-calls.ts");
   await daemon.asRoot?.();
   giveFiles(daemon.files, user, warn);
@@ -54,7 +57,7 @@ function assertReadable(user: string): void {
   }
 }
 
-/** Checks every thread, also those of Node.js and of libraries. @throws SaltworksError SYSTEM_REFUSED */
+/** Checks every thread, including those of Node.js and of libraries. @throws SaltworksError SYSTEM_REFUSED */
 function assertRootIsGone(uid: number): void {
   for (const thread of readdirSync("/proc/self/task")) {
     const status = readFileSync(`/proc/self/task/${thread}/status`, "utf8");

@@ -1,6 +1,6 @@
 /**
- * Walks paths as root where another user can write. Only links that belong to root are followed. Each step starts from an open directory, so
- * that no user can replace it meanwhile. Linux only: /proc/self/fd stands in for calls such as openat.
+ * Walks paths, as root, in directories where another user can write. Follows only links that belong to root. Each step starts from an open
+ * directory, so that no user can replace it meanwhile. Linux only: /proc/self/fd replaces calls such as openat.
  */
 import {
   closeSync,
@@ -18,7 +18,7 @@ import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { SaltworksError } from "../../errors.ts";
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
-/** The kernel's own limit of links. */
+/** The kernel's limit of links in one path. */
 const linksMax = 40;
 const directoryMode = 0o755;
 const privateMode = 0o700;
@@ -27,7 +27,7 @@ const privateModes = [privateMode, 0o750];
 
 export type Owner = { readonly uid: number; readonly gid: number };
 
-/** The path of an entry of an open directory, also if the directory has moved. */
+/** The path of an entry of an open directory. Valid even if the directory has moved. */
 export function entryOf(directory: number, name: string): string {
   return `/proc/self/fd/${directory}/${name}`;
 }
@@ -88,7 +88,7 @@ function openDirectory(path: string): number {
         if (status.uid !== 0 || links > linksMax)
           throw new SaltworksError(
             "CONFIG_INVALID",
-            `${path}: "${name}" on the way is a link that does not belong to root`,
+            `${path}: "${name}" in this path is a link that does not belong to root`,
           );
         const target = readlinkSync(entry);
         rest = [...target.split("/").filter(Boolean), ...rest];

@@ -19,7 +19,7 @@ import { removePidFile, writePidFile } from "./pid-file.ts";
 import { becomeDaemonUser } from "./privileges.ts";
 import { openServiceManager } from "./service-manager.ts";
 
-/** The options that this file reads, which both configurations have. */
+/** The options that this file reads. Masters and minions have them. */
 export type DaemonConfig = {
   readonly user: string;
   readonly pki_dir: string;
@@ -39,7 +39,7 @@ type DaemonOptions = OptionsOf<"master" | "minion">;
 export type RunningDaemon = {
   /** Resolves when all its threads have answered. */
   readonly answers: () => Promise<void>;
-  /** Its own report, as text without secrets. */
+  /** The daemon's report of its state, as text without secrets. */
   readonly state: () => Promise<string>;
 };
 
@@ -71,7 +71,7 @@ function overridesOf(options: DaemonOptions): Overrides {
   };
 }
 
-/** Directories that are made if missing and given, with their content, to the daemon's user. */
+/** Directories that are made if missing. The daemon's user gets them and their content. */
 function directoriesOf({ pki_dir, cachedir, sock_dir }: DaemonConfig): OwnedDirectory[] {
   return [
     { path: pki_dir, mode: 0o700 },
@@ -115,8 +115,7 @@ export async function runDaemon<Config extends DaemonConfig>(daemon: Daemon<Conf
     },
     foreground.host,
   );
-  if (dropped.length > 0)
-    sentences.push(`variables of the environment that a daemon does not take: ${dropped.join(" ")}`);
+  if (dropped.length > 0) sentences.push(`environment variables that a daemon does not accept: ${dropped.join(" ")}`);
   for (const sentence of [...config.warnings, ...sentences]) log.warn(sentence);
   reportOpenFiles(openFiles, log);
   closeStrangeDebugger(log);
@@ -169,7 +168,7 @@ async function untilEnd<Config extends DaemonConfig>(
   }
 }
 
-/** At SIGHUP a daemon reopens its log for logrotate. On a terminal it stops in order, because the terminal is gone. */
+/** At SIGHUP a daemon reopens its log, for logrotate. If it was started on a terminal, it stops in order, because the terminal has closed. */
 function onHangup(reopen: () => Error | undefined, log: Logger): void {
   const isOnTerminal = process.stdin.isTTY === true || process.stderr.isTTY === true;
   process.on("SIGHUP", () => {
@@ -179,7 +178,7 @@ function onHangup(reopen: () => Error | undefined, log: Logger): void {
     }
     const fault = reopen();
     if (fault === undefined) log.info("SIGHUP: the log was reopened");
-    else log.warn({ err: fault }, "SIGHUP: the log could not be reopened and goes on in the old file");
+    else log.warn({ err: fault }, "SIGHUP: the log could not be reopened: lines go to the old file");
   });
 }
 

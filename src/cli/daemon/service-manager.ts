@@ -1,6 +1,6 @@
 /**
  * Tells the service manager that a daemon is ready, alive and stopping. Source: sd_notify(3): datagrams to the socket that NOTIFY_SOCKET names,
- * a path or an abstract name of Linux; WATCHDOG_USEC is the time within which it expects a sign of life.
+ * a path or an abstract socket name; WATCHDOG_USEC is the time within which it expects a sign of life.
  */
 import type { Logger } from "pino";
 import { SaltworksError } from "../../errors.ts";
@@ -9,7 +9,7 @@ import { watchdogAnswerShare } from "../../limits.ts";
 export type ServiceManager = {
   /** Sends lines such as `READY=1`. */
   tell(...lines: readonly string[]): void;
-  /** Reports at half of the expected time that this process is alive, if `isAlive` resolves. */
+  /** Every half of WATCHDOG_USEC, reports that this process is alive if `isAlive` resolves in time. */
   watch(isAlive: () => Promise<boolean>): void;
   close(): void;
 };
@@ -23,7 +23,7 @@ export async function openServiceManager(
 ): Promise<ServiceManager> {
   const { NOTIFY_SOCKET: path = "", WATCHDOG_USEC: watchdogUs = "", WATCHDOG_PID: watchedPid } = environment;
   for (const name of ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"]) delete environment[name];
-  // Other kinds of sockets, such as `vsock:`, belong to virtual machines.
+  // Other kinds of sockets, such as `vsock:` of virtual machines, are not supported.
   if (!/^[/@]./.test(path)) return { tell: () => undefined, watch: () => undefined, close: () => undefined };
   const { UnixDatagrams } = await import("../host/system-calls.ts");
   const datagrams = new UnixDatagrams(path);

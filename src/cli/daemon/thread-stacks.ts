@@ -1,6 +1,6 @@
 /**
- * Reads the stacks of this process's worker threads through Node's inspector from within, without opening a port. A busy thread is paused for
- * a moment. Sources: Chrome DevTools Protocol (Debugger, Runtime), Node's domain `NodeWorker`.
+ * Reads the stacks of this process's worker threads through Node's inspector, inside the process and without a port. Pauses a busy thread
+ * briefly. Sources: Chrome DevTools Protocol (Debugger, Runtime), Node's domain `NodeWorker`.
  */
 import { Session } from "node:inspector";
 import { debugPauseTimeoutMs } from "../../limits.ts";
@@ -19,17 +19,17 @@ type Attached = { readonly params: { readonly sessionId: string; readonly worker
 type Received = { readonly params: { readonly sessionId: string; readonly message: string } };
 type Thread = {
   readonly title: string;
-  /** The file of each script by its id, because frames hold only ids. */
+  /** Files by script id, because frames hold only ids. */
   readonly files: Map<string, string>;
   name: string | undefined;
   frames: readonly string[] | undefined;
 };
 
-/** The next id of a question. */
+/** Ids of the requests to a thread. */
 const ask = { enable: 1, name: 2, pause: 3, resume: 4, disable: 5 } as const;
 const nameExpression = `process.getBuiltinModule("fs").readFileSync("/proc/thread-self/comm", "utf8").trim()`;
 
-/** One text for each thread: its name, and its stack or that it is idle. */
+/** One text for each thread: its name, then its stack or a note that it is idle. */
 export async function threadStacks(): Promise<string[]> {
   const session = new Session();
   session.connect();
@@ -64,7 +64,7 @@ export async function threadStacks(): Promise<string[]> {
   });
   session.post("NodeWorker.enable", { waitForDebuggerOnStart: false }, () => undefined);
   await new Promise((resolve) => setTimeout(resolve, debugPauseTimeoutMs));
-  // Without this an idle thread would pause at its next task.
+  // An idle thread has not paused yet. Without `Debugger.disable` it would pause at its next task.
   for (const sessionId of threads.keys()) send(sessionId, ask.disable, "Debugger.disable");
   session.disconnect();
   return [...threads.values()].map(({ title, name, frames }) =>

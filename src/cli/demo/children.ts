@@ -13,16 +13,16 @@ export class Children {
   #isStopping = false;
 
   constructor() {
-    // The children end with this process, also after an uncaught error.
+    // The children end with this process, even after an uncaught error.
     process.once("exit", this.#onExit);
   }
 
-  /** Called with a child's last lines of standard error if it ends by itself. */
+  /** Calls `listener` with the last lines of standard error of a child that ends by itself. */
   onDeath(listener: (name: string, said: string) => void): void {
     this.#onDeath = listener;
   }
 
-  /** Starts a child in its own process group, so that Ctrl-C reaches only this process, which stops the children in order. */
+  /** Starts a child in its own process group: Ctrl-C reaches only this process, which then stops the children in order. */
   start(name: string, args: readonly string[], errorFile: string): void {
     const errors = openSync(errorFile, "a");
     const main = process.argv[1] ?? "";

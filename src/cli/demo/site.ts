@@ -21,7 +21,7 @@ const known = [
   { id: "cache1.example.com", role: "cache" },
   { id: "mail1.example.com", role: "mail" },
 ];
-/** The longest socket path below the directory. */
+/** Bytes of the longest socket path below the temporary directory. */
 const socketPathRoom = "/saltworks-demo-XXXXXX/master/run/master_event_pull.ipc".length;
 
 export async function createSite(minionCount: number): Promise<DemoSite> {
@@ -73,7 +73,7 @@ function write(file: string, lines: readonly string[]): void {
   writeFileSync(file, `${lines.join("\n")}\n`);
 }
 
-/** All ports are held open at once, so that they differ. */
+/** Holds all ports open at once, so that they differ. */
 async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer());
   const ports = await Promise.all(

@@ -11,7 +11,7 @@ export type Host = {
   readonly isTerminal: boolean;
   /** Whether standard input is a terminal. */
   readonly isInputTerminal: boolean;
-  /** Standard error if it is a terminal. Bars are drawn there, so that standard output holds only results. */
+  /** Standard error if it is a terminal. Progress bars are drawn there, so that standard output holds only results. */
   readonly errorTerminal: NodeJS.WriteStream | undefined;
   /** The working directory; undefined if it has been removed. */
   readonly directory: string | undefined;
@@ -21,9 +21,9 @@ export type Host = {
   openScreen(): Screen;
   /** One line of standard input without its end; undefined at the end of input. */
   readLine(): Promise<string | undefined>;
-  /** The same for a secret, which a terminal does not show. */
+  /** Reads a line like `readLine`, but a terminal does not show it. */
   readSecret(question: string): Promise<string | undefined>;
-  /** The name that the master records with requests: the user's, or `sudo_NAME` for root by sudo. */
+  /** The name that the master records with requests: the user's name, or `sudo_NAME` if NAME became root with sudo. */
   readonly user: string;
   readonly environment: { readonly [name: string]: string | undefined };
   /** Calls `listener` on Ctrl-C (or these signals) instead of ending the process, until the returned function is called. */
@@ -68,7 +68,7 @@ export function processHost(): Host {
   };
 }
 
-/** `interrupt` acts at once as a SIGINT does. */
+/** `interrupt` has the effect of a SIGINT at once. */
 function interrupts(): Pick<Host, "onInterrupt" | "leaveOnInterrupt"> & { readonly interrupt: () => void } {
   const listening = new Set<() => void>();
   let isLeaving = false;

@@ -1,11 +1,11 @@
 /**
- * Reads answers to questions from standard input, with or without showing them. The input keeps the process alive only while a line is
- * awaited, so that a command ends after the last answer also if the pipe stays open.
+ * Reads answers to questions from standard input, shown or hidden. The input keeps the process alive only while a line is awaited, so that a
+ * command ends after the last answer even if the pipe stays open.
  */
 import { StringDecoder } from "node:string_decoder";
 import type { ReadStream } from "node:tty";
 
-/** In raw mode the terminal passes these on instead of acting on them. */
+/** In raw mode the terminal passes these characters on and does not act on them. */
 const keys = { interrupt: "\u0003", end: "\u0004", backspace: "\b", delete: "\u007f", eraseLine: "\u0015" } as const;
 
 /** Only a terminal has `isTTY` and `setRawMode`. A file has neither `ref` nor `unref`. */
@@ -13,7 +13,7 @@ export type LineSource = NodeJS.ReadableStream & Partial<Pick<ReadStream, "isTTY
 
 export class LineInput {
   readonly #input: LineSource;
-  /** Acts as Ctrl-C in raw mode, where the terminal does not send the signal. */
+  /** Has the effect of Ctrl-C in raw mode, where the terminal sends no signal. */
   readonly #interrupt: () => void;
   readonly #decoder = new StringDecoder("utf8");
   /** Text that was read beyond the last awaited line. */
@@ -39,11 +39,11 @@ export class LineInput {
     }
   }
 
-  /** The same for a secret, which the terminal does not show. `output` gets the question and then the line end. */
+  /** Reads a line like `readLine`, but a terminal does not show it. `output` gets the question and then the line end. */
   async readSecret(question: string, output: NodeJS.WritableStream): Promise<string | undefined> {
     const { isTTY, setRawMode } = this.#input;
     const isTerminal = isTTY === true && setRawMode !== undefined;
-    // Before the question, because a program can answer it at once.
+    // Sets raw mode before the question, because a program can answer it at once.
     if (isTerminal) setRawMode.call(this.#input, true);
     output.write(question);
     if (!isTerminal) return await this.readLine();
@@ -64,7 +64,7 @@ export class LineInput {
         if (character === keys.end) {
           if (typed.length === 0) return undefined;
         } else if (character === keys.interrupt) {
-          // First, because the command can end here. The end of the process restores the terminal.
+          // The command can end here: the end of the process restores the terminal.
           this.#interrupt();
           return undefined;
         } else if (character === keys.backspace || character === keys.delete) typed.pop();
@@ -82,14 +82,14 @@ export class LineInput {
     return rest === "" ? undefined : rest;
   }
 
-  /** Resolves after more has been read or at the end of input. The input is paused before and after. */
+  /** Resolves when more text has been read or at the end of input. The input is paused before and after. */
   #more(): Promise<void> {
     const input = this.#input;
     return new Promise((resolve) => {
       const stop = (): void => {
         input.off("data", take).off("end", finish).off("close", finish).off("error", finish);
         input.pause();
-        // A paused pipe still reads ahead and would keep the process alive.
+        // Node.js reads ahead from a paused pipe, which would keep the process alive.
         input.unref?.();
         resolve();
       };
@@ -97,7 +97,7 @@ export class LineInput {
         this.#text += typeof part === "string" ? part : this.#decoder.write(part);
         stop();
       };
-      // A read error, such as EIO of a terminal that is gone, counts as the end of input.
+      // A read error, such as EIO of a closed terminal, counts as the end of input.
       const finish = (): void => {
         this.#isOver = true;
         stop();

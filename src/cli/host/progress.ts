@@ -2,13 +2,13 @@
 import { MultiBar, type SingleBar } from "cli-progress";
 
 export type Phase = {
-  /** `count` more of the phase's total are done. */
+  /** Reports that `count` (default 1) more of the phase's total are done. */
   step(count?: number): void;
   end(): void;
 };
 
 export type Progress = {
-  /** A phase without a total shows only its time. A phase that begins inside another one belongs to it. */
+  /** Begins a phase. Without a total it shows only its time. A phase that begins during another one is nested in it. */
   phase(name: string, total?: number): Phase;
 };
 
@@ -85,7 +85,7 @@ class TerminalProgress implements Progress {
     const options = total === undefined ? { format: endlessFormat } : {};
     const bar = bars.create(total ?? 1, 0, { name }, options);
     this.#active.add(bar);
-    // Redraws the elapsed time also without steps.
+    // Redraws the elapsed time even without steps.
     const timer = setInterval(() => bar.update({ name }), redrawMs);
     timer.unref();
     const end = (): void => {

@@ -1,5 +1,5 @@
 /**
- * Calls of Linux that Node.js lacks, by way of koffi: datagrams to Unix sockets, listening sockets for another part of the
+ * Linux system calls that Node.js lacks, through koffi: datagrams to Unix sockets, listening sockets for another part of the
  * program, limits. Sources: unix(7), ip(7), ipv6(7), setrlimit(2), prctl(2). Loaded on demand, because koffi takes time to load.
  */
 import { getSystemErrorName } from "node:util";
@@ -7,7 +7,7 @@ import koffi from "koffi";
 import { SaltworksError } from "../../errors.ts";
 import type { IpAddress } from "../../python/ipaddress.ts";
 
-/** Values of Linux on all architectures of Node.js. */
+/** Linux constants, the same on all architectures that Node.js supports. */
 const unixFamily = 1;
 const datagramSocket = 2;
 const closeOnExec = 0o2_000_000;
@@ -50,7 +50,7 @@ function checked(result: number, what: string): number {
 /** In the machine's byte order. */
 const short = (value: number): Buffer => Buffer.from(Uint16Array.of(value).buffer);
 
-/** `@name` is an abstract name of Linux. */
+/** `@name` is an abstract socket name. */
 function unixAddress(path: string): Buffer {
   const name = path.startsWith("@") ? Buffer.from(`\0${path.slice(1)}`) : Buffer.from(`${path}\0`);
   if (name.length > unixPathBytesMax) throw new SaltworksError("CONFIG_INVALID", `${path} is too long for a socket`);
@@ -84,7 +84,7 @@ export function listenAt(address: IpAddress, port: number, backlog: number, scop
   return name;
 }
 
-/** Sends datagrams to a Unix socket without waiting. The socket may disappear and come back. */
+/** Sends datagrams to a Unix socket without blocking. The reader may close its socket and open it again. */
 export class UnixDatagrams {
   readonly #address: Buffer;
   readonly #descriptor: number;
@@ -95,7 +95,7 @@ export class UnixDatagrams {
     this.#descriptor = checked(socket(unixFamily, kind, 0), "a socket");
   }
 
-  /** @returns the error code of a failure: `EAGAIN` if the reader is behind, `ENOENT` or `ECONNREFUSED` without a reader */
+  /** @returns the error code of a failure: `EAGAIN` if the reader's buffer is full, `ENOENT` or `ECONNREFUSED` without a reader */
   send(bytes: Uint8Array): string | undefined {
     const flags = doNotWait | noSignal;
     const sent = sendto(this.#descriptor, bytes, bytes.byteLength, flags, this.#address, this.#address.byteLength);
@@ -113,7 +113,7 @@ export function limitOpenFiles(count: number): void {
   checked(setrlimit(openFilesLimit, limits), `max_open_files: ${count}`);
 }
 
-/** Lets a process that has changed its user read its own files in /proc, which makes them readable for other processes of that user. */
+/** Lets a process that has changed its user read its own files in /proc. Other processes of that user can read them then, too. */
 export function allowOwnProcFiles(): void {
   checked(prctl(setDumpable, 1, 0, 0, 0), "PR_SET_DUMPABLE");
 }

@@ -1,4 +1,4 @@
-/** Takes a terminal over: its alternate screen, its keys, its size. Every end of the program restores it. */
+/** Controls the whole terminal: alternate screen, keys, size. Every end of the program restores the terminal. */
 
 export type Screen = {
   size(): { readonly columns: number; readonly rows: number };
@@ -36,7 +36,7 @@ export function openTerminal(input: NodeJS.ReadStream, output: NodeJS.WriteStrea
     // A terminal of unknown size reports 0.
     size: () => ({ columns: output.columns || defaultSize.columns, rows: output.rows || defaultSize.rows }),
     draw: (lines) => {
-      // Each line clears its own rest, which avoids flicker. The last has no line end, which would scroll the screen.
+      // Each line clears the rest of its row, which avoids flicker. The last line has no line end, because that would scroll the screen.
       output.write(`${sequence}H${lines.map((line) => `${line}${sequence}K`).join("\r\n")}${sequence}J`);
     },
     onKey: (listener) => {

@@ -5,8 +5,9 @@ import { posix } from "node:path";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { SaltworksError } from "../../errors.ts";
 import { copiedFilesBytesMax, copiedFilesMax } from "../../limits.ts";
+import { baseName } from "../../python/paths.ts";
 
-const { basename, join, relative } = posix;
+const { join, relative } = posix;
 const permissionBits = 0o7777;
 
 /** `mode`: permission bits. */
@@ -14,7 +15,7 @@ export type SourceFile = { readonly path: string; readonly remotePath: string; r
 export type Sources = { readonly files: readonly SourceFile[]; readonly emptyDirectories: readonly string[] };
 
 /**
- * Reads whole files for one job, by path. A missing file is left out.
+ * Reads whole files for one job. Returns contents by path, without missing files.
  *
  * @throws SaltworksError USAGE for a file that is too large or not text, and for other kinds of entries
  */
@@ -66,7 +67,7 @@ class Walk {
   readonly emptyDirectories: string[] = [];
   #visited = 0;
 
-  /** Follows links. One that leads back to its own directory ends at the bound of files. */
+  /** Follows links. A link to a directory above it fails at the bound of files or with ELOOP. */
   visit(path: string): void {
     const stats = look(path);
     if (stats === undefined) throw usage(`${path} does not exist`, path);
@@ -83,7 +84,7 @@ class Walk {
   }
 }
 
-/** @throws SaltworksError USAGE for a circle of links */
+/** Undefined if the path does not exist. @throws SaltworksError USAGE for a circle of links */
 function look(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
@@ -93,19 +94,17 @@ function look(path: string): Stats | undefined {
   }
 }
 
-/** A named file keeps its name below a directory and otherwise gets the destination's. Files in a named directory keep their path in it. */
+/**
+ * In a destination that is a directory, a named file keeps its name; otherwise the destination is its path. Files in
+ * a named directory keep their path in it.
+ */
 function remotePath(path: string, named: readonly string[], destination: string, isDirectory: boolean): string {
-  if (named.includes(path)) return isDirectory ? join(destination, lastPart(path)) : destination;
+  if (named.includes(path)) return isDirectory ? join(destination, baseName(path)) : destination;
   const source = named.find((one) => !relative(one, path).startsWith("../")) ?? path;
-  return join(destination, lastPart(source), relative(source, path));
+  return join(destination, baseName(source), relative(source, path));
 }
 
-/** Empty if the path ends in a slash, which means the content of the directory. */
-function lastPart(path: string): string {
-  return path.endsWith("/") ? "" : basename(path);
-}
-
-/** Yields pieces of `pieceBytes`, and one empty piece for an empty file, so that it is made. */
+/** Yields pieces of `pieceBytes`. Yields one empty piece for an empty file, so that the minion creates it. */
 export async function* piecesOf(path: string, pieceBytes: number): AsyncGenerator<Buffer, void, void> {
   let isEmpty = true;
   let rest: Buffer[] = [];
@@ -113,7 +112,7 @@ export async function* piecesOf(path: string, pieceBytes: number): AsyncGenerato
   for await (const chunk of createReadStream(path, { highWaterMark: pieceBytes }) as AsyncIterable<Buffer>) {
     rest.push(chunk);
     length += chunk.byteLength;
-    // A stream can give less than asked. Only the last piece may be short.
+    // A read can return less than `pieceBytes`. Only the last piece may be short.
     while (length >= pieceBytes) {
       const joined = Buffer.concat(rest);
       yield joined.subarray(0, pieceBytes);

@@ -7,7 +7,7 @@ import { PillarCompiler } from "../../pillar/compile.ts";
 import { pillarSettings } from "../../pillar/input/settings.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 
-/** The master's options for pillars that the minion's table lacks. Without a master the minion's file has them. */
+/** The master's pillar options, which the minion's table lacks. Without a master they are read from the minion's file. */
 const pillarOptions = [
   "ext_pillar",
   "ext_pillar_first",
@@ -23,7 +23,7 @@ const pillarOptions = [
   "nodegroups",
 ] as const satisfies readonly (keyof typeof masterOptions)[];
 
-/** Reads them from the minion's file. A value of the wrong form is logged, and the default counts. */
+/** Reads `pillarOptions` from the minion's file. A value of the wrong form is logged and replaced by the default. */
 function ownOptions({ opts }: MinionConfig, log: Logger): Record<string, unknown> {
   const own: Record<string, unknown> = {};
   for (const name of pillarOptions) {
@@ -31,12 +31,12 @@ function ownOptions({ opts }: MinionConfig, log: Logger): Record<string, unknown
     if (written === null) continue;
     const checked = checkValue(masterOptions[name], written);
     if ("value" in checked) own[name] = checked.value;
-    else log.error(`${name}: ${checked.fault}; its default counts`);
+    else log.error(`${name}: ${checked.fault}; the default is used`);
   }
   return own;
 }
 
-/** As with a master, options that are not built put an error into the pillar. */
+/** As on a master, options that are not built put an error into the pillar. */
 export function localPillar(config: MinionConfig, log: Logger): LocalPillar {
   const defaults = Object.fromEntries(Object.entries(masterOptions).map(([name, option]) => [name, option.default]));
   const { pillar_roots, file_roots, pillarenv, renderer, opts, unbuilt, saltenv: ownEnvironment } = config;

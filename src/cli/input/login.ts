@@ -1,5 +1,5 @@
 /**
- * Finds the login for a command: a kept token, or name and password for an eauth system, which it asks for if they are not given.
+ * Finds the login for a command: a kept token, or name and password for an eauth system. Asks for a missing name or password.
  * Source: Salt's Resolver and its commands' use of it; docs/external-auth.md.
  */
 import { accessSync, chmodSync, constants, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -23,11 +23,11 @@ export type LoginOptions = {
 };
 
 const tokenFileMode = 0o600;
-/** Salt's tools end with a Python traceback and this code. */
+/** At the end of input Salt's tools end with a Python traceback and this code. */
 const unansweredExitCode = 1;
 
 /**
- * @param isTokenEnough whether a kept token counts also without `-a`
+ * @param isTokenEnough whether a kept token counts even without `-a`
  * @returns undefined for the user of this machine; "failed" if the login failed, after a message
  * @throws Exit if the input ends before the questions are answered
  */
@@ -87,7 +87,7 @@ function keptToken(config: MasterConfig, host: Host): string | undefined {
 function keepToken(config: MasterConfig, host: Host, token: string): void {
   const file = tokenFile(config, host);
   try {
-    // The file must be private before the token is in it, also if it existed.
+    // The file must be private before the token is in it, even if the file existed.
     writeFileSync(file, "", { mode: tokenFileMode });
     chmodSync(file, tokenFileMode);
     writeFileSync(file, token);

@@ -1,5 +1,5 @@
 /**
- * Templates and the names of runners for functions of the minion, whose folder may not import these. Job processes load this file by
+ * Gives the minion's functions templates and the runners' names, which `src/minion` may not import. Job processes load this file by
  * `minionExtrasUrl`, and its imports at their first use.
  */
 import type { Extras } from "../../minion/functions/module-contract.ts";

@@ -1,6 +1,6 @@
 /**
  * Loads an operator's own execution modules for one call (`-m`): a function that `NAME.mjs` or `NAME.js` exports is `NAME.function`.
- * It gets the positional arguments, and then the keywords, if there are any, as one object. Its property `doc` documents it.
+ * The function gets the positional arguments and then, if there are keywords, one object with them. Its property `doc` documents it.
  */
 import { readdirSync } from "node:fs";
 import { extname, join, resolve } from "node:path";

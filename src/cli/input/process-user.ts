@@ -13,7 +13,7 @@ const noPermissionExitCode = 77;
 type Changing = NodeJS.Process & { readonly initgroups?: (user: string, group: number) => void };
 
 /**
- * The user that this process has to become; undefined if it is that user already.
+ * The user that this process must become; undefined if it is that user already.
  *
  * @throws Exit if the user does not exist, or with `refusedExitCode` if this process may not become it
  */
@@ -36,7 +36,7 @@ export async function userToBecome(
   return user;
 }
 
-/** Changes the user for good. Groups come first, because only root may change them. As in Salt, variables that name the user follow. */
+/** Changes the user for good: groups first, because only root may change them. As in Salt, environment variables of the user change, too. */
 export function changeTo(user: User): void {
   (process as Changing).initgroups?.(user.name, user.gid);
   process.setgid?.(user.gid);
@@ -51,7 +51,7 @@ export async function becomeUser(name: string, host: Host): Promise<void> {
   if (user !== undefined) changeTo(user);
 }
 
-/** The owner of new files; undefined if they get the right owner anyway. */
+/** The uid for new files of this user; undefined if the files belong to the right user without a change. */
 export async function ownerUid(name: string): Promise<number | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const user = await findUser(name);

@@ -1,6 +1,6 @@
 /**
- * A log file that may be moved away while it is written. It is reopened when asked and when another file lies at its path, so that logrotate
- * works with and without a signal, as with Salt. On a full disk lines are lost and counted, and the program goes on.
+ * A log file that logrotate may move while it is written. Lines go to a new file after `reopen`, and also once another file lies at the path,
+ * as in Salt. On a full disk lines are lost and counted, and the program goes on.
  */
 import { closeSync, fstatSync, openSync, statSync, writeSync } from "node:fs";
 import { logFileLookMs } from "../../limits.ts";

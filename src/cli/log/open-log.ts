@@ -34,8 +34,8 @@ export type DaemonLog = {
 };
 
 /**
- * Writes lines of JSON to standard error and to the file or the system's log, each with its own level. A file that cannot be opened is
- * reported, and the program runs without it.
+ * Writes lines of JSON to standard error and to the file or the system's log, each with its own level. If the file cannot be
+ * opened, reports that and runs without it.
  */
 export async function openDaemonLog(
   choice: DaemonLog,
@@ -76,8 +76,8 @@ export type LogOptions = {
 };
 
 /**
- * The log of a command. Standard error gets lines as Salt's tools write them, `[WARNING ] text`. If the command line names a file, it gets
- * lines of JSON.
+ * The log of a command. Standard error gets lines as Salt's tools write them, `[WARNING ] text`. A file that
+ * the command line names gets lines of JSON.
  */
 export function openToolLog(
   options: LogOptions,

@@ -2,13 +2,13 @@
  * Sends a daemon's lines to the system's log: a Unix socket, or a host by UDP or TCP. Sources: RFC 3164 and RFC 6587 section 3.4.2 for the
  * form of a line, Salt's `log_file` for the place: `file:///dev/log`, `udp://HOST:PORT`, `tcp://HOST:PORT`, each followed by `/LOG_FACILITY`.
  */
-import { createSocket } from "node:dgram";
-import { createConnection, type Socket } from "node:net";
+import { createSocket, type Socket as UdpSocket } from "node:dgram";
+import { createConnection, isIP, type Socket } from "node:net";
 import { hostname } from "node:os";
 import { SaltworksError } from "../../errors.ts";
-import { syslogLineBytesMax, syslogReconnectMs, syslogWaitingBytesMax } from "../../limits.ts";
+import { syslogLineBytesMax, syslogLookupMs, syslogReconnectMs, syslogWaitingBytesMax } from "../../limits.ts";
 
-/** Numbers of RFC 3164 by Salt's names. */
+/** Facility numbers of RFC 3164 by Salt's names. */
 const facilities: Readonly<Record<string, number>> = {
   LOG_KERN: 0,
   LOG_USER: 1,
@@ -32,7 +32,7 @@ const facilities: Readonly<Record<string, number>> = {
   LOG_LOCAL7: 23,
 };
 const standardPort = 514;
-/** Severities by a tenth of pino's level: trace and debug, info, warn, error, fatal. */
+/** RFC 3164 severities by pino's level: trace, debug, info, warn, error, fatal. */
 const severities: Readonly<Record<string, number>> = { 10: 7, 20: 7, 30: 6, 40: 4, 50: 3, 60: 2 };
 const plainSeverity = 6;
 
@@ -53,6 +53,7 @@ export function syslogPlace(logFile: string): SyslogPlace | undefined {
     return { kind: "unix", path, facility: facilityOf(isFacility ? last : "LOG_USER", logFile) };
   }
   const port = url.port === "" ? standardPort : Number(url.port);
+  if (port === 0) throw new SaltworksError("CONFIG_INVALID", `log_file: ${logFile}: 0 is not a port`);
   const host = url.hostname.replace(/^\[|\]$/g, "");
   return { kind: scheme === "udp" ? "udp" : "tcp", host, port, facility: facilityOf(last || "LOG_USER", logFile) };
 }
@@ -73,38 +74,46 @@ function facilityOf(name: string, logFile: string): number {
   return facility;
 }
 
-/** Takes one line a call. Counts lines that cannot be sent, and reports their number before the next line that can. */
+/** Sends one line a call. Counts lines that cannot be sent, and reports their number before the next line that can be sent. */
 export class Syslog {
   readonly #place: SyslogPlace;
   readonly #tag: string;
-  readonly #transmit: (message: Buffer) => boolean;
+  #transmit: Transmit = () => false;
   #lostLines = 0;
 
-  private constructor(place: SyslogPlace, tag: string, transmit: (message: Buffer) => boolean) {
+  private constructor(place: SyslogPlace, tag: string) {
     this.#place = place;
     this.#tag = tag;
-    this.#transmit = transmit;
   }
 
   /** `tag` names the program, as in `saltworks-master`. */
   static async open(place: SyslogPlace, tag: string): Promise<Syslog> {
-    return new Syslog(place, tag, place.kind === "unix" ? await toUnix(place.path) : toHost(place));
+    const log = new Syslog(place, tag);
+    if (place.kind === "unix") log.#transmit = await toUnix(place.path);
+    else if (place.kind === "tcp") log.#transmit = new TcpLog(place).send;
+    else
+      log.#transmit = new UdpLog(place, (lines) => {
+        log.#lostLines += lines;
+      }).send;
+    return log;
   }
 
   write(line: string): void {
     const level = /^\{"level":(\d+)/.exec(line)?.[1] ?? "";
     const severity = severities[level] ?? plainSeverity;
-    if (this.#lostLines > 0 && this.#send(severities[40] ?? plainSeverity, `${this.#lostLines} lines were lost`))
-      this.#lostLines = 0;
-    if (!this.#send(severity, line.trimEnd())) this.#lostLines += 1;
+    const lines = this.#lostLines;
+    this.#lostLines = 0;
+    if (lines > 0 && !this.#send(severities[40] ?? plainSeverity, `${lines} lines were lost`, lines))
+      this.#lostLines += lines;
+    if (!this.#send(severity, line.trimEnd(), 1)) this.#lostLines += 1;
   }
 
-  #send(severity: number, text: string): boolean {
+  #send(severity: number, text: string, lines: number): boolean {
     const priority = this.#place.facility * 8 + severity;
     // Only a remote logger needs the host's name.
     const host = this.#place.kind === "unix" ? "" : `${hostname()} `;
     const head = `<${priority}>${timestamp(new Date())} ${host}${this.#tag}[${process.pid}]: `;
-    return this.#transmit(Buffer.from(head + text).subarray(0, syslogLineBytesMax));
+    return this.#transmit(Buffer.from(head + text).subarray(0, syslogLineBytesMax), lines);
   }
 }
 
@@ -116,51 +125,98 @@ function timestamp(date: Date): string {
   return `${months[date.getMonth()]} ${`${date.getDate()}`.padStart(2, " ")} ${clock.join(":")}`;
 }
 
-async function toUnix(path: string): Promise<(message: Buffer) => boolean> {
+async function toUnix(path: string): Promise<Transmit> {
   const { UnixDatagrams } = await import("../host/system-calls.ts");
   const datagrams = new UnixDatagrams(path);
   return (message) => datagrams.send(message) === undefined;
 }
 
-type Remote = { readonly kind: "unix" | "udp" | "tcp"; readonly host: string; readonly port: number };
+type Remote = { readonly host: string; readonly port: number };
 
-function toHost(place: Remote): (message: Buffer) => boolean {
-  return place.kind === "udp" ? byUdp(place) : new TcpLog(place).send;
-}
+/** `lines`: how many lines are lost with the message: 1, or the lost lines that it reports. */
+type Transmit = (message: Buffer, lines: number) => boolean;
+type Waiting = { readonly message: Buffer; readonly lines: number };
 
-function byUdp({ host, port }: Remote): (message: Buffer) => boolean {
-  const socket = createSocket(host.includes(":") ? "udp6" : "udp4").unref();
-  let isUsable = false;
-  // A connected socket looks the name up only once.
-  const connect = (): void => {
-    try {
-      socket.connect(port, host);
-    } catch {
-      // The line has been sent already.
-      isUsable = false;
+/**
+ * Sends each line as a datagram. A connected socket is told when no program receives at the port, and looks the host's name up only once. So another
+ * socket takes its place after a failed message and each `syslogLookupMs`. If a socket cannot be connected, opens another one, with growing pauses.
+ */
+class UdpLog {
+  readonly #remote: Remote;
+  readonly #onLost: (lines: number) => void;
+  readonly #waiting: Waiting[] = [];
+  #socket: UdpSocket | undefined;
+  #waitMs: number = syslogReconnectMs.least;
+  #connectedAtMs = 0;
+  /** When the next message opens another socket. Never for a host without a name, and not while a socket is being opened. */
+  #lookAtMs = Number.POSITIVE_INFINITY;
+  /** Lines of the last message that was sent and not refused. */
+  #sentLines = 0;
+
+  /** @param onLost gets the lines that `send` took and that are lost nevertheless */
+  constructor(remote: Remote, onLost: (lines: number) => void) {
+    this.#remote = remote;
+    this.#onLost = onLost;
+    this.#open();
+  }
+
+  readonly send: Transmit = (message, lines) => {
+    if (performance.now() >= this.#lookAtMs) {
+      this.#lookAtMs = Number.POSITIVE_INFINITY;
+      this.#open();
     }
-  };
-  socket.on("connect", () => {
-    isUsable = true;
-  });
-  socket.on("error", () => {
-    if (isUsable) return;
-    setTimeout(connect, syslogReconnectMs.least).unref();
-  });
-  connect();
-  const waiting: Buffer[] = [];
-  socket.once("connect", () => {
-    for (const message of waiting.splice(0)) socket.send(message);
-  });
-  return (message) => {
-    if (isUsable) socket.send(message, () => undefined);
-    else if (waiting.length < syslogWaitingBytesMax / syslogLineBytesMax) waiting.push(message);
+    if (this.#socket !== undefined) this.#pass(this.#socket, { message, lines });
+    else if (this.#waiting.length < syslogWaitingBytesMax / syslogLineBytesMax) this.#waiting.push({ message, lines });
     else return false;
     return true;
   };
+
+  #open(): void {
+    const { host, port } = this.#remote;
+    const socket = createSocket(host.includes(":") ? "udp6" : "udp4").unref();
+    const onFailure = (): void => {
+      socket.on("error", () => undefined).close();
+      setTimeout(() => this.#open(), this.#waitMs * (1 + Math.random())).unref();
+      this.#waitMs = Math.min(this.#waitMs * 2, syslogReconnectMs.most);
+    };
+    socket.once("error", onFailure);
+    socket.once("connect", () => {
+      socket.off("error", onFailure).on("error", () => this.#loseSent());
+      this.#socket?.close();
+      this.#socket = socket;
+      this.#waitMs = syslogReconnectMs.least;
+      this.#connectedAtMs = performance.now();
+      if (isIP(host) === 0) this.#lookAtMs = this.#connectedAtMs + syslogLookupMs;
+      for (const waiting of this.#waiting.splice(0)) this.#pass(socket, waiting);
+    });
+    socket.connect(port, host);
+  }
+
+  #pass(socket: UdpSocket, { message, lines }: Waiting): void {
+    socket.send(message, (error: NodeJS.ErrnoException | null) => {
+      if (error === null) {
+        this.#sentLines = lines;
+        return;
+      }
+      // The system reports the refusal of the message before, and has not sent this one.
+      if (error.code === "ECONNREFUSED") this.#loseSent();
+      this.#onLost(lines);
+      this.#lookSoon();
+    });
+  }
+
+  #loseSent(): void {
+    this.#onLost(this.#sentLines);
+    this.#sentLines = 0;
+    this.#lookSoon();
+  }
+
+  #lookSoon(): void {
+    if (Number.isFinite(this.#lookAtMs)) this.#lookAtMs = this.#connectedAtMs + syslogReconnectMs.least;
+  }
 }
 
-/** Each line ends in a line feed. A failed connection is tried again after growing pauses. */
+/** Sends each line with a line feed. Connects again after a failure, with growing pauses. */
 class TcpLog {
   readonly #remote: Remote;
   #socket: Socket | undefined;
@@ -171,7 +227,7 @@ class TcpLog {
     this.#connect();
   }
 
-  readonly send = (message: Buffer): boolean => {
+  readonly send: Transmit = (message) => {
     const socket = this.#socket;
     if (socket === undefined || socket.writableLength > syslogWaitingBytesMax) return false;
     socket.write(Buffer.concat([message, Buffer.from("\n")]));

@@ -1,4 +1,4 @@
-/** The options of `saltworks salt` that run a job in batches: Salt's in its order, then our own. */
+/** The options of `saltworks salt` that run a job in batches: Salt's options in Salt's order, then options that Salt does not have. */
 import { int, text } from "./option.ts";
 
 export const batchOptions = {
@@ -24,7 +24,7 @@ export const batchOptions = {
   ),
 };
 
-/** Salt has no such options. */
+/** Options that Salt does not have. */
 export const saferBatchOptions = {
   canary: int(
     ["--canary"],

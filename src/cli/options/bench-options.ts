@@ -1,4 +1,4 @@
-/** The options of `saltworks bench` and `saltworks tune`, which are this program's own: Salt has no such commands. */
+/** The options of `saltworks bench` and `saltworks tune`, commands that Salt does not have. */
 import { type CommandTable, choice, flag, int, text, texts } from "./option.ts";
 
 const firstOptions = {
@@ -6,7 +6,7 @@ const firstOptions = {
   isHelpAsked: flag(["-h", "--help"], "Show this help and exit."),
 };
 
-/** The size of the load. A scenario without the parameter refuses it. */
+/** The size of the load. A scenario that lacks the parameter refuses the option. */
 const loadOptions = {
   minions: int(["--minions"], "N", "Simulated minions; the same as --set minions=N."),
   rate: int(["--rate"], "R", "Operations a second; the same as --set rate=R."),
@@ -34,12 +34,20 @@ const outputOptions = {
 
 const benchOwnOptions = {
   isListAsked: flag(["--list"], "List the scenarios with their questions and parameters."),
-  isForced: flag(["--force"], "compare: show the difference of results that do not compare, too."),
-  reportFile: text(["-o", "--out-file"], "FILE", "report: the file to write. Default: beside the result, .html."),
+  isForced: flag(["--force"], "compare: show differences even if the results are not comparable."),
+  reportFile: text(
+    ["-o", "--out-file"],
+    "FILE",
+    "report: the file to write. Default: the result's path, with .html instead of .json.",
+  ),
 };
 
 const repeatOptions = {
-  repeats: int(["--repeats"], "N", "Run it this many times, for intervals. Default: 1; 4 beside another master."),
+  repeats: int(
+    ["--repeats"],
+    "N",
+    "Run the scenario this many times, for confidence intervals. Default: 1; 4 with --against.",
+  ),
 };
 
 const peerOptions = {
@@ -47,7 +55,7 @@ const peerOptions = {
     ["--against"],
     "PEER",
     ["salt", "floor"],
-    "Run the same load against a peer in turns: 'salt', a real Salt master, or 'floor', the least that a C program needs.",
+    "Run the same load by turns on this master and a peer: 'salt' is a real Salt master, 'floor' a minimal C program.",
   ),
   salt: text(["--salt"], "VENV", "The virtual environment that Salt is installed in. Default: SALTWORKS_SALT_VENV."),
 };
@@ -83,7 +91,11 @@ const tuneOptions = {
   p99Ms: int(["--p99-ms"], "MS", "Latency objective: the highest rate whose 99th percentile stays below. Default: 50."),
   workersMax: int(["--workers-max"], "W", "Most worker_threads to try. Default: twice the cores, at least 4."),
   writeFile: text(["--write"], "FILE", "Write the settings to this file, such as /etc/salt/master.d/tuned.conf."),
-  resumeFile: text(["--resume"], "RESULT", "Take over the points of an earlier run that ended early, and go on."),
+  resumeFile: text(
+    ["--resume"],
+    "RESULT",
+    "Continue an earlier run that ended early, with the points that it measured.",
+  ),
 };
 
 type TuneOptions = typeof firstOptions &
@@ -96,7 +108,7 @@ export const tuneCommand: CommandTable<Omit<TuneOptions, "rate">> = {
   program: "saltworks tune",
   usage: "saltworks tune [options]",
   about:
-    "Finds worker_threads, batch limits and batches in flight for this machine: runs return storms against a master of its own and prints settings with a reason for each. Ctrl-C ends it early with what is known by then.",
+    "Finds worker_threads, batch limits and batches in flight for this machine: runs return storms against a master of its own and prints settings with a reason for each. Ctrl-C ends it early with the settings that are known by then.",
   groups: [
     { title: "", options: { ...firstOptions, ...tuneOptions } },
     {

@@ -23,7 +23,10 @@ const callOptions = {
     "MODULE_DIRS",
     "Another directory with modules: files NAME.mjs, whose exported functions are NAME.function. May be given several times.",
   ),
-  isDocAsked: flag(["-d", "--doc", "--documentation"], "Show what a function or module does, or all of them."),
+  isDocAsked: flag(
+    ["-d", "--doc", "--documentation"],
+    "Show the documentation of a function, a module or all functions.",
+  ),
   master: text(
     ["--master"],
     "MASTER",
@@ -36,7 +39,11 @@ const callOptions = {
   statesDir: text(["--states-dir"], "STATES_DIR", "With --local: a directory of further state modules."),
   isRetcodePassed: flag(["--retcode-passthrough"], "Exit with the function's own code instead of 1 if it fails."),
   isMetadataShown: flag(["--metadata"], "Show job id, function, arguments and code around the result."),
-  metadata: text(["--set-metadata"], "METADATA", "Sent with the result, by which jobs can be searched: a map in YAML."),
+  metadata: text(
+    ["--set-metadata"],
+    "METADATA",
+    "Metadata that is sent with the result, for searches of jobs: a map in YAML.",
+  ),
   id: text(["--id"], "ID", "The minion id to use instead of the configured one."),
   isSkippingGrains: flag(["--skip-grains"], "Collect no grains but the id."),
   isGrainsCacheRefreshed: flag(

@@ -1,4 +1,4 @@
-/** The options of `saltworks check-store`, which is this program's own: Salt has no such command. */
+/** The options of `saltworks check-store`, a command that Salt does not have. */
 import { generalOptions } from "./general-options.ts";
 import { type CommandTable, flag } from "./option.ts";
 

@@ -1,4 +1,4 @@
-/** The options of `saltworks completion`, which is this program's own: Salt has no such command. */
+/** The options of `saltworks completion`, a command that Salt does not have. */
 import { generalOptions } from "./general-options.ts";
 import type { CommandTable } from "./option.ts";
 

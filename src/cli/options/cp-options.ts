@@ -13,7 +13,7 @@ import { type CommandTable, flag, text } from "./option.ts";
 import { timeoutOptions } from "./salt-job-options.ts";
 import { targetOptions } from "./salt-options.ts";
 
-/** The key of each is the target kind that it chooses. As in Salt, `-C` and some others are missing. */
+/** Options by the target kind that they choose. As in Salt, `-C` for compound targets and some others are missing. */
 export const copyTargetOptions = {
   hosts: targetOptions.hosts,
   pcre: targetOptions.pcre,
@@ -25,7 +25,7 @@ export const copyTargetOptions = {
 };
 
 const delimiterOptions = {
-  delimiter: text(["--delimiter"], "DELIMITER", "What stands between the levels of a grain. Default: ':'."),
+  delimiter: text(["--delimiter"], "DELIMITER", "The separator between the levels of a grain. Default: ':'."),
 };
 
 const fileOptions = {
@@ -51,12 +51,12 @@ export const cpCommand: CommandTable<CpOptions> = {
   program: "salt-cp",
   usage: "salt-cp [options] '<target>' SOURCE DEST",
   about:
-    "Copies files of this machine to minions. Without --chunked they travel whole, inside one job: made for configuration files and other texts, not for large files.",
+    "Copies files of this machine to minions. Without --chunked, one job carries all files whole: for configuration files and other texts, not for large files.",
   groups: [
     { title: "", options: { ...generalOptions, ...timeoutOptions, ...hardCrashOptions } },
     {
       title: "Target Options",
-      about: "The kind of the target. Without any it is a glob for minion ids.",
+      about: "The kind of the target. Default: a glob for minion ids.",
       options: copyTargetOptions,
       isExclusive: true,
     },

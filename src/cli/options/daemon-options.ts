@@ -2,7 +2,7 @@
 import { generalOptions, logFileOptions, loggingAbout, logLevelOption } from "./general-options.ts";
 import { type CommandTable, flag, text } from "./option.ts";
 
-/** Salt's syndic and proxies have this option, too. */
+/** The options that only daemons have. */
 const daemonOptions = {
   user: text(
     ["-u", "--user"],

@@ -2,7 +2,7 @@
 import { outputterNames } from "../outputters/render.ts";
 import { choice, flag, int, text } from "./option.ts";
 
-/** First in every command. The parser itself answers the first three. */
+/** The first options of most commands. The parser itself answers the first three. */
 export const generalOptions = {
   isVersionAsked: flag(["--version"], "Show the version and exit."),
   isVersionsAsked: flag(["-V", "--versions-report"], "Show the versions of this program and its parts and exit."),
@@ -19,7 +19,7 @@ export const generalOptions = {
   ),
 };
 
-/** Of every command that takes a function and its arguments. */
+/** Options of every command that takes a function and its arguments. */
 export const wordOptions = {
   isStdinRead: flag(["--args-stdin"], "Read more options and arguments from standard input, one a line."),
   noParse: text(
@@ -33,7 +33,7 @@ export const hardCrashOptions = {
   isHardCrash: flag(["--hard-crash"], "Show an error with its place in the program instead of one line."),
 };
 
-/** The group of options that Salt's command of the same name does not have. */
+/** Title of the group of options that Salt's command lacks. */
 export const ownTitle = "Saltworks Options";
 export const ownAbout = "Options that Salt does not have.";
 
@@ -72,22 +72,22 @@ export const stateOutputOptions = {
 };
 
 export const outputAbout = "How results are shown.";
-export const loggingAbout = "Settings of the log, which go before those in the configuration.";
+export const loggingAbout = "Settings of the log. They win over the configuration.";
 
-/** In Salt's order of its message about an unknown word. */
+/** In the order of Salt's message about an unknown level. */
 const logLevels = ["all", "debug", "error", "critical", "garbage", "info", "profile", "quiet", "trace", "warning"];
-/** The most talkative first. */
+/** Most talkative first. */
 const logFileLevels = ["all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet"];
 const logLevelList = logFileLevels.map((level) => `'${level}'`).join(", ");
 const insecure = "The levels all, garbage, trace, debug and profile may log sensitive data.";
 
-/** `salt-key` has no `-l` here: there it lists keys. */
+/** `names`: without `-l` for `salt-key`, where `-l` lists keys. */
 export function logLevelOption(names: readonly [string, ...string[]] = ["-l", "--log-level"]) {
   const about = `Level of the log on the terminal, one of ${logLevelList}. Default: 'warning'. ${insecure}`;
   return { logLevel: choice(names, "LOG_LEVEL", logLevels, about) };
 }
 
-/** The log's file beside the terminal. */
+/** Options of the log file. */
 export const logFileOptions = {
   logFile: text(["--log-file"], "LOG_FILE", "The file that the log is written to."),
   logFileLevel: choice(
@@ -98,7 +98,7 @@ export const logFileOptions = {
   ),
 };
 
-/** A group of its own in Salt's help. */
+/** Title of the group of login options in help, as in Salt. */
 export const authenticationTitle = "External Authentication";
 export function authenticationOptions(
   names: readonly [string, ...string[]] = ["-a", "--auth", "--eauth", "--external-auth"],

@@ -11,7 +11,7 @@ export function usageText(command: CommandTable): string {
   return `Usage: ${command.usage}\n\n`;
 }
 
-/** `columns`: of the terminal; 0 if unknown, as in some containers. */
+/** The help of a command. `columns`: width of the terminal; 0 if unknown, as in some containers. */
 export function helpText(command: CommandTable, columns = 0): string {
   // Two columns stay free, as in Salt.
   const width = Math.max((columns === 0 ? defaultWidth : columns) - 2, aboutColumn + textWidthMin);

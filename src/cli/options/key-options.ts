@@ -13,7 +13,7 @@ import {
 } from "./general-options.ts";
 import { type CommandTable, flag, int, mainName, text } from "./option.ts";
 
-/** `-a` accepts keys. */
+/** Without the name `-a`, which accepts keys here. */
 const loginOptions = authenticationOptions(["--auth", "--eauth", "--external-auth"]);
 
 const userOptions = {
@@ -92,13 +92,13 @@ type KeyOptions = typeof generalOptions &
   ReturnType<typeof logLevelOption> &
   typeof logFileOptions;
 
-/** `-l` takes any word that begins with one of these. */
+/** `-l` accepts any word that begins with one of these. */
 const listPrefixes: readonly string[] = ["acc", "pre", "un", "rej", "den", "all"];
-/** The sizes of keys that Salt can make. */
+/** The smallest and largest key that Salt makes, in bits. */
 const sizeBitsMin = 2_048;
 const sizeBitsMax = 32_768;
 
-/** Checks the values. Returns the fault, in Salt's words where it has them. */
+/** Checks the values. Returns the first fault, in Salt's words if Salt checks it too. */
 export function keyFault(values: ReadonlyMap<string, unknown>, positionals: readonly string[]): string | undefined {
   const list = values.get("list");
   if (typeof list === "string" && list !== "" && !listPrefixes.some((prefix) => list.startsWith(prefix))) {
@@ -116,7 +116,7 @@ export function keyFault(values: ReadonlyMap<string, unknown>, positionals: read
       return `option ${mainName(option)}: invalid value: '${word}' (choose from 'True', 'False')`;
     }
     if (word !== undefined && values.has("eauth"))
-      return `option ${mainName(option)}: with --auth it is the master's configuration that counts`;
+      return `option ${mainName(option)}: with --auth the master's configuration decides`;
   }
   if (values.has("isDeleteAll") && positionals.length > 0) {
     return "Delete all takes no arguments. Use -d to delete specified keys";

@@ -1,6 +1,6 @@
 /**
- * Reads the options of one command line. Node's own `parseArgs` cuts it into tokens. This file adds what Salt's users rely on: abbreviated long
- * options, values of every form, Salt's messages. Source: docs/compatibility.md, the command line.
+ * Reads the options of one command line. Node's `parseArgs` splits it into tokens. This file adds the behaviour that Salt's users rely on:
+ * abbreviated long options, values of every form, Salt's messages. Source: docs/compatibility.md, "Recorded command lines".
  */
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { nearestNames } from "../../config/edit-distance.ts";
@@ -11,7 +11,7 @@ import type { SaltfileSection } from "./saltfile.ts";
 /** Exit code of a usage error. */
 export const usageExitCode = 64;
 
-/** Exact texts for both streams, with line ends. */
+/** The exact texts for standard output and standard error, with line ends. */
 export type Answered = {
   readonly ok: false;
   readonly stdout: string;
@@ -36,7 +36,7 @@ export function usageError(command: CommandTable, message: string): Answered {
   return { ok: false, stdout: "", stderr, exitCode: usageExitCode };
 }
 
-/** Shorter names, counted with dashes, resemble too many others for a suggestion. */
+/** A shorter name, dashes counted, gets no suggestion, because it resembles too many others. */
 const suggestedLengthMin = 8;
 
 type Shapes = NonNullable<ParseArgsConfig["options"]>;
@@ -66,7 +66,7 @@ export class LineReader {
     }
   }
 
-  /** Adds a line's values to those of earlier lines. An error, help or a version ends the reading. */
+  /** Adds a line's values to those of earlier lines. An error, help or a version ends the reading and is returned. */
   read(argv: readonly string[]): Answered | undefined {
     const { tokens } = parseArgs({
       args: [...argv],
@@ -84,7 +84,7 @@ export class LineReader {
     return undefined;
   }
 
-  /** Every name, and every unambiguous beginning of a long one, which is a valid abbreviation. */
+  /** Every name, and every unambiguous beginning of a long name, because that is a valid abbreviation. */
   #shapes(): Shapes {
     const shapes: Shapes = {};
     for (const [name, { option }] of this.#known) {
@@ -101,7 +101,7 @@ export class LineReader {
     return shapes;
   }
 
-  /** The names that a long option can mean: itself, or all of Salt's that begin with it, or else all of our own. */
+  /** The names that `name` can mean: itself; else all of Salt's that begin with it; else all of our own that do. */
   #meant(name: string): string[] {
     const names = [...this.#known.keys(), ...this.#unavailable.keys()];
     if (names.includes(name)) return [name];
@@ -166,7 +166,7 @@ function shown(stdout: string): Answered {
   return { ok: false, stdout, stderr: "", exitCode: 0 };
 }
 
-/** Reads a number as Python's optparse: `0x`, `0b` and a leading zero choose the base, `_` may separate digits. */
+/** Reads a number as Python's optparse does: `0x`, `0b` and a leading zero choose the base, `_` may separate digits. */
 function parseInteger(word: string): number | undefined {
   const text = word.trim().toLowerCase();
   if (!/^[-+]?[0-9a-fx]+(?:_[0-9a-f]+)*$/.test(text)) return undefined;

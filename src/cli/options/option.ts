@@ -1,6 +1,6 @@
-/** The parts of option tables: options, groups and commands. Parser, help and the types of results follow from the tables. */
+/** The parts of option tables: options, groups and commands. The parser, the help and the types of values are derived from the tables. */
 
-/** `V` is the type of the option's value. An option that was not given is undefined, a flag is false. */
+/** `V` is the type of the option's value. An option that is not given is undefined; a flag is false. */
 export type Option<V extends boolean | string | number | readonly string[] | undefined> = {
   /** Short names first, as Salt writes them: `-t`, `--timeout`. */
   readonly names: readonly [string, ...string[]];
@@ -9,7 +9,7 @@ export type Option<V extends boolean | string | number | readonly string[] | und
   readonly metavar: string;
   readonly about: string;
   readonly choices: readonly string[];
-  /** Only there to carry the type. */
+  /** Never set: it only carries the type. */
   readonly example?: V;
 };
 
@@ -27,19 +27,19 @@ export type OptionGroup<T extends OptionTable = OptionTable> = {
   readonly options: T;
   /** At most one option of the group may be given. */
   readonly isExclusive?: boolean;
-  /** Options that Salt does not have. They make no abbreviation of Salt's options ambiguous. */
+  /** Options that Salt does not have. An abbreviation means one of these only if no option of Salt matches it. */
   readonly isOwn?: boolean;
 };
 
 export type CommandTable<T extends OptionTable = OptionTable> = {
-  /** The name in messages. It is that of Salt's own program, because scripts look for it. */
+  /** The name in messages: that of Salt's program if there is one, because scripts search for it. */
   readonly program: string;
   readonly usage: string;
   readonly about: string;
   readonly groups: readonly OptionGroup[];
-  /** Salt's options that this version lacks. They are refused by name. */
+  /** Salt's options that this version lacks. The refusal names them. */
   readonly unavailable: readonly (readonly string[])[];
-  /** Only there to carry the type. */
+  /** Never set: it only carries the type. */
   readonly example?: T;
 };
 
@@ -53,7 +53,7 @@ export function text(names: Names, metavar: string, about: string): Option<strin
   return { names, kind: "text", metavar, about, choices: [] };
 }
 
-/** Can be given several times. All values count, in their order. */
+/** An option that can be given several times. Its value is the list of all values, in order. */
 export function texts(names: Names, metavar: string, about: string): Option<readonly string[] | undefined> {
   return { names, kind: "texts", metavar, about, choices: [] };
 }
@@ -76,7 +76,7 @@ export type ValuesOf<T extends OptionTable> = {
   readonly [Key in keyof T]: T[Key] extends Option<infer V> ? V : never;
 };
 
-/** Salt's name for an option in messages: its first long name. */
+/** The name of an option in messages, as in Salt: its first long name. */
 export function mainName(option: { readonly names: readonly string[] }): string {
   return option.names.find((name) => name.startsWith("--")) ?? option.names[0] ?? "";
 }

@@ -1,4 +1,7 @@
-/** Parses a command line into options and words, or into the text that answers it. Source: docs/compatibility.md, the command line. */
+/**
+ * Parses a command line into options and words, or into help, a version or a usage error.
+ * Source: docs/compatibility.md, "Recorded command lines".
+ */
 import { isJid } from "../../wire/jid.ts";
 import { wordsExitCode } from "../args/functions.ts";
 import { benchCommand, tuneCommand } from "./bench-options.ts";
@@ -123,7 +126,7 @@ const checks: Readonly<Partial<Record<CommandName, Check>>> = {
   },
 };
 
-/** Checks for a target, an optional word sys.doc, and one function or module. */
+/** Accepts a target, an optional word `sys.doc` and one function or module. Returns the usage error for more words. */
 function docFault(command: CommandTable, positionals: readonly string[]): Answered | undefined {
   const wordsMax = positionals[1] === "sys.doc" ? 3 : 2;
   if (positionals.length <= wordsMax) return undefined;

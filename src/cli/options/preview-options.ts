@@ -1,4 +1,4 @@
-/** Options of `saltworks salt` that look at a target before anything is sent. */
+/** Options of `saltworks salt` that show or check a target before a job is sent. */
 import { flag, int } from "./option.ts";
 
 export const previewOptions = {

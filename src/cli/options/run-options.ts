@@ -24,7 +24,10 @@ const runnerOptions = {
   jid: text(["--jid"], "JID", "The job id to use instead of a new one."),
   ...hardCrashOptions,
   noParse: wordOptions.noParse,
-  isDocAsked: flag(["-d", "--doc", "--documentation"], "Show what a function or runner does, or all of them."),
+  isDocAsked: flag(
+    ["-d", "--doc", "--documentation"],
+    "Show the documentation of a function, a runner or all functions.",
+  ),
   isAsync: flag(["--async"], "Start the function and do not wait for it."),
   isSkippingGrains: flag(["--skip-grains"], "Accepted for scripts. No function here waits for the master's grains."),
 };

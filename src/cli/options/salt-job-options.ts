@@ -1,7 +1,7 @@
 /** The options of `saltworks salt` for sending and following a job, in Salt's order. */
 import { flag, int, text } from "./option.ts";
 
-/** Values that are sent beside the job. */
+/** Options whose values are sent with the job. */
 export const executorOptions = {
   moduleExecutors: text(
     ["--module-executors"],
@@ -55,19 +55,19 @@ export const returnerOptions = {
   returnKwargs: text(
     ["--return_kwargs"],
     "RETURNER_KWARGS",
-    "Settings of returners that go before those in the minions' configuration: a map in YAML.",
+    "Settings of returners that win over those in the minions' configuration: a map in YAML.",
   ),
 };
 
 export const resultOptions = {
   isDocAsked: flag(
     ["-d", "--doc", "--documentation"],
-    "Show what a function or module does, as the minions of the target know it, or all functions.",
+    "Show the documentation of a function, a module or all functions, from the minions of the target.",
   ),
   argsSeparator: text(
     ["--args-separator"],
     "ARGS_SEPARATOR",
-    "The word that stands between the arguments of several functions, where commas are needed in arguments. Default: ','.",
+    "The word that separates the arguments of several functions, for arguments that need commas. Default: ','.",
   ),
   isSummaryShown: flag(
     ["--summary"],
@@ -76,7 +76,7 @@ export const resultOptions = {
   metadata: text(
     ["--metadata"],
     "METADATA",
-    "Stored with the job and given to the minions: a map in YAML, by which jobs can be searched.",
+    "Metadata that is stored with the job and sent to the minions, for searches of jobs: a map in YAML.",
   ),
   isStateDiffOnly: flag(["--output-diff"], "Show only states that changed something."),
   isConfigDumped: flag(["--config-dump"], "Show the master's configuration with all defaults and exit."),
@@ -87,7 +87,7 @@ export const gatherOptions = {
   deliverWithin: text(
     ["--deliver-within"],
     "TIME",
-    "Minions that are away get the job when they come back, if they do so within this time: 90s, 30m, 2h, 1d. 'saltworks run jobs.pending' shows what waits.",
+    "Minions that are away get the job when they come back, if they do so within this time: 90s, 30m, 2h, 1d. 'saltworks run jobs.pending' shows jobs that wait.",
   ),
   gatherJobTimeoutSeconds: int(
     ["--gather-job-timeout"],

@@ -27,7 +27,7 @@ import {
   timeoutOptions,
 } from "./salt-job-options.ts";
 
-/** The key of each is the target kind that it chooses. */
+/** Options by the target kind that they choose. */
 export const targetOptions = {
   hosts: flag(["-H", "--hosts"], "The target is a host of a roster, which only salt-ssh has: no minion matches."),
   pcre: flag(["-E", "--pcre"], "The target is a regular expression that minion ids must begin with."),
@@ -38,10 +38,13 @@ export const targetOptions = {
     "The target is a grain and a regular expression for its value: 'os:Arch.*'.",
   ),
   nodegroup: flag(["-N", "--nodegroup"], "The target is the name of a nodegroup of the master's configuration."),
-  range: flag(["-R", "--range"], "The target is a range expression, which takes a range server: no minion matches."),
+  range: flag(
+    ["-R", "--range"],
+    "The target is a range expression. It needs a range server, which is not supported: no minion matches.",
+  ),
   compound: flag(
     ["-C", "--compound"],
-    "The target is an expression of several targets, each but globs with the letter of its kind: 'G@os:Debian and web* or E@db[12]'.",
+    "The target is an expression of several targets. All but globs begin with the letter of their kind: 'G@os:Debian and web* or E@db[12]'.",
   ),
   pillar: flag(["-I", "--pillar"], "The target is a pillar value and a glob for it: 'role:web*'."),
   pillar_pcre: flag(
@@ -52,10 +55,10 @@ export const targetOptions = {
 };
 
 const delimiterOptions = {
-  delimiter: text(["--delimiter"], "DELIMITER", "What stands between the levels of a grain or pillar. Default: ':'."),
+  delimiter: text(["--delimiter"], "DELIMITER", "The separator between the levels of a grain or pillar. Default: ':'."),
 };
 
-/** In Salt's order, as in help. Options of batches and previews stand between these. */
+/** Options without a group, in the order of Salt's help, in which options of batches and previews come between others. */
 const jobOptions = {
   ...generalOptions,
   ...executorOptions,
@@ -95,7 +98,7 @@ export const saltCommand: CommandTable<typeof saltOptions> = {
     { title: "", options: jobOptions },
     {
       title: "Target Options",
-      about: "What kind of target is given; a glob for minion ids without any.",
+      about: "The kind of the target. Default: a glob for minion ids.",
       options: targetOptions,
       isExclusive: true,
     },

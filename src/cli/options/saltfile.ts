@@ -1,11 +1,11 @@
-/** Applies a Saltfile, which sets options for every command of a directory or a user. Source: behaviour of Salt 3007. */
+/** Applies a Saltfile, which sets options for all commands in a directory or of a user. Source: behaviour of Salt 3007. */
 import type { ConfigMap, ConfigValue } from "../../config/yaml/values.ts";
 import { type AnyOption, type CommandTable, mainName } from "./option.ts";
 
-/** The Saltfile's section for one program, or why it cannot be read. */
+/** The Saltfile's section for one program, or the reason why the file cannot be read. */
 export type SaltfileSection = { readonly file: string; readonly section: ConfigMap } | { readonly fault: string };
 
-/** Options whose Saltfile name is not simply their long name with `_` for `-`, by their first long name. */
+/** Names in a Saltfile that differ from the long name with `_` for `-`, by the option's first long name. */
 const otherNames: Readonly<Record<string, string>> = {
   "--summary": "cli_summary",
   "--output-diff": "state_output_diff",
@@ -13,7 +13,7 @@ const otherNames: Readonly<Record<string, string>> = {
   "--grains": "grains_run",
   "--make-token": "mktoken",
 };
-/** A flag with the opposite meaning of its name in a Saltfile. */
+/** Flags whose name in a Saltfile has the opposite meaning. */
 const invertedNames: Readonly<Record<string, string>> = { "--hide-timeout": "show_timeout" };
 
 type Values = Map<string, boolean | string | number | readonly string[]>;
@@ -47,7 +47,7 @@ function fileNames(names: readonly string[]): string[] {
   return [...own, otherNames[main], invertedNames[main]].filter((name) => name !== undefined);
 }
 
-/** A flag that is not set is false. */
+/** The option's value; undefined if the Saltfile's value has the wrong form. */
 function valueFor(
   option: AnyOption,
   value: ConfigValue,
@@ -67,7 +67,7 @@ function valueFor(
   }
 }
 
-/** Numbers and booleans in Salt's notation. */
+/** A scalar as text: booleans as `True` and `False`. */
 function textOf(value: ConfigValue): string | undefined {
   if (typeof value === "string") return value;
   if (typeof value === "boolean") return value ? "True" : "False";

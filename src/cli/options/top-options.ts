@@ -1,10 +1,10 @@
-/** The options of `saltworks top`, which is this program's own: Salt has no such command. */
+/** The options of `saltworks top`, a command that Salt does not have. */
 
 import { generalOptions } from "./general-options.ts";
 import { type CommandTable, flag, int } from "./option.ts";
 
 const viewOptions = {
-  intervalSeconds: int(["-n", "--interval"], "SECONDS", "Look at the master this often. Default: 1."),
+  intervalSeconds: int(["-n", "--interval"], "SECONDS", "Seconds between two views. Default: 1."),
   isOnce: flag(["--once"], "Print one view and end. This is the default if the output is not a terminal."),
   isJson: flag(["--json"], "Print one view as JSON and end. Times are in seconds, shares are fractions of 1."),
   isColourOff: flag(["--no-color", "--no-colour"], "Show no colours. The same as NO_COLOR in the environment."),

@@ -1,4 +1,7 @@
-/** The `highstate` outputter: each state of a run as a block or a line, and a summary for each minion. Source: Salt's behaviour, retold in docs/compatibility.md. */
+/**
+ * The `highstate` outputter: each state of a run as a block or a line, and a summary for each minion.
+ * Source: docs/compatibility.md, "Outputters".
+ */
 
 import { strOf } from "../../python/repr.ts";
 import { hideEscapes } from "../../python/text.ts";
@@ -15,7 +18,7 @@ export type HighstateOptions = {
   readonly output?: string;
   /** `state_verbose`: false hides states that succeeded without changes. */
   readonly isVerbose?: boolean;
-  /** `state_output_diff`: hides them too. */
+  /** `state_output_diff`: true hides states that succeeded without changes. */
   readonly isDiffOnly?: boolean;
   /** `state_tabular`: terse lines in columns. */
   readonly isTabular?: boolean;
@@ -23,17 +26,17 @@ export type HighstateOptions = {
   readonly isProfiled?: boolean;
   /** `state_output_pct`: success and failure in percent. */
   readonly isPercentShown?: boolean;
-  /** `state_output_exclude` and `state_output_terse`, for `filter`: results as Python writes them. */
+  /** `state_output_exclude` and `state_output_terse`, for `filter`: results in Python's notation, such as `True`. */
   readonly excluded?: readonly string[];
   readonly terse?: readonly string[];
 };
 
-/** Whether a map of minions holds any results of state runs. */
+/** Whether at least one value in a map by minion id is the result of a state run. */
 export function isHighstate(value: Value): value is ValueMap {
   return value instanceof Map && value.size > 0 && [...value.values()].some(isRun);
 }
 
-/** The states of a run, or the texts that explain why none could run. */
+/** Whether the data is a map of states, or a list of texts that explain why no state could run. */
 function isRun(data: Value): boolean {
   if (Array.isArray(data)) return data.every((member) => typeof member === "string");
   return data instanceof Map && (data.size === 0 || statesOf(data).length > 0);
@@ -48,7 +51,7 @@ export function renderHighstate(value: ValueMap, colour: boolean, options: Highs
   return hosts.join("\n");
 }
 
-/** Members with a result, in their order of running. */
+/** The states of a run that have a result, in the order in which they ran. */
 function statesOf(data: ValueMap): StateResult[] {
   const states: StateResult[] = [];
   for (const [tag, fields] of data) {
@@ -105,7 +108,7 @@ function nameById(state: StateResult): StateResult {
   return { ...state, parts: [module, id, id, ...rest] };
 }
 
-/** `hidden` states do not show above the summary. `excluded` states still colour the minion's name. */
+/** How a state is shown. `hidden` and `excluded` states appear only in the summary; `excluded` states still colour the minion's name. */
 function formOf(state: StateResult, options: HighstateOptions): "block" | "line" | "hidden" | "excluded" {
   const result = state.fields.get("result") ?? null;
   const isClean = isTrue(result) && !hasChanges(state);

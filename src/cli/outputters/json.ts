@@ -4,12 +4,12 @@ import { sortedEntries } from "../../python/key-order.ts";
 import { reprFloat, reprOf } from "../../python/repr.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
 
-/** Columns of a level. 0 breaks lines without indenting, a negative number or null uses one line, "pretty" means 4 and sorted keys. */
+/** Columns of a level. 0: lines without indentation. A negative number or null: one line. "pretty": 4 columns and sorted keys. */
 export type JsonIndent = number | null | "pretty";
 
 const defaultIndent = 4;
 
-/** As in Salt, the whole result is `{}` if JSON cannot hold a key, or if keys cannot be sorted as asked. */
+/** As in Salt, the whole result is `{}` if JSON cannot hold a key or, with "pretty", if keys cannot be sorted. */
 export function renderJson(value: Value, indent: JsonIndent = defaultIndent): string {
   const isPretty = indent === "pretty";
   const columns = isPretty ? defaultIndent : (indent ?? -1);
@@ -31,12 +31,12 @@ function jsonOf(value: Value, layout: Layout, depth: number): string | undefined
   return quoteJson(reprOf(value));
 }
 
-/** JSON has no form of these numbers. Python writes JavaScript's names. */
+/** JSON has no form for NaN and the infinities. Python writes them with JavaScript's names. */
 function jsonFloat(value: number): string {
   return Number.isFinite(value) ? reprFloat(value) : String(value);
 }
 
-/** JSON.stringify also escapes lone surrogates, which UTF-8 text never has, and nothing else that Python does not. */
+/** JSON.stringify escapes the same characters as Python, and lone surrogates too, which decoded UTF-8 never has. */
 function quoteJson(text: string): string {
   return JSON.stringify(text);
 }

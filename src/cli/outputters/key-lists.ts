@@ -16,7 +16,7 @@ const sections: Readonly<Record<string, Section>> = {
   minions_rejected: { heading: "Rejected Keys:", headingColour: "boldBlue", keyColour: "blue" },
 };
 
-/** Returns undefined for data that is not keyed by states of keys, which is then shown as nested. */
+/** Returns undefined for data that is not keyed by states of keys: the `nested` outputter then shows it. */
 export function renderKeyLists(value: Value, options: { readonly colour: boolean }): string | undefined {
   if (!(value instanceof Map)) return undefined;
   const paint = paintFor(options.colour);

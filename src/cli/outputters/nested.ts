@@ -1,4 +1,4 @@
-/** The default outputter: indented keys and values. Source: Salt's behaviour, retold in docs/compatibility.md. */
+/** The default outputter, `nested`: indented keys and values. Source: docs/compatibility.md, "Outputters". */
 
 import { sortedAsText } from "../../python/key-order.ts";
 import { reprOf, strOf } from "../../python/repr.ts";
@@ -16,7 +16,7 @@ type NestedOptions = {
   readonly indent?: number;
 };
 
-/** One document without a final line end. */
+/** Renders one document without a final line end. */
 export function renderNested(value: Value, options: NestedOptions): string {
   const writer = new NestedWriter(options);
   writer.write(value, options.indent ?? 0, "");
@@ -49,7 +49,7 @@ class NestedWriter {
     else this.#lines.add(indent, this.#lines.paint.boldYellow, lead + reprOf(value));
   }
 
-  /** Continuation lines stand under the first one's text, not under its mark. */
+  /** Aligns continuation lines with the text of the first line, not with its mark. */
   #writeText(text: string, indent: number, lead: string): void {
     let mark = lead;
     for (const line of splitLines(text)) {

@@ -1,17 +1,17 @@
-/** The outputter of minions that did not return: keys as in nested, texts in red, no other values. */
+/** The outputter of minions that did not return: keys as in `nested`, texts in red, no other values. */
 
 import { sortedEntries } from "../../python/key-order.ts";
 import { strOf } from "../../python/repr.ts";
 import type { Value } from "../../wire/values.ts";
 import { type Paint, paintFor } from "./colours.ts";
 
-/** Colours start before the indentation, unlike in nested. Returns undefined if keys cannot be sorted, so that nested shows the value. */
+/** Unlike in `nested`, colours start before the indentation. Returns undefined if keys cannot be sorted: `nested` then shows the value. */
 export function renderNoReturn(value: Value, options: { readonly colour: boolean }): string | undefined {
   const lines: string[] = [];
   return addLines(lines, value, 0, paintFor(options.colour)) ? lines.join("\n") : undefined;
 }
 
-/** Returns false if keys cannot be sorted. */
+/** Adds a value's lines. Returns false if keys cannot be sorted. */
 function addLines(lines: string[], value: Value, indent: number, paint: Paint): boolean {
   const blanks = " ".repeat(indent);
   if (typeof value === "string") {

@@ -9,7 +9,7 @@ export class PaintedLines {
     this.paint = paintFor(isColoured);
   }
 
-  /** `after` follows the text without a colour. */
+  /** Adds a line. `after` follows the text without a colour. */
   add(indent: number, colour: string, text: string, after = ""): void {
     this.#lines.push(" ".repeat(indent) + colour + text + this.paint.end + after);
   }

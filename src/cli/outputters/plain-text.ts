@@ -21,7 +21,7 @@ function linesOf(value: Value): string[] {
   return value instanceof Uint8Array ? byteLines(value).map(reprBytes) : [strOf(value)];
 }
 
-/** Bytes end lines at `\n`, `\r` and `\r\n` only. */
+/** Splits at `\n`, `\r` and `\r\n` only, as Python does for bytes. */
 function byteLines(bytes: Uint8Array): Uint8Array[] {
   const text = Buffer.from(bytes).toString("latin1");
   const lines = text.split(/\r\n|\r|\n/u);
@@ -34,7 +34,7 @@ export function renderRaw(value: Value): string {
   return strOf(value);
 }
 
-/** Values without ids, with one line for each member of a list. Returns undefined for data that is not keyed by id. */
+/** One line for each value, without ids; for a list, one line for each member. Returns undefined for data that is not keyed by id. */
 export function renderNewlineValuesOnly(value: Value): string | undefined {
   if (!(value instanceof Map)) return undefined;
   const members = [...value.values()].flatMap((member) => (Array.isArray(member) ? member : [member]));

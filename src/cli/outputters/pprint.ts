@@ -6,7 +6,7 @@ import { blankClass, compareText, splitLinesWithEnds, textLength } from "../../p
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
 
 const pageWidth = 80;
-/** The size of a group of bytes. Literals are broken only between groups. */
+/** Bytes of a group. Literals of bytes are broken only between groups. */
 const bytesGroup = 4;
 
 /** `indent`: the columns of a level, 1 by default. */
@@ -58,7 +58,7 @@ class Page {
   }
 }
 
-/** Writes adjacent literals below each other, at the top level in parentheses. */
+/** Writes a value that is cut into several literals, one a line; at the top level in parentheses. */
 function inPlace<T>(
   cut: (value: T, width: number, reserved: number) => string[],
   value: T,
@@ -72,7 +72,7 @@ function inPlace<T>(
   return place.isTop ? `(${literals})` : literals;
 }
 
-/** Splits at lines, then splits long lines at words. `reserved` counts only for the last piece. */
+/** Splits a text at line ends, then long lines at words. `reserved` columns stay free after the last piece. */
 function textChunks(text: string, width: number, reserved: number): string[] {
   const chunks: string[] = [];
   const lines = splitLinesWithEnds(text);
@@ -95,7 +95,7 @@ const wordWithBlanks = new RegExp(`[^${blankClass}]+[${blankClass}]*|[${blankCla
 function bytesChunks(bytes: Uint8Array, width: number, reserved: number): string[] {
   const groups: Uint8Array[] = [];
   for (let start = 0; start < bytes.length; start += bytesGroup) groups.push(bytes.subarray(start, start + bytesGroup));
-  // Python reserves the columns at the group that starts at the last multiple of four, which no group does for a length of one.
+  // Python reserves columns only for a group that starts at the last multiple of four. If the length is such a multiple, no group does.
   const counted = bytes.length % bytesGroup === 0 ? 0 : reserved;
   return gather(groups, new Uint8Array(), (left, right) => Buffer.concat([left, right]), reprBytes, width, counted);
 }
@@ -125,14 +125,14 @@ function gather<T extends { readonly length: number }>(
   return chunks;
 }
 
-/** Sorts keys at every level, so that a `repr` prints them sorted. */
+/** Sorts keys at every level, so that `reprOf` prints them sorted. */
 function sortDeep(value: Value): Value {
   if (Array.isArray(value)) return value.map(sortDeep);
   if (!(value instanceof Map)) return value;
   return new Map((sortedEntries(value) ?? sortedByType(value)).map(([key, member]) => [key, sortDeep(member)]));
 }
 
-/** Orders keys that cannot be compared by the names of their types, and within a type by value. */
+/** For keys that cannot be compared: orders them by the names of their types, and within a type by value. */
 function sortedByType(map: ValueMap): [Value, Value][] {
   const groups = new Map<string, ValueMap>();
   for (const [key, member] of map) {

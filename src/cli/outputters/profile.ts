@@ -1,4 +1,4 @@
-/** The `profile` outputter: a table of a run's states with their durations. Source: behaviour of Salt 3007's. */
+/** The `profile` outputter: a table of a run's states with their durations. Source: behaviour of Salt 3007. */
 
 import { strOf } from "../../python/repr.ts";
 import { compareText, textLength } from "../../python/text.ts";
@@ -11,7 +11,7 @@ const fractionDigits = 4;
 /** Replaces a missing duration. */
 const noDuration = -1;
 
-/** Returns undefined if a minion's answer is not a map, which nested shows better. */
+/** Returns undefined if a minion's return is not a map: the `nested` outputter then shows it. */
 export function renderProfile(value: Value, colour: boolean, options: TableOptions = {}): string | undefined {
   if (!(value instanceof Map)) return undefined;
   const found: { readonly durationText: string; readonly name: string; readonly fun: string }[] = [];
@@ -42,7 +42,7 @@ function rowOf(tag: string, fields: Value): { durationText: string; name: string
   };
 }
 
-/** Old minions write `4.649 ms`. */
+/** The duration in milliseconds. Old minions write it as a text such as `4.649 ms`. */
 function durationOf(value: Value | undefined): number {
   const milliseconds = value instanceof Float ? value.value : Number.parseFloat(strOf(value ?? ""));
   return Number.isFinite(milliseconds) ? milliseconds : noDuration;

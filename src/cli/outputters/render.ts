@@ -1,4 +1,4 @@
-/** Finds an outputter by name and renders one value as one document. Source: docs/compatibility.md, outputters. */
+/** Finds an outputter by name and renders one value as one document. Source: docs/compatibility.md, "Outputters". */
 
 import { stripEnd } from "../../python/text.ts";
 import { yamlText } from "../../python/yaml-writer.ts";
@@ -18,13 +18,13 @@ export type OutputOptions = {
   readonly colour: boolean;
   /** `--out-indent` or `output_indent`. Undefined: the outputter's own default. */
   readonly indent?: JsonIndent;
-  /** The return's exit code. Any but 0 makes nested's keys red. */
+  /** The return's exit code. With any code but 0 the `nested` outputter shows keys in red. */
   readonly retcode?: number;
-  /** Nested keeps the order of a map's keys. */
+  /** The `nested` outputter keeps the order of a map's keys instead of sorting them. */
   readonly isOrdered?: boolean;
   /** Settings for state runs. */
   readonly states?: HighstateOptions;
-  /** `out.table.*`, of `table` and `profile`. */
+  /** `out.table.*`, for the outputters `table` and `profile`. */
   readonly table?: TableOptions;
 };
 
@@ -52,7 +52,7 @@ const outputters: Readonly<Record<string, Outputter>> = {
 /** Every valid name for `--out`. */
 export const outputterNames: readonly string[] = Object.keys(outputters);
 
-/** The log line for an unknown outputter, which nested replaces. */
+/** The log line for an unknown outputter. The `nested` outputter replaces it. */
 export function unknownOutputterText(name: string): string {
   return `Invalid outputter ${name} specified, fall back to nested`;
 }
@@ -63,7 +63,7 @@ export function isOutputter(name: string): boolean {
 
 /**
  * Renders one document without trailing white space or a final line end. The caller adds a line end, or prints nothing if it is empty.
- * Nested takes over for an unknown name, and for data that the outputter cannot show.
+ * For an unknown name, and for data that the outputter cannot show, the `nested` outputter renders the value.
  */
 export function renderOutput(name: string, value: Value, options: OutputOptions): string {
   const outputter = isOutputter(name) ? outputters[name] : undefined;
@@ -74,7 +74,7 @@ function renderNestedAt(value: Value, { colour, retcode, isOrdered }: OutputOpti
   return renderNested(value, { colour, retcode: retcode ?? 0, isOrdered: isOrdered === true });
 }
 
-/** A negative indent means brackets instead of blocks. */
+/** The indent for YAML. A negative one means brackets instead of blocks. */
 function yamlIndent(indent: JsonIndent | undefined): number | undefined {
   return indent === null ? -1 : indent === "pretty" ? undefined : indent;
 }

@@ -1,4 +1,4 @@
-/** The outputters of two runners' own data: `overstatestage` for stages, `virt_query` for virtual machines. Source: behaviour of Salt 3007's. */
+/** The outputters of two runners' own data: `overstatestage` for stages, `virt_query` for virtual machines. Source: behaviour of Salt 3007. */
 
 import { sortedEntries } from "../../python/key-order.ts";
 import { strOf } from "../../python/repr.ts";
@@ -25,7 +25,7 @@ export function renderStages(value: Value, options: { readonly colour: boolean }
   return lines.join("\n");
 }
 
-/** `data` by host, `vm_info` by machine. Salt itself looks machines up in the wrong place and shows none. */
+/** Machines are in `data`, by host, then in `vm_info`, by name. Salt looks in the wrong place and shows none. */
 export function renderMachines(value: Value): string | undefined {
   const hosts = memberOf(value, "data");
   if (hosts === undefined) return undefined;

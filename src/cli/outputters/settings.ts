@@ -7,7 +7,7 @@ import type { TableOptions } from "./table.ts";
 
 type Settings = ReadonlyMap<string, unknown>;
 
-/** `output`, unless it is empty or `highstate`, which state runs suggest themselves. */
+/** `output`; undefined if it is empty, or `highstate`, because state runs suggest that outputter themselves. */
 export function outputSetting(output: string): string | undefined {
   return output === "highstate" || output === "" ? undefined : output;
 }
@@ -23,7 +23,7 @@ export function isColourOffBySetting(settings: Settings): boolean {
   return settings.get("color") === false;
 }
 
-/** `out.table.*`. Empty values count as not set, except false. */
+/** The settings `out.table.*`. Empty values count as not set, except false. */
 export function tableSettings(settings: Settings): TableOptions {
   const text = (name: string) => {
     const value = settings.get(`out.table.${name}`);

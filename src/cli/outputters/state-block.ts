@@ -7,7 +7,7 @@ import { type Colour, type Paint, paintFor } from "./colours.ts";
 import { renderNested } from "./nested.ts";
 import { wrapWords } from "./word-wrap.ts";
 
-/** `parts`: module, id, name and function, which the result's key joins with `_|-`. */
+/** `parts`: module, id, name and function, which are joined by `_|-` in the key of the result. */
 export type StateResult = { readonly parts: readonly string[]; readonly fields: ValueMap };
 type StateOptions = { readonly colour: boolean; readonly isTabular: boolean; readonly isProfiled: boolean };
 
@@ -98,7 +98,7 @@ function durationOf(fields: ValueMap): string {
   return duration === "" ? "" : `${duration} ms`;
 }
 
-/** Changes stand indented below the label. Without changes nothing follows the label. */
+/** The changes, indented on the lines below the label. Empty without changes. */
 function changesText(state: StateResult, colour: boolean): string {
   if (!hasChanges(state)) return "";
   const changes = state.fields.get("changes") ?? null;
@@ -106,7 +106,7 @@ function changesText(state: StateResult, colour: boolean): string {
   return `\n${stripEnd(renderNested(changes, { colour, indent: valueColumn }))}`;
 }
 
-/** Continuation lines align with the first. A state's `data` is appended. */
+/** The state's comment, with continuation lines aligned to the first, and its `data`. */
 function commentOf(fields: ValueMap): string {
   const text = textOf(fields, "comment").trim();
   return text.replaceAll("\n", `\n${" ".repeat(valueColumn)}`) + dataText(fields.get("data"));

@@ -9,12 +9,12 @@ type SummaryOptions = {
   readonly colour: boolean;
   readonly isProfiled: boolean;
   readonly isPercentShown: boolean;
-  /** States whose block shows warnings. Only these count. */
+  /** Number of states whose block shows warnings. States shown as a line are not counted. */
   readonly warnedBlockCount: number;
 };
 
 const labelWidth = "Succeeded".length;
-/** A larger total in milliseconds is shown in seconds. */
+/** A larger total of milliseconds is shown in seconds. */
 const millisecondsShownMax = 999;
 
 export function summaryLines(host: string, states: readonly StateResult[], options: SummaryOptions): string[] {
@@ -67,7 +67,7 @@ function countsOf(states: readonly StateResult[]): Counts {
   return counts;
 }
 
-/** Of states that ran in parallel only the longest counts. */
+/** The total run time. Of states that ran in parallel only the longest counts. */
 function runTime(states: readonly StateResult[], width: number): string {
   let sumMs = 0;
   let parallelMs = 0;
@@ -88,7 +88,7 @@ function milliseconds(value: Value): number {
   return typeof value === "number" ? value : 0;
 }
 
-/** Python rounds an exact half to the even digit, `toFixed` away from zero. With three decimals only odd sixteenths are halves. */
+/** Rounds like Python: an exact half to the even digit; `toFixed` rounds away from zero. At three decimals only odd sixteenths are halves. */
 function threeDecimals(value: number): string {
   const isHalf = (value * 16) % 2 === 1;
   const floor = Math.floor(value * 1000);

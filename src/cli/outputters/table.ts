@@ -1,4 +1,4 @@
-/** The `table` outputter: lists of rows as tables under their keys. Source: behaviour of Salt 3007's, but this one loses no line of a cell. */
+/** The `table` outputter: lists of rows as tables under their keys. Source: behaviour of Salt 3007, except that all lines of a cell are shown. */
 
 import { sortedEntries } from "../../python/key-order.ts";
 import { strOf } from "../../python/repr.ts";
@@ -16,11 +16,11 @@ export type TableOptions = {
   readonly separateRows?: boolean;
   readonly prefix?: string;
   readonly suffix?: string;
-  /** The width from which a cell is wrapped at blanks. */
+  /** A line of a cell that would reach this width is wrapped at a blank. */
   readonly width?: number;
   /** Shows only rows under this key. */
   readonly rowsKey?: string;
-  /** The key of the headers, beside that of the rows. */
+  /** The key of the headers, in the same map as `rowsKey`. */
   readonly labelsKey?: string;
   readonly title?: string;
   /** The column of the outermost key. */
@@ -30,7 +30,7 @@ export type TableOptions = {
 const levelColumns = 4;
 const defaultWidth = 50;
 
-/** Leaves out data without rows. Returns undefined if a row has no cells or keys cannot be ordered. */
+/** Omits data without rows. Returns undefined if a row has no cells or keys cannot be ordered. */
 export function renderTable(value: Value, colour: boolean, options: TableOptions = {}): string | undefined {
   const writer = new TableWriter(colour, options);
   return writer.write(value, options.indent ?? 0) ? writer.text() : undefined;
@@ -75,7 +75,7 @@ class TableWriter {
     return this.#rows(member, labelsKey === undefined ? null : (map.get(labelsKey) ?? null), indent);
   }
 
-  /** Leaves out rows of different kinds. */
+  /** Writes a table, or nothing if the rows are of different kinds. Returns false for rows that cannot be shown as a table. */
   #rows(rows: readonly Value[], given: Value, indent: number): boolean {
     const [first] = rows;
     if (first === undefined || rows.some((row) => kindOf(row) !== kindOf(first))) return true;
@@ -112,7 +112,7 @@ function kindOf(row: Value): string {
   return Array.isArray(row) ? "list" : typeof row;
 }
 
-/** Empty without labels. Undefined if keys cannot be ordered. */
+/** The headers of the columns. Empty without headers. Undefined if keys cannot be ordered. */
 function labelsOf(given: Value, firstRow: Value): string[] | undefined {
   if (Array.isArray(given) && given.length > 0) return given.map(strOf);
   if (given instanceof Map && given.size > 0) return sortedEntries(given)?.map(([, label]) => strOf(label));
@@ -126,7 +126,7 @@ function cellsOf(row: Value): string[] | undefined {
   return typeof row === "string" ? [row] : undefined;
 }
 
-/** Starts each run of letters with a capital, as Python's `str.title`. */
+/** Starts each run of letters with a capital, as Python's `str.title` does. */
 function titled(text: string): string {
   return text.replaceAll(/\p{L}+/gu, ([first = "", ...rest]) => first.toUpperCase() + rest.join("").toLowerCase());
 }
@@ -138,7 +138,7 @@ function physicalRows(row: readonly string[], width: number): string[][] {
   return Array.from({ length: lineCount }, (_, line) => cells.map((lines) => lines[line] ?? ""));
 }
 
-/** Starts a new line at each blank before a word that would reach the width. */
+/** Starts a new line before each word with which the line would reach the width. */
 function wrapped(text: string, width: number): string {
   const [first = "", ...words] = text.split(" ");
   return words.reduce((lines, word) => {
@@ -148,7 +148,7 @@ function wrapped(text: string, width: number): string {
   }, first);
 }
 
-/** Places an odd blank around a centred text on the same side as Python. */
+/** Pads a text to the width. If centring leaves an odd blank, it is on the same side as in Python. */
 function justified(text: string, width: number, justify = "center"): string {
   const blankCount = width - textLength(text);
   const side = justify.toLowerCase();

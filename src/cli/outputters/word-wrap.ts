@@ -26,7 +26,7 @@ function piecesOf(text: string): string[] {
   return blanks.split(/( +)|(?<=\p{L}{2}-)(?=\p{L}{2})/u).filter((piece) => piece !== undefined && piece !== "");
 }
 
-/** A word longer than a line fills the rest of the current line first. */
+/** Cuts a word that is longer than a line: its first part fills the rest of the current line, of `first` columns. */
 function cut(word: string, first: number, room: number): string[] {
   const characters = [...word];
   const start = Math.max(first, 0);

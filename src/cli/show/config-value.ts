@@ -1,7 +1,7 @@
 /** Turns a configuration into a value for outputters. */
 import type { Value } from "../../wire/values.ts";
 
-/** Keeps maps, lists and scalars, and turns other keys into text. */
+/** Keeps scalars and lists. Turns objects into maps and the keys of maps into text. */
 export function configValue(value: unknown): Value {
   if (value === null || value === undefined) return null;
   if (typeof value === "string" || typeof value === "boolean" || typeof value === "bigint") return value;

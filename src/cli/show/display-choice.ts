@@ -1,4 +1,4 @@
-/** How a command shows its results, by its options and its configuration. */
+/** Decides from options and configuration how a command shows its results. */
 import type { MasterConfig, MinionConfig } from "../../config/schema.ts";
 import type { OptionsOf } from "../options/parse.ts";
 import {
@@ -10,7 +10,7 @@ import {
 } from "../outputters/settings.ts";
 import type { DisplayChoice } from "./display.ts";
 
-/** The options of output that every command has; those for states are missing in some. */
+/** Output options. Every command has them, except that some lack the options for states. */
 type OutputOptions = Pick<OptionsOf<"key">, "output" | "outputIndent" | "outputFile" | "isOutputFileAppended"> &
   Pick<OptionsOf<"key">, "isColourOff" | "isColourForced"> & {
     readonly stateOutput?: string | undefined;
@@ -18,7 +18,7 @@ type OutputOptions = Pick<OptionsOf<"key">, "output" | "outputIndent" | "outputF
     readonly isStateDiffOnly?: boolean;
   };
 
-/** Options win over the configuration, a master's or a minion's. */
+/** Options win over the configuration of the master or minion. */
 export function displayChoice(
   options: OutputOptions,
   config: Pick<MasterConfig | MinionConfig, "output" | "opts">,

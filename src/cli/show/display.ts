@@ -1,4 +1,4 @@
-/** Shows values with the operator's choice of outputter, colours and file. Source: docs/compatibility.md, outputters. */
+/** Shows values with the operator's choice of outputter, colours and file. Source: docs/compatibility.md, "Outputters". */
 import { appendFileSync, closeSync, openSync } from "node:fs";
 import type { Logger } from "pino";
 import { SaltworksError } from "../../errors.ts";
@@ -11,7 +11,7 @@ export type DisplayChoice = {
   readonly outputter: string | undefined;
   /** `output` of the configuration. As in Salt it also wins over a minion's suggestion. */
   readonly configuredOutputter?: string | undefined;
-  /** Used without any other choice. */
+  /** Used if neither options nor configuration nor minion name an outputter. */
   readonly defaultOutputter: string;
   readonly indent: OutputOptions["indent"];
   readonly states: OutputOptions["states"];
@@ -25,14 +25,14 @@ export type DisplayChoice = {
 export class Display {
   readonly #choice: DisplayChoice;
   readonly #host: Host;
-  /** Gets the message about an unknown outputter, if it is set. */
+  /** Gets the message about an unknown outputter. If undefined, standard error gets it. */
   readonly #log: Pick<Logger, "error"> | undefined;
   readonly #isColoured: boolean;
 
   /**
-   * Empties the output file, keeping its permissions.
+   * Empties the output file, unless output is appended, and keeps its permissions.
    *
-   * @throws SaltworksError USAGE if it cannot be written, before a job whose results would be lost is sent
+   * @throws SaltworksError USAGE if the file cannot be written: before the job is sent, so that no results are lost
    */
   constructor(choice: DisplayChoice, host: Host, log?: Pick<Logger, "error">) {
     this.#choice = choice;
@@ -64,14 +64,14 @@ export class Display {
     if (text !== "") this.#print(`${text}\n`);
   }
 
-  /** Writes the command's own line. As in Salt it always goes to standard output. */
+  /** Writes a line of the command itself. As in Salt, it goes to standard output even if results go to a file. */
   line(text: string): void {
     this.#host.write(`${text}\n`);
   }
 
   #known(name: string): string {
     if (isOutputter(name)) return name;
-    // Old minions suggest `grains`. It means nested and needs no message.
+    // Old minions suggest `grains`. It means `nested` and needs no message.
     if (name === "grains") return "nested";
     if (this.#log === undefined) this.#host.complain(`[ERROR   ] ${unknownOutputterText(name)}\n`);
     else this.#log.error(unknownOutputterText(name));

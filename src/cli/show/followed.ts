@@ -1,11 +1,11 @@
-/** Follows a job or a batch that runs in the master. Ctrl-C and a lost master end only the command, after a hint how to see the rest. */
+/** Follows a job or a batch that runs in the master. Ctrl-C or a lost master ends only the command, after a hint how to see the rest. */
 import type { MasterClient } from "../../client/master-client.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
 import type { Host } from "../host/host.ts";
 import { saltExitCodes } from "./salt-endings.ts";
 
 export class Followed<Running extends { readonly jid: string; close(): void }> {
-  /** Undefined until a job runs. Closed with the command. */
+  /** The job or batch; undefined until it is published. Closed at the end of `until`. */
   running: Running | undefined;
   readonly #client: MasterClient;
   readonly #host: Host;
@@ -26,7 +26,7 @@ export class Followed<Running extends { readonly jid: string; close(): void }> {
       return await show();
     } catch (error) {
       if (this.#isInterrupted) return this.#sayGoodbye();
-      // Before a job runs this is a failed publish, which the caller explains.
+      // Without a job the publish failed. The caller explains that.
       if (this.running === undefined || !hasCode(error, "MASTER_UNREACHABLE")) throw error;
       this.#host.complain(`ERROR: ${(error as SaltworksError).message}\n`);
       this.#tellLater(this.running.jid);

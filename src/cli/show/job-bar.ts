@@ -1,4 +1,4 @@
-/** The bar of `--progress`: the numbers of a job's minions that are targeted, run, have returned and have failed. Drawn only if standard error is a terminal. */
+/** The progress bar of `--progress`: how many minions are targeted, run, have returned and have failed. Only on a terminal as standard error. */
 import { SingleBar } from "cli-progress";
 
 const redrawsPerSecond = 8;
@@ -21,10 +21,10 @@ export class JobBar {
     if (stream === undefined) return;
     this.#bar = new SingleBar({
       stream,
-      // Computed at each redraw, so that the time goes on between returns.
+      // Computed at each redraw, so that the elapsed time advances between returns.
       format: () => this.#text().slice(0, (stream.columns || terminalColumns) - 1),
       fps: redrawsPerSecond,
-      // Leaves the terminal's modes alone, because a killed command could not restore them.
+      // Does not change the terminal's modes, because a killed command could not restore them.
       hideCursor: false,
       linewrap: true,
       clearOnComplete: true,
@@ -34,7 +34,7 @@ export class JobBar {
     this.#bar.start(this.#minions.size, 0);
   }
 
-  /** Adds minions below syndics, which become known late. */
+  /** Also adds the minion, because minions below syndics become known during the job. */
   noteReturn(id: string, isFailed: boolean): void {
     this.#minions.add(id);
     this.#returned.add(id);

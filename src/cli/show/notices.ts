@@ -1,6 +1,6 @@
 /**
- * Notices for an operator beside Salt's own words, on standard error. They are written only to a terminal, because scripts may expect exactly
- * Salt's output.
+ * Notices for an operator on standard error, in addition to Salt's output. Written only to a terminal, because
+ * scripts may expect exactly Salt's output.
  */
 
 import type { JobRequest } from "../../client/job-request.ts";
@@ -10,7 +10,7 @@ import type { MasterConfig } from "../../config/schema.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import type { Host } from "../host/host.ts";
 
-/** The most names in one line. */
+/** Maximum of ids in one line. */
 const namesMax = 5;
 
 function notice(host: Host, text: string): void {
@@ -46,7 +46,7 @@ export async function noticeNoMatch(
     else if (named instanceof Map && named.size > 0) why = `No accepted key: ${unknownNames(named)}.`;
     else why = "No minion with an accepted key matches.";
   } catch (error) {
-    // Without the right to ask, or without the master, the notice is left out.
+    // The user may not ask, or the master does not answer: no notice.
     if (!(error instanceof SaltworksError)) throw error;
     return;
   }
@@ -59,8 +59,8 @@ function unknownNames(states: ReadonlyMap<unknown, unknown>): string {
 }
 
 /**
- * Reports that a job waits for absent minions, and until when. With `--deliver-within`, which Salt lacks, scripts get this, too. Jobs that wait
- * by the option `deliver_within` come from commands whose scripts expect Salt's output.
+ * Reports until when a job waits for absent minions. With `--deliver-within`, which Salt lacks, the notice goes to pipes, too. A job that waits
+ * because of the configuration's `deliver_within` gets it only on a terminal, because scripts expect Salt's output.
  */
 export function noticeDelivery(
   untilMs: number | undefined,
@@ -87,7 +87,7 @@ function clockText(time: Date): string {
   return `${date} ${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}`;
 }
 
-/** Our command with the `-c` of the current one, so that it reads the same configuration. */
+/** A `saltworks` command line with the `-c` of the current command, so that it reads the same configuration. */
 export function commandLine(words: string, configDir: string | undefined): string {
   const [program = "", command = "", ...rest] = words.split(" ");
   if (configDir === undefined) return words;
@@ -95,12 +95,12 @@ export function commandLine(words: string, configDir: string | undefined): strin
   return [program, command, "-c", quoted, ...rest].join(" ");
 }
 
-/** Adds `-c` to the commands in backticks in a text of the master. */
+/** Adds `-c` to the `saltworks` commands in backticks in a text of the master. */
 export function withCommandLines(text: string, configDir: string | undefined): string {
   return text.replace(/`(saltworks [a-z-]+[^`]*)`/g, (_, words: string) => `\`${commandLine(words, configDir)}\``);
 }
 
-/** Names our own command for late returns, because Salt's, which Salt's sentence names, may be missing or read another configuration. */
+/** Names our command for late returns. Salt's sentence names `salt-run`, which may be missing or read another configuration. */
 export function noticeLookup(jid: string, configDir: string | undefined, host: Host): void {
   notice(host, `Late returns: ${commandLine(`saltworks run jobs.lookup_jid ${jid}`, configDir)}`);
 }

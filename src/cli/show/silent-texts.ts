@@ -1,14 +1,14 @@
-/** Texts in place of a missing return. Source: docs/compatibility.md, messages for silent minions. */
+/** Texts in place of a missing return. Source: docs/compatibility.md, "Life of a job". */
 
 const noResponse = "No response";
 
-/** `reason`: the job tracker's. Names without an accepted key count as `No response`. */
+/** `reason`: the job tracker's. Ids without an accepted key have the reason `No response`. */
 export function silentText(reason: string, jid: string): string {
   const head = `Minion did not return. [${reason}]`;
   return reason === noResponse ? `${head}\n${lateReturnsText(jid)}` : head;
 }
 
-/** A line of `-v` and `--summary` on standard error, because Salt's own text knows only two kinds of silence. */
+/** A line that `-v` and `--summary` write to standard error: the master's reason, because Salt's text has only two reasons. */
 export function reasonLine(id: string, reason: string): string {
   return `${id} did not return: ${reason}\n`;
 }
@@ -17,7 +17,7 @@ export function unknownNameText(jid: string): string {
   return silentText(noResponse, jid);
 }
 
-/** Names the command in Salt's words, because scripts look for them. `saltworks run jobs.lookup_jid` does the same. */
+/** Salt's sentence, unchanged because scripts search for it. `saltworks run jobs.lookup_jid` does the same as the command in it. */
 export function lateReturnsText(jid: string): string {
   return `The minions may not have all finished running and any remaining minions will return upon completion. To look up the return data for this job later, run the following command:\n\nsalt-run jobs.lookup_jid ${jid}`;
 }

@@ -1,4 +1,4 @@
-/** The table that `--summary` prints after the returns. Source: docs/compatibility.md, option effects on display. */
+/** The table that `--summary` prints after the returns. Source: docs/compatibility.md, "Recorded command lines". */
 import type { Value } from "../../wire/values.ts";
 import { silenceOf } from "./silent-texts.ts";
 

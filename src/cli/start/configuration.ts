@@ -16,7 +16,7 @@ export function masterConfig(configDir: string | undefined, host: Host, override
   return explained(host, () => loadMasterConfig(directory, overrides));
 }
 
-/** For a master that is to start. @throws Exit also for values with which no master starts */
+/** For the command that starts a master. @throws Exit also for values with which no master starts */
 export function startingMasterConfig(configDir: string | undefined, host: Host, overrides: Overrides): MasterConfig {
   const config = masterConfig(configDir, host, overrides);
   explained(host, () => refuseStart(config));
@@ -29,7 +29,7 @@ export function clientConfig(configDir: string | undefined, host: Host): MasterC
   return explained(host, () => loadMasterConfig(directory, {}, ownFile(host)));
 }
 
-/** Searches Salt's own places. A `salt` directory under XDG's that exists wins over the home directory. */
+/** Searches the places that Salt searches. An existing directory `salt` in XDG_CONFIG_HOME wins over the home directory. */
 function ownFile({ environment }: Host): string | undefined {
   if (environment.SALT_CLIENT_CONFIG) return environment.SALT_CLIENT_CONFIG;
   const home = environment.HOME;
@@ -44,7 +44,7 @@ export function minionConfig(configDir: string | undefined, host: Host, override
   return explained(host, () => loadMinionConfig(directory, overrides));
 }
 
-/** Warns in Salt's words of a missing directory, because all options would silently have their defaults. */
+/** Warns in Salt's words if the directory is missing, because all options then have their defaults. */
 function announced(configDir: string | undefined, host: Host): string {
   const directory = resolve(configDir ?? (host.environment.SALT_CONFIG_DIR || defaultConfigDir));
   if (!isDirectory(directory)) host.complain(`WARNING: CONFIG '${directory}' directory does not exist.\n`);

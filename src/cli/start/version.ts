@@ -1,4 +1,4 @@
-/** The program's version, and those of its parts. */
+/** The version of the program and the versions of its parts. */
 
 import { readOwnPackage } from "../../config/host/program.ts";
 import { readDistribution } from "../../minion/modules/grains/os.ts";
@@ -8,7 +8,7 @@ export function programVersion(): string {
   return readOwnPackage().version;
 }
 
-/** As Salt's report, it ends with an empty line. */
+/** Like Salt's report, it ends with a line of one space. */
 export function versionsText(): string {
   const { os, osrelease, oscodename } = readDistribution();
   const distribution = [os.toLowerCase(), osrelease, oscodename].filter((part) => part !== "").join(" ");

@@ -2,7 +2,7 @@
 
 const none = "-";
 
-/** 1,234; 12.3; 0.4. */
+/** Formats like 1,234, 12.3 and 0.4. */
 export function count(value: number): string {
   const digits = value > 0 && value < 99.95 && !Number.isInteger(value) ? 1 : 0;
   return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
@@ -32,7 +32,7 @@ export function percent(share: number | null): string {
   return share === null || !Number.isFinite(share) ? none : `${Math.round(share * 100)}%`;
 }
 
-/** 3d 04:05:06. */
+/** Formats like 3d 04:05:06. */
 export function age(seconds: number): string {
   const whole = Math.floor(seconds);
   const days = Math.floor(whole / 86_400);

@@ -7,7 +7,7 @@ export type ScreenOptions = {
   /** The master's request port. */
   readonly endpoint: string;
   readonly clock: string;
-  /** Why the figures are old. */
+  /** The reason why the figures are old. */
   readonly trouble?: string;
   readonly paint: Paint;
   /** Undefined: no limit. */
@@ -118,7 +118,7 @@ function workerLines({ workers }: View): Line[] {
   ]);
 }
 
-/** One line for each list. */
+/** One line each for authentications, pillars, refusals, threads and limits. */
 function lists(view: View): Line[] {
   const rates = (values: Readonly<Record<string, number>>): Piece[] =>
     Object.entries(values)
@@ -162,7 +162,7 @@ function list(title: string, pieces: readonly Piece[]): Line {
   ];
 }
 
-/** Aligns the first column to the left and the others to the right. The first row holds the heads. */
+/** Aligns the first column to the left and the others to the right. The first row holds the headings. */
 function table(rows: readonly Row[]): Line[] {
   const cells = rows.map((row) => row.map((cell) => (typeof cell === "string" ? { text: cell } : cell)));
   const widths = (cells[0] ?? []).map((_, column) => Math.max(...cells.map((row) => row[column]?.text.length ?? 0)));

@@ -1,4 +1,4 @@
-/** One look at a master's metrics, from wheel `saltworks.metrics`, and the change between two looks. */
+/** A snapshot of a master's metrics, from the wheel function `saltworks.metrics`, and the change between two snapshots. */
 import { SaltworksError } from "../../errors.ts";
 import type { LabelsOf, MetricName } from "../../master/metrics/table.ts";
 import type { Value } from "../../wire/values.ts";
@@ -9,7 +9,7 @@ type Where<Name extends MetricName> = Partial<LabelsOf<Name>>;
 export class Snapshot {
   readonly #rows = new Map<string, Row[]>();
 
-  /** @throws SaltworksError REQUEST_REFUSED if the answer has another form, as from a master of another release */
+  /** @throws SaltworksError REQUEST_REFUSED if the reply has another form, as from a master of another release */
   constructor(answer: Value) {
     if (!Array.isArray(answer)) throw unreadable();
     for (const row of answer) {
@@ -22,7 +22,7 @@ export class Snapshot {
     }
   }
 
-  /** The sum of a metric's values, or only of series with these labels. */
+  /** The sum of a metric over all its series with these labels. */
   sum<Name extends MetricName>(name: Name, where: Where<Name> = {}): number {
     return this.#sum(name, where);
   }
@@ -33,7 +33,7 @@ export class Snapshot {
     return [...new Set(rows.flatMap(({ labels }) => labels.get(label) ?? []))];
   }
 
-  /** Each series of a metric with these labels, by all its labels. `part`: of a histogram. */
+  /** The values of a metric's series with these labels, by `seriesKey`. `part`: the sum or count of a histogram. */
   series<Name extends MetricName>(
     name: Name,
     where: Where<Name> = {},
@@ -43,7 +43,7 @@ export class Snapshot {
     return new Map(rows.map(({ labels, value }) => [seriesKey(labels), value]));
   }
 
-  /** For each series with these labels: the cumulative counts by ascending upper bound. */
+  /** For each series of a histogram with these labels: the cumulative counts by ascending upper bound. */
   buckets<Name extends MetricName>(name: Name, where: Where<Name>): ReadonlyMap<string, ReadonlyMap<number, number>> {
     const bySeries = new Map<string, Map<number, number>>();
     for (const { labels, value } of this.#matching(`${name}_bucket`, where)) {
@@ -66,7 +66,7 @@ export class Snapshot {
   }
 }
 
-/** A bucket's bound is not part of the key. */
+/** A key from all labels, without the bound of a bucket. */
 function seriesKey(labels: ReadonlyMap<string, string>): string {
   return JSON.stringify([...labels].filter(([label]) => label !== "le"));
 }
@@ -79,8 +79,8 @@ function unreadable(): SaltworksError {
 }
 
 /**
- * The change between two looks. After a restart a master counts from 0, and so does a replaced worker. Each series is compared alone, because
- * the sum over all workers would hide that.
+ * The change between two snapshots. A restarted master and a replaced worker count from 0 again. Each series is compared separately, because a
+ * sum over all workers would hide that.
  */
 export class Change {
   readonly now: Snapshot;
@@ -93,7 +93,7 @@ export class Change {
     this.#seconds = seconds;
   }
 
-  /** `part`: of a histogram. */
+  /** The growth of a metric. `part`: the sum or count of a histogram. */
   growth<Name extends MetricName>(name: Name, where: Where<Name> = {}, part?: "sum" | "count"): number {
     const before = this.#before.series(name, where, part);
     let sum = 0;
@@ -105,7 +105,7 @@ export class Change {
     return this.growth(name, where, part) / this.#seconds;
   }
 
-  /** The upper bound of the quantile's bucket. Undefined if nothing was observed, infinite above the last bound. */
+  /** The upper bound of the bucket that holds the quantile. Undefined if nothing was observed, infinite above the last bound. */
   quantile<Name extends MetricName>(name: Name, quantile: number, where: Where<Name> = {}): number | undefined {
     const before = this.#before.buckets(name, where);
     const grown = new Map<number, number>();

@@ -1,8 +1,8 @@
-/** The numbers of `saltworks top`, computed from two looks at the metrics. `--json` prints them unchanged. */
+/** The numbers of `saltworks top`, computed from two snapshots of the metrics. `--json` prints them unchanged. */
 import type { MetricName } from "../../master/metrics/table.ts";
 import type { Change } from "./snapshot.ts";
 
-/** Times are in seconds, shares are of one core or of a limit. `p99` is the upper bound of its bucket, null if nothing was observed. */
+/** Times are in seconds, shares are of one core or of a limit. `p99`: upper bound of the 99th percentile's bucket; null if nothing was observed. */
 export type View = {
   readonly upSeconds: number;
   readonly minions: { readonly connected: number; readonly accepted: number };
@@ -65,7 +65,7 @@ export type LimitView = {
   readonly newHits: number;
 };
 
-/** In the order of a request's way through them. */
+/** The stages of a request, in their order. */
 const stages = ["wait", "open", "handle", "commit", "seal", "reply"];
 
 export function viewOf(change: Change): View {
@@ -138,7 +138,7 @@ function commandsOf(change: Change): CommandView[] {
 function workersOf(change: Change): WorkerView[] {
   const { now } = change;
   return now.valuesOf("saltworks_worker_stale", "worker").map((worker) => {
-    const thread = `sw-shard-${worker}`;
+    const thread = `sw-worker-${worker}`;
     const busy = change.growth("saltworks_event_loop_busy_seconds_total", { thread });
     const idle = change.growth("saltworks_event_loop_idle_seconds_total", { thread });
     return {
@@ -155,7 +155,7 @@ function workersOf(change: Change): WorkerView[] {
   });
 }
 
-/** Busiest first. */
+/** Threads, busiest first. */
 function threadsOf(change: Change): View["threads"] {
   const name = "saltworks_thread_cpu_seconds_total";
   const threads = change.now.valuesOf(name, "thread");
@@ -164,7 +164,7 @@ function threadsOf(change: Change): View["threads"] {
     .sort((left, right) => right.cpuShare - left.cpuShare);
 }
 
-/** Nearest first. */
+/** Limits, the most used first. */
 function limitsOf(change: Change): LimitView[] {
   const { now } = change;
   const limits = now.valuesOf("saltworks_limit_max", "limit").map((limit) => {

@@ -1,18 +1,18 @@
 /**
- * Directories of an environment of files or pillars. `__env__` stands for any environment without directories. Clients choose that name,
- * which becomes part of a path. Source: Salt 3007's `file_roots` and `pillar_roots`.
+ * Directories of an environment of files or pillars. `__env__` stands for any environment that has no directories of its own. Clients choose
+ * the environment's name, which becomes part of a path. Source: Salt 3007's `file_roots` and `pillar_roots`.
  */
 import { environmentNameBytesMax } from "../../limits.ts";
 
-/** The key of the directories for all other environments, and the word in them that the environment's name replaces. */
+/** The key of the directories for all other environments. In their paths, the environment's name replaces this word. */
 export const anyEnvironment = "__env__";
 
-/** Whether a name can be the name of one directory: it neither leads elsewhere nor exceeds `environmentNameBytesMax`. */
+/** Whether a name is a single directory name (not `..`, no slash) of at most `environmentNameBytesMax` bytes. */
 export function isEnvironmentName(name: string): boolean {
   return name !== "" && Buffer.byteLength(name) <= environmentNameBytesMax && !/[/\\\0]|^\.\.?$/.test(name);
 }
 
-/** `directories` of `__env__` for one environment; undefined for a name that leads elsewhere. */
+/** `directories` of `__env__` for one environment; undefined if `isEnvironmentName` refuses the name. */
 export function directoriesFor(directories: readonly string[], environment: string): readonly string[] | undefined {
   if (!isEnvironmentName(environment)) return undefined;
   return directories.map((directory) => directory.replaceAll(anyEnvironment, () => environment));

@@ -1,10 +1,15 @@
 /** Whether a path leads to a file or to a directory. Follows links; a missing path is neither. */
-import { statSync } from "node:fs";
+import { type Stats, statSync } from "node:fs";
+
+/** @returns undefined if the path leads to nothing. @throws other errors of the file system */
+export function statIfThere(path: string): Stats | undefined {
+  return statSync(path, { throwIfNoEntry: false });
+}
 
 export function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+  return statIfThere(path)?.isFile() === true;
 }
 
 export function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  return statIfThere(path)?.isDirectory() === true;
 }

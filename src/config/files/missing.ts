@@ -12,7 +12,7 @@ export function readIfThere(file: string): Buffer | undefined {
   }
 }
 
-/** Names of a directory's entries; empty if it does not exist. */
+/** Names of a directory's entries; empty if the directory does not exist. */
 export function namesIn(directory: string): string[] {
   try {
     return readdirSync(directory);
@@ -22,7 +22,16 @@ export function namesIn(directory: string): string[] {
   }
 }
 
-/** Entries of a directory; empty if it does not exist. @throws other errors of the file system */
+/** Names of a directory's entries; empty if it cannot be read: a process ended meanwhile, or the system has no /proc. */
+export function namesIfReadable(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+}
+
+/** Entries of a directory; empty if the directory does not exist. @throws other errors of the file system */
 export function entriesIfThere(directory: string): Dirent[] {
   try {
     return readdirSync(directory, { withFileTypes: true });

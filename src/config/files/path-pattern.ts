@@ -1,5 +1,5 @@
 /**
- * Finds files by pattern, as Salt's includes do: `*`, `?` and `[...]` within one directory level, dotfiles only if the pattern names the dot.
+ * Finds files by pattern, as Salt's includes do: `*`, `?` and `[...]` within one directory level, dotfiles only if the pattern begins with a dot.
  * (Node.js 20 has no `fs.globSync`.)
  */
 import { existsSync } from "node:fs";

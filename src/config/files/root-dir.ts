@@ -1,5 +1,5 @@
 /**
- * Moves paths of options under `root_dir` as Salt does: also absolute ones, unless they are already there. Source: observed on Salt 3007
+ * Moves paths of options under `root_dir` as Salt does, absolute paths too, unless they lie there already. Source: observed on Salt 3007
  * (test/config/load.test.ts).
  */
 import { posix } from "node:path";
@@ -11,7 +11,7 @@ export function underRoot(path: string, rootDir: string): string {
   return posix.join(root, path);
 }
 
-/** Whether a log destination is a URI such as `file:///dev/log`, which no root moves. */
+/** Whether a log destination is a URI such as `file:///dev/log`, to which `root_dir` does not apply. */
 export function isUri(path: string): boolean {
   return /^[a-z][a-z0-9+.-]*:/i.test(path);
 }

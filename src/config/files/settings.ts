@@ -49,7 +49,7 @@ function readOne(file: string): Settings {
   return settings;
 }
 
-/** Merges values of included files as Salt does: maps key by key, lists without repeats; other values replace. */
+/** Merges values of included files as Salt does: maps key by key, lists without repeats. Of other values the later wins. */
 function mergeValues(below: ConfigValue, above: ConfigValue): ConfigValue {
   if (isConfigMap(below) && isConfigMap(above)) {
     const merged: Record<string, ConfigValue> = { ...(below as ConfigMap) };
@@ -73,7 +73,7 @@ function absolutePattern(pattern: string, besideFile: string): string {
   return isAbsolute(home) ? home : join(dirname(besideFile), home);
 }
 
-/** Reads the files of included patterns and merges them with one another, as Salt does. */
+/** Reads the files that match these patterns and merges them with one another, as Salt does. */
 function readIncluded(patterns: string[], besideFile: string, warnings: string[] | undefined, depth: number): Settings {
   if (depth > configIncludeDepthMax)
     throw unreadable(besideFile, [`${besideFile}: files include each other without end`]);
@@ -97,7 +97,7 @@ function readIncluded(patterns: string[], besideFile: string, warnings: string[]
 /**
  * Reads `file` and its includes.
  *
- * @param defaultInclude pattern used unless the file names its own
+ * @param defaultInclude pattern for a file that does not set `default_include`
  * @param warnings receives a warning for each `include` that matches no file
  * @throws SaltworksError CONFIG_UNREADABLE with every fault of the first file that is not YAML
  */

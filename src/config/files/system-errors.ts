@@ -7,12 +7,12 @@ export function hasCodeIn(error: unknown, ...codes: readonly string[]): boolean 
   return error instanceof Error && "code" in error && typeof error.code === "string" && codes.includes(error.code);
 }
 
-/** Whether `error` says that a path leads to no file, or to one that this process may not read. */
+/** Whether `error` says that a file does not exist or that this process may not read it. */
 export function isNotThere(error: unknown): boolean {
   return hasCodeIn(error, "ENOENT", "ENOTDIR", "EACCES", "EPERM", "ELOOP", "ENAMETOOLONG");
 }
 
-/** An error's message, with the system's message if that is its cause and not part of it. */
+/** An error's message. Appends the system's message if a failed system call is the cause and the message lacks it. */
 export function withSystemReason({ message, cause }: Error): string {
   const isSystems = cause instanceof Error && "errno" in cause && "syscall" in cause;
   return isSystems && !message.includes(cause.message) ? `${message}: ${cause.message}` : message;

@@ -19,7 +19,7 @@ export type HostIdRules = {
   readonly rootDir: string;
   readonly isCached: boolean;
   readonly isLowercase: boolean;
-  /** true: cut any domain; text: cut that one. */
+  /** true: removes any domain; text: removes this domain. */
   readonly removeDomain: boolean | string;
   readonly appendDomain: string;
 };
@@ -67,7 +67,7 @@ export function hostId(rules: HostIdRules): string {
   return isIPv4(name) ? name : withDomain(name, rules.appendDomain);
 }
 
-/** Keeps a computed id, so that a later change of the host's name does not make it another minion. */
+/** Writes a computed id to the file, so that the id stays the same if the host's name changes. */
 export function cacheHostId(rootDir: string, id: string): void {
   const file = join(rootDir, cachedIdFile);
   mkdirSync(dirname(file), { recursive: true });

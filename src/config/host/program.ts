@@ -8,7 +8,7 @@ export const saltReleaseFollowed = { text: "3007.15", info: [3007, 15] } as cons
 
 type Package = { readonly version: string; readonly dependencies: Readonly<Record<string, string>> };
 
-/** The package's folder, which lies some levels above the compiled program. */
+/** The package's folder: the nearest folder above this file with a package.json. */
 export function packageRoot(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, "package.json"))) folder = dirname(folder);

@@ -1,7 +1,7 @@
 /** The user that runs this process. */
 import { userInfo } from "node:os";
 
-/** Returns the number if the system has no name for it, as in containers with an arbitrary user. */
+/** The user's name, or its number if the system has no name for it, as in containers with an arbitrary user. */
 export function ownUserName(): string {
   try {
     return userInfo().username;

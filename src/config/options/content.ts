@@ -1,4 +1,4 @@
-/** The master's options about what it serves to minions: files, pillar, and what `_master_opts` tells of states. Part of master-options.ts. */
+/** The master's options about content for minions: files, pillar, and options that `_master_opts` sends. Part of the table in master.ts. */
 
 import { kept, mebibyte, ours, timerSecondsMax } from "./details.ts";
 import { any, boolean, choice, integer, list, map, optional, text, textOrList } from "./option.ts";
@@ -6,7 +6,7 @@ import { any, boolean, choice, integer, list, map, optional, text, textOrList } 
 export const contentOptions = {
   file_roots: map(
     { base: ["/srv/salt", "/srv/spm/salt"] },
-    "Directories that serve files, by environment. In those of `__env__` that word stands for the name of any environment that is not listed.",
+    "Directories that serve files, by environment. In the directories of `__env__`, that word stands for the name of any environment that is not listed.",
   ),
   pillar_roots: map({ base: ["/srv/pillar", "/srv/spm/pillar"] }, "Directories of pillar files, by environment."),
   ext_pillar: list(
@@ -14,26 +14,26 @@ export const contentOptions = {
     "Sources of pillar other than files, in their order: `cmd_yaml`, `cmd_json`, `file_tree`, `extra_minion_data_in_pillar`. Others [refuse the start](#options-that-are-not-built).",
   ),
   ext_pillar_first: boolean(false, "Sources of `ext_pillar` come before pillar files, which then see their values."),
-  exclude_ext_pillar: list([], "Names of sources in `ext_pillar` that are passed over."),
+  exclude_ext_pillar: list([], "Names of sources in `ext_pillar` that are skipped."),
   ext_pillar_timeout: integer(
     45,
-    "How long the commands of one pillar may take together (`cmd_yaml`, `cmd_json`); then they are killed and the pillar says so (`_errors`). Below minions' own 60 seconds, so that they hear it.",
+    "How long the commands of one pillar (`cmd_yaml`, `cmd_json`) may take together. Then they are killed, and the pillar has an error (`_errors`). Minions wait 60 seconds: keep it below, so that they get the error.",
     { isOurs: true, min: 1, max: 3_600, unit: "seconds" },
   ),
   ext_pillar_commands: integer(
     8,
-    "Pillars whose commands run at the same time, one command each. Further ones wait; they hold no thread.",
+    "Pillars whose commands run at the same time, one command each. Further pillars wait and use no thread.",
     { isOurs: true, min: 1, max: 256, unit: "commands" },
   ),
   ext_pillar_failures: choice(
     "errors",
     ["errors", "ignore"],
-    "A command that cannot be started, whose output cannot be read, or that fails without output: `errors` puts an error into the pillar, with which minions refuse state runs. `ignore`, as in Salt: the pillar comes without, and the log says so.",
+    "A command that cannot be started, whose output cannot be read, or that fails without output: `errors` puts an error into the pillar, with which minions refuse state runs. `ignore`, as in Salt: the pillar lacks its values, and the log says so.",
     ours,
   ),
   on_demand_ext_pillar: list(
     ["libvirt", "virtkey"],
-    "Sources that minions may ask for themselves (`pillar.ext`). Here `extra_minion_data_in_pillar` alone can be served; a question for any other is answered with an error in the pillar.",
+    "Sources that minions may ask for themselves (`pillar.ext`). Here only `extra_minion_data_in_pillar` is built. A request for any other gets a pillar with an error.",
   ),
   pillar_cache: boolean(
     false,
@@ -45,9 +45,12 @@ export const contentOptions = {
     ["disk", "memory"],
     "Where pillars are kept: in files of their own under `cachedir/pillar_cache`, as Salt's are, or in memory.",
   ),
-  pillar_opts: boolean(false, "Put the master's options into each pillar, secrets apart."),
+  pillar_opts: boolean(false, "Put the master's options into each pillar, without secrets."),
   pillar_merge_lists: boolean(false, "Join lists of several pillar files instead of replacing them."),
-  pillar_includes_override_sls: boolean(false, "What a pillar file includes wins over its own values."),
+  pillar_includes_override_sls: boolean(
+    false,
+    "Values of included pillar files win over values of the file that includes them.",
+  ),
   pillar_safe_render_error: boolean(true, "Tell minions which pillar file failed, but not how."),
   pillar_raise_on_missing: boolean(
     false,
@@ -56,18 +59,21 @@ export const contentOptions = {
   pillar_source_merging_strategy: choice(
     "smart",
     ["smart", "recurse", "aggregate", "overwrite", "list", "none"],
-    "How several pillar files combine. Here `smart` and `recurse`, which are one; others [refuse the start](#options-that-are-not-built).",
+    "How several pillar files combine. Here `smart` and `recurse`, which mean the same; others [refuse the start](#options-that-are-not-built).",
     kept,
   ),
-  pillarenv_from_saltenv: boolean(false, "Without `pillarenv` a minion's `saltenv` counts."),
+  pillarenv_from_saltenv: boolean(
+    false,
+    "Without a `pillarenv`, a minion's `saltenv` is the environment of its pillar.",
+  ),
   pillar_threads: integer(
     2,
-    "Threads that render pillars. They yield to all others; more help a fleet that comes up at once, until cores run out.",
+    "Threads that render pillars. They yield to all other threads. More threads help a fleet that starts at once, up to the number of cores.",
     { isOurs: true, min: 1, max: 64, unit: "threads" },
   ),
   pillar_render_timeout: integer(
     30,
-    "How long one minion's pillar may take to render; then its thread is replaced and the minion gets a pillar that says so (`_errors`). Below minions' own 60 seconds, so that they hear it.",
+    "How long the rendering of one minion's pillar may take. Then its thread is replaced, and the minion gets a pillar with an error (`_errors`). Minions wait 60 seconds: keep it below, so that they get the error.",
     { isOurs: true, min: 1, max: 3_600, unit: "seconds" },
   ),
   fileserver_backend: list(
@@ -76,33 +82,40 @@ export const contentOptions = {
   ),
   fileserver_followsymlinks: boolean(true, "Links below a file root may lead out of it."),
   fileserver_ignoresymlinks: boolean(false, "Links are left out of lists of files."),
-  fileserver_list_cache_time: integer(20, "How old a list of files may get. 0: it is made for each question.", {
+  fileserver_list_cache_time: integer(20, "How old a list of files may get. 0: each request makes a new list.", {
     min: 0,
     max: 86_400,
     unit: "seconds",
   }),
-  fileserver_events: boolean(false, "An event for each `fileserver.update` that says what has changed."),
-  file_ignore_regex: textOrList([], "Patterns of files that are not served, Python's, found anywhere in the path."),
-  file_ignore_glob: textOrList([], "Globs of files that are not served, over the whole path."),
-  file_buffer_size: integer(mebibyte, "Piece in which a file is served.", {
+  fileserver_events: boolean(false, "Fire an event for each `fileserver.update`, with the changes."),
+  file_ignore_regex: textOrList(
+    [],
+    "Python regular expressions for files that are not served. They match anywhere in the path.",
+  ),
+  file_ignore_glob: textOrList([], "Globs for files that are not served. They match the whole path."),
+  file_buffer_size: integer(mebibyte, "Size of the pieces in which a file is served.", {
     min: 4_096,
     max: 64 * mebibyte,
     unit: "bytes",
   }),
-  salt_cp_chunk_size: integer(98_304, "Piece in which `cp --chunked` sends a file; in a job it takes a third more.", {
-    min: 1_024,
-    max: 16 * mebibyte,
-    unit: "bytes",
-  }),
+  salt_cp_chunk_size: integer(
+    98_304,
+    "Size of the pieces in which `cp --chunked` sends a file. In a job, Base64 adds a third.",
+    {
+      min: 1_024,
+      max: 16 * mebibyte,
+      unit: "bytes",
+    },
+  ),
   file_recv: boolean(false, "Minions may send files (`cp.push`), which are kept in `cachedir/minions/ID/files`."),
-  file_recv_max_size: integer(100, "Largest such file.", { min: 0, max: 1_048_576, unit: "MiB" }),
-  file_recv_minion_max_size: integer(1_024, "All such files of one minion together.", {
+  file_recv_max_size: integer(100, "Largest file that a minion may send.", { min: 0, max: 1_048_576, unit: "MiB" }),
+  file_recv_minion_max_size: integer(1_024, "Size of all files that one minion has sent, together.", {
     isOurs: true,
     min: 1,
     max: 16_777_216,
     unit: "MiB",
   }),
-  file_recv_minion_max_files: integer(10_000, "Such files of one minion, directories counted.", {
+  file_recv_minion_max_files: integer(10_000, "Most files that one minion may send, directories counted.", {
     isOurs: true,
     min: 1,
     max: 100_000_000,
@@ -110,36 +123,36 @@ export const contentOptions = {
   }),
   file_recv_total_max_size: integer(
     10_240,
-    "All such files of all minions together. Over it a push is refused: the minion gets False.",
+    "Size of all files that all minions have sent, together. Over it a push is refused: the minion gets False.",
     { isOurs: true, min: 1, max: 1_073_741_824, unit: "MiB" },
   ),
   file_recv_total_max_files: integer(
     1_000_000,
-    "Such files of all minions, directories counted. They are counted at the start and at the bound: 1,000,000 files take some 20 s.",
+    "Most files that all minions may send, directories counted. The master counts them at its start and at the bound: 1,000,000 files take some 20 s.",
     { isOurs: true, min: 1, max: 100_000_000, unit: "files" },
   ),
   grains_max_bytes: integer(
     4 * mebibyte,
-    "Grains of one minion, with what it sends besides for its pillar (`extra_minion_data_in_pillar`). With more it gets a pillar that says so (`_errors`), and what was kept of it stays as it was.",
+    "Largest grains of one minion, with the other data that it sends for its pillar (`extra_minion_data_in_pillar`). With more the minion gets a pillar with an error (`_errors`), and the master keeps the minion's former data.",
     { isOurs: true, min: 16_384, max: 64 * mebibyte, unit: "bytes" },
   ),
-  mine_max_bytes: integer(4 * mebibyte, "Mine of one minion. What would make it larger is refused.", {
+  mine_max_bytes: integer(4 * mebibyte, "Largest mine of one minion. An update that would make it larger is refused.", {
     isOurs: true,
     min: 1_024,
     max: 64 * mebibyte,
     unit: "bytes",
   }),
-  mine_max_functions: integer(1_000, "Functions in the mine of one minion.", {
+  mine_max_functions: integer(1_000, "Most functions in the mine of one minion.", {
     isOurs: true,
     min: 1,
     max: 100_000,
     unit: "functions",
   }),
-  reactor: list([], "Which events start what.", kept),
-  schedule: map({}, "What the master runs by the clock.", kept),
+  reactor: list([], "Events, and the reactions that they start.", kept),
+  schedule: map({}, "Jobs that the master runs at scheduled times.", kept),
   engines: list([], "Long-running plug-ins.", kept),
-  runner_dirs: list([], "Runners of one's own.", kept),
-  // What `_master_opts` tells a minion before a state run:
+  runner_dirs: list([], "Directories of custom runners.", kept),
+  // Options that `_master_opts` sends to a minion before a state run:
   renderer: text("jinja|yaml", "How state files are rendered."),
   failhard: boolean(false, "Stop a state run at the first failure."),
   state_top: text("top.sls", "Name of the top file."),
@@ -152,15 +165,15 @@ export const contentOptions = {
   env_order: list([], "Order of environments when merging."),
   default_top: text("base", "Environment for `top_file_merging_strategy: same`."),
   state_auto_order: boolean(true, "Run states in the order in which they are written."),
-  state_events: boolean(false, "An event per state."),
+  state_events: boolean(false, "Fire an event for each state."),
   state_aggregate: any(false, "Combine states where that is possible."),
   jinja_env: map(
     {},
-    "Options of Jinja in top files and other files than states; minions are sent them. Pillar obeys `trim_blocks` and `lstrip_blocks`; a warning at the start names others.",
+    "Options of Jinja in top files and in files other than states. Minions get them. Pillars obey `trim_blocks` and `lstrip_blocks`; a warning at the start names others.",
   ),
   jinja_sls_env: map(
     {},
-    "Options of Jinja in pillar files and states. Pillar obeys the same two; others [refuse the start](#options-that-are-not-built).",
+    "Options of Jinja in pillar files and states. Pillars obey the same two; others [refuse the start](#options-that-are-not-built).",
   ),
   jinja_lstrip_blocks: boolean(false, "Jinja's `lstrip_blocks`."),
   jinja_trim_blocks: boolean(false, "Jinja's `trim_blocks`."),

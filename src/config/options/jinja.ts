@@ -1,8 +1,8 @@
-/** Finds options of Jinja in `jinja_env` and `jinja_sls_env` that are not built here. Source: names and defaults of Jinja 3.1, as Salt's releases bring it. */
+/** Finds Jinja's options in `jinja_env` and `jinja_sls_env` that are not built here. Source: names and defaults of Jinja 3.1, as Salt packages it. */
 
 import { type ConfigValue, isConfigMap } from "../yaml/values.ts";
 
-/** Salt ignores other names. `trim_blocks` and `lstrip_blocks` are built and therefore not listed. */
+/** Jinja's options and defaults. Salt ignores other names. `trim_blocks` and `lstrip_blocks` are built and therefore not listed. */
 export const jinjaDefaults: Readonly<Record<string, ConfigValue>> = {
   block_start_string: "{%",
   block_end_string: "%}",
@@ -16,7 +16,7 @@ export const jinjaDefaults: Readonly<Record<string, ConfigValue>> = {
   keep_trailing_newline: false,
 };
 
-/** Names whose value asks for something. As in Salt, names have any case, and a value that is not a map counts as empty. */
+/** Names of options that differ from their default. As in Salt, case is ignored in names, and a value that is not a map counts as empty. */
 export function unbuiltJinja(value: ConfigValue): readonly string[] {
   if (!isConfigMap(value)) return [];
   return Object.entries(value)
@@ -30,7 +30,7 @@ function isAsking(name: string, value: ConfigValue): boolean {
   return usual === false ? value !== false && value !== 0 && value !== "" : value !== usual;
 }
 
-/** The warning about `jinja_env`, which mostly concerns minions; undefined if the master obeys all of it. */
+/** The warning about options in `jinja_env` that the master's own templates ignore; undefined if there are none. */
 export function unbuiltJinjaEnv(value: ConfigValue): string | undefined {
   const names = unbuiltJinja(value);
   if (names.length === 0) return undefined;

@@ -1,18 +1,23 @@
-/** The master's options about jobs: how long they are waited for, where and how long they are kept. Part of master-options.ts. */
+/** The master's options about jobs: timeouts, where and how long jobs are kept, how results are shown. Part of the table in master.ts. */
 import { deliverWithinSecondsMax } from "../../limits.ts";
 import { day, kept, mebibyte, ours, seconds } from "./details.ts";
+import { jobCacheDriverNames, jobCacheDriverOptions } from "./job-cache-drivers.ts";
 import { boolean, choice, integer, list, text, textOrList } from "./option.ts";
 
 export const jobOptions = {
-  timeout: integer(5, "How long the command line waits before it asks after silent minions.", seconds),
-  gather_job_timeout: integer(10, "How long it then waits for their answer.", seconds),
+  timeout: integer(
+    5,
+    "How long the command line waits before it asks silent minions whether they still run the job.",
+    seconds,
+  ),
+  gather_job_timeout: integer(10, "How long the command line then waits for their answers.", seconds),
   publish_timeout: integer(30, "How long a client waits for the master to accept a publication.", {
     ...kept,
     ...seconds,
   }),
   deliver_within: integer(
     0,
-    "Jobs wait so long for minions that are away, unless they say otherwise with `--deliver-within`; 0: not at all, as in Salt.",
+    "How long jobs wait for minions that are away, unless `--deliver-within` gives another time; 0: not at all, as in Salt.",
     { ...ours, min: 0, max: deliverWithinSecondsMax, unit: "seconds" },
   ),
   keep_jobs_seconds: integer(day, "Age at which a job leaves the cache; 0 keeps all.", {
@@ -20,13 +25,13 @@ export const jobOptions = {
     max: 3_153_600_000,
     unit: "seconds",
   }),
-  keep_jobs_count: integer(0, "How many jobs the cache keeps, the newest; 0 is any number.", {
+  keep_jobs_count: integer(0, "Most jobs in the cache. The oldest leave first. 0: no bound.", {
     ...ours,
     min: 0,
     max: 100_000_000,
     unit: "jobs",
   }),
-  keep_jobs_bytes: integer(0, "Size above which the oldest jobs leave the cache, whatever their age; 0 is any size.", {
+  keep_jobs_bytes: integer(0, "Size above which the oldest jobs leave the cache, whatever their age; 0: no bound.", {
     ...ours,
     min: 0,
     max: 100 * 1024 * 1024 * mebibyte,
@@ -38,10 +43,10 @@ export const jobOptions = {
     unit: "hours",
   }),
   archive_jobs: boolean(false, "Move old jobs to archive tables instead of deleting them.", kept),
-  job_cache: boolean(true, "Store returns. Off: loads and expected minions only."),
+  job_cache: boolean(true, "Store returns. Off: only loads and expected minions are stored."),
   master_job_cache: choice(
     "lmdb",
-    ["lmdb", "local_cache"],
+    jobCacheDriverNames,
     "Where jobs are kept. `local_cache` keeps Salt's files current as `salt_files: always` does.",
   ),
   ext_job_cache: text("", "Returner that minions use for every job."),
@@ -52,6 +57,7 @@ export const jobOptions = {
     "When a return counts as stored and is acknowledged: on disk, or (`commit` and `async`) in the kernel's cache, which outlives the master but not the machine.",
     ours,
   ),
+  ...jobCacheDriverOptions,
   job_cache_max_return_bytes: integer(100 * mebibyte, "Largest return that is stored.", {
     ...ours,
     min: 65_536,
@@ -61,7 +67,7 @@ export const jobOptions = {
   salt_files: choice(
     "auto",
     ["auto", "always", "never"],
-    "Keep Salt's own files current, for Salt's tools and the way back: jobs in `local_cache` layout, and grains, pillars and mines of minions. `auto`: where Salt's programs are found, or its master has left files in `cachedir`.",
+    "Keep Salt's own files current, for Salt's tools and the way back: jobs in `local_cache` layout, and grains, pillars and mines of minions. `auto`: if Salt's programs are found, or Salt's master has left files in `cachedir`.",
     ours,
   ),
   local_cache_loads: boolean(
@@ -77,26 +83,30 @@ export const jobOptions = {
     max: 1_000_000,
     unit: "events",
   }),
-  event_return_whitelist: list([], "Only these tags.", kept),
-  event_return_blacklist: list([], "Not these tags.", kept),
+  event_return_whitelist: list([], "Only events with these tags.", kept),
+  event_return_blacklist: list([], "No events with these tags.", kept),
   runner_returns: boolean(true, "Store what runners return.", kept),
   show_timeout: boolean(true, "Name the minions that did not return."),
   show_jid: boolean(false, "Show the job id."),
-  cli_summary: boolean(false, "A summary below the results."),
+  cli_summary: boolean(false, "Show a summary below the results."),
   confirm_above: integer(0, "`saltworks salt` asks before it sends a job to more minions than this; 0: never.", {
     isOurs: true,
     min: 0,
     max: 1_000_000,
     unit: "minions",
   }),
-  output: text("", "How results are shown; empty: nested, unless what is shown suggests another."),
+  output: text("", "Outputter for results; empty: `nested`, unless the result suggests another."),
   state_output: text("full", "How state runs are shown."),
   state_verbose: boolean(true, "Show states without changes, too."),
-  batch_safe_limit: integer(0, "From this many minions on a job of `salt` runs in batches by itself; 0 and 1: never.", {
-    min: 0,
-    max: 10_000_000,
-    unit: "minions",
-  }),
+  batch_safe_limit: integer(
+    0,
+    "A job of `salt` to this many minions or more runs in batches automatically; 0 and 1: never.",
+    {
+      min: 0,
+      max: 10_000_000,
+      unit: "minions",
+    },
+  ),
   batch_safe_size: integer(8, "How many minions of such a batch run at a time.", {
     min: 1,
     max: 10_000_000,

@@ -11,8 +11,8 @@ import { any, boolean, choice, integer, list, listOrMap, map, number, optional, 
 const sockets = {
   interface: text("0.0.0.0", "Address on which both ports listen; the command line connects to it, too."),
   ipv6: optional(boolean(false, "Listen on and accept IPv6.")),
-  publish_port: integer(4505, "Where minions subscribe to publications.", port),
-  ret_port: integer(4506, "Minions' requests and returns, and the clients' clear commands.", port),
+  publish_port: integer(4505, "Port on which minions subscribe to publications.", port),
+  ret_port: integer(4506, "Port for minions' requests and returns, and for the commands of operators' clients.", port),
   zmq_backlog: integer(1_000, "Connections that wait to be accepted, per port. Raise it for thousands of minions.", {
     min: 1,
     max: 1_000_000,
@@ -20,30 +20,34 @@ const sockets = {
   }),
   pub_hwm: integer(
     1_000,
-    "Publications waiting for one minion; above it they are dropped for that minion only. 0: only their bytes are bounded.",
+    "Most publications that wait for one minion. Further ones are dropped for that minion only. 0: only their bytes are bounded.",
     {
       min: 0,
       max: 10_000_000,
       unit: "messages",
     },
   ),
-  zmq_monitor: boolean(false, "Log what happens on the ZeroMQ sockets.", kept),
-  zmq_filtering: boolean(false, "Send publications for a list of minions only to these, by topic."),
-  tcp_keepalive: boolean(true, "Have the kernel test idle connections."),
-  tcp_keepalive_idle: number(300, "Idle time before the first test; -1 is the system's.", {
+  zmq_monitor: boolean(false, "Log events of the ZeroMQ sockets.", kept),
+  zmq_filtering: boolean(false, "Send publications for a list of minions only to these minions, by topic."),
+  tcp_keepalive: boolean(true, "Let the kernel test idle connections."),
+  tcp_keepalive_idle: number(300, "Idle time before the first test; -1: the system's default.", {
     min: -1,
     max: 32_767,
     unit: "seconds",
   }),
-  tcp_keepalive_cnt: number(-1, "Failed tests after which a connection is closed; -1 is the system's.", {
+  tcp_keepalive_cnt: number(-1, "Failed tests after which a connection is closed; -1: the system's default.", {
     min: -1,
     max: 127,
   }),
-  tcp_keepalive_intvl: number(-1, "Time between tests; -1 is the system's.", { min: -1, max: 32_767, unit: "seconds" }),
-  transport: choice("zeromq", ["zeromq"], "How bytes travel. Only ZeroMQ here; Salt also has tcp and ws.", kept),
+  tcp_keepalive_intvl: number(-1, "Time between tests; -1: the system's default.", {
+    min: -1,
+    max: 32_767,
+    unit: "seconds",
+  }),
+  transport: choice("zeromq", ["zeromq"], "Transport protocol. Only ZeroMQ here; Salt also has tcp and ws.", kept),
   max_open_files: integer(
     100_000,
-    "Open files that the process may need: one per connection. Root raises its limit to this; where the limit stays below, the log says so.",
+    "Open files that the process may need: one per connection. Started by root, the master raises its limit to this number. If the limit stays below, the log says so.",
     { min: 1, max: 1_073_741_824, unit: "files" },
   ),
 };
@@ -52,37 +56,42 @@ const places = {
   root_dir: text("/", "Prefix of all the directories below."),
   pki_dir: text(
     "/etc/salt/pki/master",
-    "Keys: the master's own and the minions' in `minions`, `minions_pre`, `minions_rejected`, `minions_denied`.",
+    "Directory of keys: the master's own, and the minions' in `minions`, `minions_pre`, `minions_rejected`, `minions_denied`.",
     path,
   ),
   cachedir: text(
     "/var/cache/salt/master",
-    "What lasts: job cache, minion data, sealed secrets, the local user's key.",
+    "Directory of data that outlasts a restart: job cache, minion data, sealed secrets, keys of local users.",
     path,
   ),
-  sock_dir: text("/var/run/salt/master", "The event bus and other local sockets.", path),
+  sock_dir: text("/var/run/salt/master", "Directory of the event bus and other local sockets.", path),
   pidfile: text(
     "/var/run/salt-master.pid",
     "File with the daemon's process id, written at start and removed at the end; empty: none.",
     path,
   ),
-  extension_modules: text("/var/cache/salt/master/extmods", "Modules of one's own.", { ...path, ...kept }),
+  extension_modules: text("/var/cache/salt/master/extmods", "Directory of custom modules.", { ...path, ...kept }),
   log_file: text(
     "/var/log/salt/master",
-    "Log of the daemon: a file, or the system's log as `file:///dev/log`, `udp://HOST:PORT`, `tcp://HOST:PORT`, with a facility behind it such as `/LOG_DAEMON`.",
+    "Log of the daemon: a file, or the system's log as `file:///dev/log`, `udp://HOST:PORT`, `tcp://HOST:PORT`, with a facility at the end such as `/LOG_DAEMON`.",
     path,
   ),
   key_logfile: text("/var/log/salt/key", "Log of the key command.", { ...path, ...kept }),
-  log_level: choice("warning", logLevels, "What the console shows."),
-  log_level_logfile: optional(choice("warning", logLevels, "What the log file gets; unset: the same as `log_level`.")),
+  log_level: choice("warning", logLevels, "Log level of the console."),
+  log_level_logfile: optional(
+    choice("warning", logLevels, "Log level of the log file; unset: the same as `log_level`."),
+  ),
   user: text(
     "root",
-    "The user that the master becomes when root starts it, who owns its files and `.<user>_key`. Not set: the user that starts it.",
+    "The master becomes this user if root starts it. The user owns its files and `.<user>_key`. Not set: the user that starts it.",
   ),
   id: text("", "Name of this master in events and in the dropfile; empty: `<fqdn>_master`."),
   append_domain: text("", "Domain added to a computed id that doesn't end in it."),
-  default_include: text("master.d/*.conf", "More files, relative to this one, merged over it."),
-  include: textOrList([], "Further files or patterns, merged last."),
+  default_include: text(
+    "master.d/*.conf",
+    "Pattern of further files, relative to this one. Their values replace those of this file.",
+  ),
+  include: textOrList([], "Further files or patterns, read last. Their values replace all others."),
   accept_missing: list(
     [],
     "Options that feed minions or guard something and are not built here (listed below). The master starts without the ones that this list names.",
@@ -94,35 +103,29 @@ const places = {
 const load = {
   worker_threads: integer(
     5,
-    "Threads that open, check, store and answer requests. More help until the cores run out.",
+    "Threads that decrypt, check, store and answer requests. Without this option the master starts one fewer than the machine has cores, at least one and at most this default.",
     { min: 1, max: 256, unit: "threads" },
   ),
   partitions: integer(
     64,
-    "Shards over which minions are spread; each is one worker's at a time. Needs to be well above `worker_threads`.",
+    "Partitions over which minions are spread. One worker at a time serves a partition. Needs to be well above `worker_threads`.",
     { ...ours, min: 1, max: 4_096 },
   ),
-  store_shards: integer(1, "Files over which the job cache is spread. One commit serves a batch, so few are better.", {
-    ...ours,
-    min: 1,
-    max: 64,
-    unit: "files",
-  }),
-  batch_max_frames: integer(256, "Requests that travel to a worker together.", {
+  batch_max_frames: integer(256, "Most requests in one batch for a worker.", {
     ...ours,
     min: 1,
     max: 16_384,
     unit: "frames",
   }),
-  batch_max_bytes: integer(mebibyte, "Bytes that travel to a worker together; one larger request travels alone.", {
+  batch_max_bytes: integer(mebibyte, "Most bytes in one batch for a worker. A larger request is a batch of its own.", {
     ...ours,
     min: 1_024,
     max: 1024 * mebibyte,
     unit: "bytes",
   }),
   batch_linger_us: integer(
-    0,
-    "How long a request may wait for others to travel with: fewer, larger batches for more latency. Timers tick in milliseconds, so that it is rounded up to one.",
+    40_000,
+    "How long at most a minion's request waits for others, so that one batch serves about eight of them. A request waits only if others are likely to come in time, and not if its client asks one thing after the other. 0: none waits. Rounded up to whole milliseconds.",
     { ...ours, min: 0, max: 1_000_000, unit: "us" },
   ),
   worker_heap_mb: integer(
@@ -141,28 +144,32 @@ const load = {
   ),
   queue_max_bytes: integer(
     64 * mebibyte,
-    "Requests waiting for one worker. When proven connections alone have filled it, the master stops reading them. It stops reading strangers at half of it.",
+    "Most bytes of requests that wait for one worker. When requests of proven connections alone reach it, the master stops reading these connections. At half of it the master stops reading other connections.",
     { ...ours, min: 65_536, max: 64 * 1024 * mebibyte, unit: "bytes" },
   ),
-  request_max_bytes: integer(100 * mebibyte, "Largest request; a larger one costs its connection and nothing else.", {
-    ...ours,
-    min: 65_536,
-    max: 2_000 * mebibyte,
-    unit: "bytes",
-  }),
+  request_max_bytes: integer(
+    100 * mebibyte,
+    "Largest request. A larger one closes its connection and has no other effect.",
+    {
+      ...ours,
+      min: 65_536,
+      max: 2_000 * mebibyte,
+      unit: "bytes",
+    },
+  ),
   connections_per_address_max: integer(
     16_384,
-    "Connections of one address (IPv6: of one /64) to the publish port, and of those to the request port the ones that have proved nothing; over it new ones are closed. 0: no bound.",
+    "Most connections of one address (IPv6: of one /64) to the publish port, and most connections to the request port that are not proven yet. Further ones are closed. 0: no bound.",
     { ...ours, max: 10_000_000, unit: "connections" },
   ),
   trusted_proxies: list(
     [],
-    "Addresses and networks (`10.0.0.0/8`) behind which there are many minions, to which that bound does not apply.",
+    "Addresses and networks (`10.0.0.0/8`) with many minions behind them. `connections_per_address_max` does not apply to these.",
     { ...ours, entriesFault: networksFault },
   ),
   auth_queue_max: integer(
     20_000,
-    "Authentications waiting, one per minion. Above it minions get no answer and try again.",
+    "Most authentications that wait, one per minion. Further minions get no answer and try again.",
     { ...ours, min: 1, max: 10_000_000, unit: "requests" },
   ),
   auth_client_timeout: integer(
@@ -182,18 +189,22 @@ const load = {
   ),
   event_subscriber_max_bytes: integer(
     64 * mebibyte,
-    "Events waiting for one slow subscriber; above it whole events are dropped for that one and counted.",
+    "Most bytes of events that wait for one slow subscriber. Further events are dropped for this subscriber and counted.",
     { ...ours, min: 65_536, max: 16 * 1024 * mebibyte, unit: "bytes" },
   ),
   ipc_write_buffer: any(0, "Salt's bound on a subscriber's buffer; here `event_subscriber_max_bytes` does that.", kept),
-  sock_pool_size: integer(1, "Salt's sockets to its workers; threads need none.", { ...kept, min: 1, max: 1_024 }),
+  sock_pool_size: integer(1, "Number of Salt's sockets to its workers. The threads here need no sockets.", {
+    ...kept,
+    min: 1,
+    max: 1_024,
+  }),
   loop_interval: number(60, "Time between rounds of maintenance.", { min: 1, max: timerSecondsMax, unit: "seconds" }),
   maintenance_interval: integer(3_600, "Time between rounds of slow maintenance.", { ...kept, ...seconds }),
 };
 
 const minions = {
   minion_data_cache: boolean(true, "Keep each minion's grains and pillar; targeting by these needs it."),
-  minion_data_cache_events: boolean(true, "An event when that data changes.", kept),
+  minion_data_cache_events: boolean(true, "Fire an event when a minion's kept grains or pillar change.", kept),
   preserve_minion_cache: boolean(false, "Keep a minion's data when its key is deleted."),
   cache: text("localfs", "Salt's backend for minion data; here it is always LMDB.", kept),
   con_cache: boolean(false, "Salt's list of connected minions; here presence does that.", kept),
@@ -209,8 +220,11 @@ const minions = {
     unit: "seconds",
   }),
   detect_remote_minions: boolean(false, "Also look for minions that connect to port 22.", kept),
-  ping_on_rotate: boolean(false, "A `test.ping` to all after a key rotation, so that they fetch the new key at once."),
-  max_minions: integer(0, "Refuse further minions beyond this many connected; 0: no limit.", {
+  ping_on_rotate: boolean(
+    false,
+    "Send `test.ping` to all minions after a key rotation, so that they fetch the new key at once.",
+  ),
+  max_minions: integer(0, "Most connected minions. Further minions are refused. 0: no limit.", {
     min: 0,
     max: 10_000_000,
     unit: "minions",
@@ -232,16 +246,16 @@ const minions = {
   ),
   nodegroups: listOrMap({}, "Named targets."),
   range_server: text("range:80", "Server for range targets.", kept),
-  order_masters: boolean(false, "Lower masters (syndics) are below this one.", kept),
+  order_masters: boolean(false, "This master has lower masters (syndics).", kept),
   syndic_master: textOrList("masterofmasters", "The master above this one.", kept),
-  syndic_wait: integer(5, "How much longer to wait for lower masters.", { ...kept, ...seconds }),
+  syndic_wait: integer(5, "Extra time to wait for returns through lower masters.", { ...kept, ...seconds }),
   syndic_forward_all_events: boolean(false, "Pass every event to the master above.", kept),
 };
 
 const trust = {
   pending_keys_max: integer(
     20_000,
-    "Pending keys, and keys that `autoreject_file` rejects. Beyond it the keys of new minions are not written; they wait as pending ones do, the log and `key -L` say so.",
+    "Most pending keys and keys that `autoreject_file` rejects, together. Keys of further minions are not written. These minions wait as if their keys were pending, and the log and `key -L` say so.",
     { ...ours, min: 1, max: 10_000_000, unit: "keys" },
   ),
   minion_event_tags: choice(
@@ -254,8 +268,10 @@ const trust = {
   auto_accept: boolean(false, "Accept every new key. Only `True` itself turns it on."),
   autosign_file: optional(text("", "Ids, globs or patterns, one a line, whose keys are accepted.", path)),
   autoreject_file: optional(text("", "Ids, globs or patterns, one a line, whose keys are rejected.", path)),
-  autosign_grains_dir: optional(text("", "A file per grain with the values that are accepted.", path)),
-  autosign_timeout: integer(120, "How long a file in `minions_autosign` is good for.", {
+  autosign_grains_dir: optional(
+    text("", "Directory with a file per grain. A minion whose grain has a value in its file is accepted.", path),
+  ),
+  autosign_timeout: integer(120, "How long a file in `minions_autosign` is valid.", {
     min: 0,
     max: 5_256_000,
     unit: "minutes",
@@ -266,7 +282,7 @@ const trust = {
     min: 1,
     max: 4,
   }),
-  auth_events: boolean(true, "An event `salt/auth` for each authentication."),
+  auth_events: boolean(true, "Fire `salt/auth` for each authentication."),
   allow_minion_key_revoke: boolean(true, "A minion may delete its own key (`revoke_auth`)."),
   keysize: integer(2_048, "Size of a new master key.", { min: 1_024, max: 16_384, unit: "bits" }),
   key_pass: optional(text("", "Passphrase of the master's private key.", { isSecret: true })),
@@ -274,17 +290,21 @@ const trust = {
   hash_type: choice(
     "sha256",
     ["md5", "sha1", "sha224", "sha256", "sha384", "sha512"],
-    "Fingerprints and the job directories' names.",
+    "Hash of fingerprints and of the names of job directories.",
   ),
   publish_session: integer(day, "Age at which the key that seals publications is replaced.", {
     min: 60,
     max: timerSecondsMax,
     unit: "seconds",
   }),
-  rotate_aes_key: boolean(true, "Replace that key when a minion's key is deleted or rejected."),
-  rotation_grace: integer(3_600, "How long requests under the former key are still read.", { ...ours, ...seconds }),
+  rotate_aes_key: boolean(true, "Replace the key that seals publications when a minion's key is deleted or rejected."),
+  rotation_grace: integer(3_600, "How long requests under the former key are still accepted.", { ...ours, ...seconds }),
   sign_pub_messages: boolean(true, "Sign each publication with the master's key."),
-  publish_signing_algorithm: choice("PKCS1v15-SHA1", ["PKCS1v15-SHA1", "PKCS1v15-SHA224"], "With which hash."),
+  publish_signing_algorithm: choice(
+    "PKCS1v15-SHA1",
+    ["PKCS1v15-SHA1", "PKCS1v15-SHA224"],
+    "Signature algorithm of publications.",
+  ),
   require_minion_sign_messages: boolean(false, "Refuse returns without a signature.", kept),
   drop_messages_signature_fail: boolean(false, "Drop returns whose signature does not verify.", kept),
   minimum_auth_version: integer(
@@ -299,9 +319,12 @@ const trust = {
   }),
   fips_mode: boolean(false, "Only algorithms that FIPS 140 allows.", kept),
   master_sign_pubkey: boolean(false, "Sign the master's public key in authentication replies."),
-  master_sign_key_name: text("master_sign", "Name of the key pair for that."),
+  master_sign_key_name: text("master_sign", "Name of the key pair for `master_sign_pubkey`."),
   master_use_pubkey_signature: boolean(false, "Take the signature from a file instead of signing."),
-  master_pubkey_signature: text("master_pubkey_signature", "Name of that file."),
+  master_pubkey_signature: text(
+    "master_pubkey_signature",
+    "Name of the file with the signature of the master's public key.",
+  ),
   publisher_acl: map(
     {},
     "Which users of this machine, by name, glob or regular expression, may run which functions: docs/external-auth.md. Each user gets a key file.",
@@ -310,10 +333,10 @@ const trust = {
   sudo_acl: boolean(false, "`publisher_acl` counts for users of sudo, too."),
   client_acl_verify: boolean(true, "Only users that this machine knows get a key by `publisher_acl`."),
   external_auth: map({}, "Users that an eauth system knows, and what they may run: docs/external-auth.md."),
-  token_expire: integer(43_200, "How long a token of such a user is valid.", seconds),
+  token_expire: integer(43_200, "How long a token of an `external_auth` user is valid.", seconds),
   token_expire_user_override: any(
     false,
-    "Which users may choose that time: True allows all, a map lists users by eauth system.",
+    "Which users may choose how long their token is valid: True allows all, a map lists users by eauth system.",
   ),
   keep_acl_in_token: boolean(
     false,
@@ -325,7 +348,7 @@ const trust = {
 const metrics = {
   metrics_interface: text(
     "127.0.0.1",
-    "Address of the Prometheus endpoint. It has no password: everybody who reaches the address may read, so keep it on loopback.",
+    "Address of the Prometheus endpoint. It has no password: every client that reaches the address can read it, so keep it on loopback.",
     ours,
   ),
   metrics_port: integer(0, "Port of the Prometheus endpoint; 0: none. `saltworks top` works without it.", {

@@ -22,13 +22,13 @@ const milliseconds = { min: 0, max: 2_147_483_647, unit: "milliseconds" } as con
 
 const connection = {
   master: textOrList("salt", "The master: `host`, `host:port`, or a list of them."),
-  master_port: integer(4506, "The master's request port; it tells the publish port itself.", port),
+  master_port: integer(4506, "The master's request port. The master tells minions its publish port.", port),
   master_type: choice(
     "str",
     ["str", "failover", "func", "disable", "distributed"],
     "How to choose among several masters.",
   ),
-  master_uri_format: choice("default", ["default", "ip_only"], "Whether `master` may carry a port.", kept),
+  master_uri_format: choice("default", ["default", "ip_only"], "Whether `master` may contain a port.", kept),
   random_master: boolean(false, "Try a list of masters in random order."),
   master_alive_interval: integer(0, "How often to test the master's connection; 0: never.", { ...kept, ...seconds }),
   master_tries: integer(-1, "Rounds through the masters before giving up; -1: for ever.", { min: -1, max: 1_000_000 }),
@@ -48,29 +48,40 @@ const connection = {
   }),
   ipv6: optional(boolean(false, "Use IPv6.")),
   retry_dns: number(30, "Wait after the master's name could not be resolved; 0: give up.", { ...kept, ...seconds }),
-  retry_dns_count: optional(integer(0, "How often to try that; unset: for ever.", { ...kept, min: 0, max: 1_000_000 })),
-  transport: choice("zeromq", ["zeromq"], "How bytes travel. Only ZeroMQ here; Salt also has tcp and ws.", kept),
-  tcp_keepalive: boolean(true, "Have the kernel test idle connections."),
-  tcp_keepalive_idle: number(300, "Idle time before the first test; -1 is the system's.", {
+  retry_dns_count: optional(
+    integer(0, "How often to try to resolve the master's name; unset: for ever.", { ...kept, min: 0, max: 1_000_000 }),
+  ),
+  transport: choice("zeromq", ["zeromq"], "Transport protocol. Only ZeroMQ here; Salt also has tcp and ws.", kept),
+  tcp_keepalive: boolean(true, "Let the kernel test idle connections."),
+  tcp_keepalive_idle: number(300, "Idle time before the first test; -1: the system's default.", {
     min: -1,
     max: 32_767,
     unit: "seconds",
   }),
-  tcp_keepalive_cnt: number(-1, "Failed tests after which a connection is closed; -1 is the system's.", {
+  tcp_keepalive_cnt: number(-1, "Failed tests after which a connection is closed; -1: the system's default.", {
     min: -1,
     max: 127,
   }),
-  tcp_keepalive_intvl: number(-1, "Time between tests; -1 is the system's.", { min: -1, max: 32_767, unit: "seconds" }),
+  tcp_keepalive_intvl: number(-1, "Time between tests; -1: the system's default.", {
+    min: -1,
+    max: 32_767,
+    unit: "seconds",
+  }),
   recon_default: number(1_000, "First wait before reconnecting.", milliseconds),
-  recon_max: number(10_000, "Longest wait beyond the first.", milliseconds),
-  recon_randomize: boolean(true, "Spread the first wait at random between both."),
-  zmq_filtering: boolean(false, "Subscribe only to one's own topics."),
-  zmq_monitor: boolean(true, "Log what happens on the ZeroMQ sockets.", kept),
-  request_version: numberChoice(3, [3, 2, 0], "Version of requests: older ones rehearse old fleets.", ours),
+  recon_max: number(10_000, "Longest wait before reconnecting.", milliseconds),
+  recon_randomize: boolean(true, "Add a random time up to `recon_max` to the first wait."),
+  zmq_filtering: boolean(false, "Subscribe only to this minion's topics."),
+  zmq_monitor: boolean(true, "Log events of the ZeroMQ sockets.", kept),
+  request_version: numberChoice(
+    3,
+    [3, 2, 0],
+    "Version of requests. Older versions imitate old fleets, for tests.",
+    ours,
+  ),
   target_parser_release: choice(
     "",
     ["", "2014.1", "2014.7", "2015.5"],
-    "Decide targets as minions of this release did, to rehearse old fleets; empty: as the present ones.",
+    "Match targets as minions of this release did, to imitate old fleets in tests; empty: as present minions do.",
     ours,
   ),
   request_channel_timeout: integer(60, "Wait for a reply to one request.", { ...seconds, min: 1 }),
@@ -80,8 +91,8 @@ const connection = {
 const places = {
   root_dir: text("/", "Prefix of all the directories below."),
   pki_dir: text("/etc/salt/pki/minion", "The minion's keys and the pinned key of the master.", path),
-  cachedir: text("/var/cache/salt/minion", "What lasts between runs.", path),
-  sock_dir: text("/var/run/salt/minion", "The minion's event bus.", path),
+  cachedir: text("/var/cache/salt/minion", "Directory of data that outlasts a restart.", path),
+  sock_dir: text("/var/run/salt/minion", "Directory of the minion's event bus.", path),
   pidfile: text(
     "/var/run/salt-minion.pid",
     "File with the daemon's process id, written at start and removed at the end; empty: none.",
@@ -90,14 +101,16 @@ const places = {
   extension_modules: text("/var/cache/salt/minion/extmods", "Directories of custom modules.", { ...path, ...kept }),
   log_file: text(
     "/var/log/salt/minion",
-    "Log of the daemon: a file, or the system's log as `file:///dev/log`, `udp://HOST:PORT`, `tcp://HOST:PORT`, with a facility behind it such as `/LOG_DAEMON`.",
+    "Log of the daemon: a file, or the system's log as `file:///dev/log`, `udp://HOST:PORT`, `tcp://HOST:PORT`, with a facility at the end such as `/LOG_DAEMON`.",
     path,
   ),
-  log_level: choice("warning", logLevels, "What the console shows."),
-  log_level_logfile: optional(choice("warning", logLevels, "What the log file gets; unset: the same as `log_level`.")),
+  log_level: choice("warning", logLevels, "Log level of the console."),
+  log_level_logfile: optional(
+    choice("warning", logLevels, "Log level of the log file; unset: the same as `log_level`."),
+  ),
   user: text(
     "root",
-    "The user that the minion becomes when root starts it, who owns its files. Not set: the user that starts it.",
+    "The minion becomes this user if root starts it. The user owns its files. Not set: the user that starts it.",
   ),
   sudo_user: text("", "Run commands as this user through sudo.", kept),
   id: text("", "Name of this minion; empty: the cached name, else the fully qualified host name."),
@@ -105,8 +118,11 @@ const places = {
   minion_id_caching: boolean(true, "Keep a computed id in the file `minion_id`."),
   minion_id_lowercase: boolean(false, "Lower-case a computed id."),
   minion_id_remove_domain: any(false, "True: cut any domain off a computed id; a text: that domain."),
-  default_include: text("minion.d/*.conf", "More files, relative to this one, merged over it."),
-  include: textOrList([], "Further files or patterns, merged last."),
+  default_include: text(
+    "minion.d/*.conf",
+    "Pattern of further files, relative to this one. Their values replace those of this file.",
+  ),
+  include: textOrList([], "Further files or patterns, read last. Their values replace all others."),
   verify_env: boolean(true, "Create missing directories and set their modes.", kept),
 };
 
@@ -114,7 +130,7 @@ const trust = {
   master_finger: text("", "Fingerprint that the master's key must have."),
   verify_master_pubkey_sign: boolean(false, "The master's key must come with a signature."),
   always_verify_signature: boolean(false, "Check that signature at every authentication."),
-  master_sign_key_name: text("master_sign", "Name of the key file for that."),
+  master_sign_key_name: text("master_sign", "Name of the key file that verifies this signature."),
   open_mode: boolean(false, "Trust any master's key. Only `True` itself turns it on."),
   hash_type: choice("sha256", ["md5", "sha1", "sha224", "sha256", "sha384", "sha512"], "Hash of fingerprints."),
   keysize: integer(2_048, "Size of a new minion key.", { min: 1_024, max: 16_384, unit: "bits" }),
@@ -140,15 +156,19 @@ const trust = {
 
 const work = {
   multiprocessing: boolean(true, "A process per job. Off: one thread each.", kept),
-  process_count_max: integer(-1, "Jobs at once; -1: no limit. More wait.", { min: -1, max: 1_000_000, unit: "jobs" }),
+  process_count_max: integer(-1, "Most jobs at once. Further jobs wait. -1: no limit.", {
+    min: -1,
+    max: 1_000_000,
+    unit: "jobs",
+  }),
   return_retry_timer: integer(5, "Shortest wait before a return is sent again.", seconds),
   return_retry_timer_max: integer(10, "Longest such wait.", seconds),
   return_retry_tries: integer(3, "Tries of a return.", { min: 1, max: 1_000_000 }),
   pub_ret: boolean(true, "Send returns to the master."),
-  return: textOrList("", "Returners for every job.", kept),
+  return: textOrList("", "Returners for every job."),
   cache_jobs: boolean(false, "Keep jobs on the minion, too."),
   cmd_safe: boolean(true, "Off: commands run in a shell unless asked otherwise."),
-  loop_interval: number(1, "The grain of the scheduler's time: no job runs more often.", {
+  loop_interval: number(1, "Resolution of the scheduler: no job runs more often.", {
     min: 0.01,
     max: timerSecondsMax,
     unit: "seconds",
@@ -171,19 +191,19 @@ const work = {
   enable_legacy_startup_events: boolean(true, "Also fire `minion_start`."),
   start_event_grains: list([], "Grains sent with the start event."),
   mine_enabled: boolean(true, "Send mine data."),
-  mine_interval: integer(60, "How often.", { min: 1, max: 35_000, unit: "minutes" }),
+  mine_interval: integer(60, "Time between two updates of the mine.", { min: 1, max: 35_000, unit: "minutes" }),
   mine_return_job: boolean(false, "Store mine jobs in the job cache."),
-  mine_functions: any({}, "What is sent."),
+  mine_functions: any({}, "Functions whose results the mine gets."),
   schedule: map(
     {},
-    "What runs by the clock: jobs by name. What `schedule.add` and its kin change is kept in `minion.d/_schedule.conf`.",
+    "Scheduled jobs by name. Changes by functions such as `schedule.add` are kept in `minion.d/_schedule.conf`.",
   ),
-  beacons: any({}, "What is watched.", kept),
+  beacons: any({}, "Beacons and their settings.", kept),
   startup_states: text("", "State run at start.", kept),
-  sls_list: list([], "Which states, with `startup_states: sls`.", kept),
+  sls_list: list([], "States to run at start, with `startup_states: sls`.", kept),
   disable_modules: list([], "Modules that are not loaded."),
-  whitelist_modules: list([], "Only these modules."),
-  disable_returners: list([], "Returners that are not loaded.", kept),
+  whitelist_modules: list([], "The only modules that are loaded."),
+  disable_returners: list([], "Returners that are not loaded."),
   module_dirs: list([], "Directories of custom modules.", kept),
   returner_dirs: list([], "Directories of custom returners.", kept),
 };
@@ -191,7 +211,11 @@ const work = {
 const facts = {
   grains: map({}, "Grains that override detected ones."),
   grains_cache: boolean(false, "Keep grains between runs.", kept),
-  grains_refresh_every: integer(0, "How often to look again; 0: never.", { min: 0, max: 35_000, unit: "minutes" }),
+  grains_refresh_every: integer(0, "How often grains are collected again; 0: never.", {
+    min: 0,
+    max: 35_000,
+    unit: "minutes",
+  }),
   grains_deep_merge: boolean(false, "Merge these grains into detected ones."),
   enable_fqdns_grains: boolean(false, "Look up all names of this host."),
   file_client: choice("remote", ["remote", "local"], "`local`: files and pillar from this machine, without a master."),
@@ -205,7 +229,7 @@ const facts = {
   backup_mode: text("", "What to do with replaced files."),
   saltenv: optional(text("", "Environment of state runs.")),
   pillarenv: optional(text("", "Environment of the pillar.")),
-  output: text("", "How `call` shows results; empty: nested, unless what is shown suggests another."),
+  output: text("", "Outputter of `call`; empty: `nested`, unless the result suggests another."),
 };
 
 /** By topic, in the order of docs/config.md. */

@@ -5,7 +5,7 @@
 
 import type { ConfigMap, ConfigValue } from "../yaml/values.ts";
 
-/** Forms of a value in YAML. "textOrList" keeps the written form. */
+/** Forms of a value in YAML. "textOrList" keeps the form of the file. */
 export type OptionKind =
   | "text"
   | "integer"
@@ -24,11 +24,11 @@ type Details = {
   readonly choices?: readonly (string | number)[];
   /** A directory or file: relative values and Salt's own defaults move under `root_dir`. */
   readonly isPath?: boolean;
-  /** Salt does not have it. */
+  /** An option that Salt does not have. */
   readonly isOurs?: boolean;
   /** Never shown in messages. */
   readonly isSecret?: boolean;
-  /** Read, checked and kept, but nothing in this release acts upon it. */
+  /** The option is read, checked and kept, but has no effect in this release. */
   readonly isKept?: boolean;
   /** For lists: describes the first invalid entry. */
   readonly entriesFault?: (entries: readonly unknown[]) => string | undefined;
@@ -37,7 +37,7 @@ type Details = {
   readonly about: string;
 };
 
-/** `Value` is the type of the loaded value; `isNullable` says that YAML's null is a value and not "use the default". */
+/** `Value` is the type of the loaded value; `isNullable`: YAML's null is a value; otherwise null means the default. */
 export type Option<Value> = Details & {
   readonly kind: OptionKind;
   readonly default: Value;
@@ -50,7 +50,7 @@ export type ValuesOf<Table extends OptionTable> = {
   readonly [Name in keyof Table]: Table[Name] extends Option<infer Value> ? Value : never;
 };
 
-/** Details without the text, which is a separate argument of the makers. */
+/** Details without `about`, which is a separate argument of the makers. */
 type Bounds = Omit<Details, "about">;
 
 function make<Value>(kind: OptionKind, value: Value, about: string, bounds: Bounds, isNullable = false): Option<Value> {
@@ -76,12 +76,12 @@ export const listOrMap = (value: ConfigMap, about: string, bounds: Bounds = {}) 
 export const any = (value: ConfigValue, about: string, bounds: Bounds = {}) =>
   make<ConfigValue>("any", value, about, bounds, true);
 
-/** The same option with null as a value: "not set". */
+/** The same option, with the default null, which means "not set". */
 export function optional<Value>(option: Option<Value>): Option<Value | null> {
   return { ...option, default: null, isNullable: true };
 }
 
-/** One of a fixed set of words, typed as such. */
+/** An option with one of these words as its value. */
 export function choice<const Word extends string>(
   value: NoInfer<Word>,
   choices: readonly Word[],
@@ -91,7 +91,7 @@ export function choice<const Word extends string>(
   return { ...make<Word>("text", value, about, bounds), choices };
 }
 
-/** One of a few numbers, typed as such. */
+/** An option with one of these numbers as its value. */
 export function numberChoice<const Value extends number>(
   value: NoInfer<Value>,
   choices: readonly Value[],

@@ -1,6 +1,6 @@
 /**
- * Defaults of Salt's other options, as far as they ask for something: a file that sets such a default gets no warning.
- * Source: the defaults of 3007, or of 3008 where it is new; test/config/other-names.test.ts compares them.
+ * Salt's defaults of options that have no effect here, without empty defaults. A file that sets such a default gets no warning.
+ * Source: the defaults of 3007, or of 3008 for options that are new there; test/config/other-names.test.ts compares them.
  */
 import type { ConfigValue } from "../yaml/values.ts";
 
@@ -146,7 +146,7 @@ const ownDefaults: Readonly<Record<"master" | "minion", Readonly<Record<string, 
   minion: { conf_file: "/etc/salt/minion", enable_gpu_grains: true },
 };
 
-/** Undefined if the default asks for nothing or is not known. */
+/** Undefined if the default is empty or not known. */
 export function otherDefaultOf(name: string, role: "master" | "minion"): ConfigValue | undefined {
   const own = ownDefaults[role];
   if (Object.hasOwn(own, name)) return own[name];

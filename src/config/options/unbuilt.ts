@@ -1,21 +1,23 @@
 /**
  * Salt's options that feed minions or guard something and are not built here. Each refuses the start unless `accept_missing` names it,
  * because a fleet would otherwise silently get less than its operators believe. docs/config.md lists them. Options that only tune are not
- * among them; a warning names those.
+ * listed here; the log warns of those.
  */
 
 import type { Setting, Settings } from "../files/settings.ts";
 import { type ConfigValue, isConfigMap } from "../yaml/values.ts";
+import { fileBackendNames } from "./file-backends.ts";
 import { unbuiltJinja } from "./jinja.ts";
+import { jobCacheDriverNames } from "./job-cache-drivers.ts";
 
-/** Where minions see what is missing: an error in their pillar, an error in their highstate, or nowhere. */
+/** Where minions see that the option is missing: an error in their pillar, an error in their highstate, or nowhere. */
 type Warns = "pillar" | "highstate" | undefined;
 
 export type UnbuiltOption = {
-  /** What it does in Salt, for messages and docs/config.md. */
+  /** The option's effect in Salt, for messages and docs/config.md. */
   readonly about: string;
   readonly warns?: Warns;
-  /** Names the parts of the value that are not built. Empty if the value, together with `settings`, asks for nothing. */
+  /** The parts of the value that are not built. Empty if nothing is missing for this value and the other `settings`. */
   readonly missing: (value: ConfigValue, settings: Settings) => readonly string[];
 };
 
@@ -30,14 +32,14 @@ export type UnbuiltSetting = {
   readonly warns: Warns;
 };
 
-/** Whether a value asks for nothing. */
+/** Whether a value is empty, so that the option has no effect. */
 export function isEmpty(value: ConfigValue): boolean {
   if (value === null || value === false || value === "" || value === 0) return true;
   if (Array.isArray(value)) return value.length === 0;
   return isConfigMap(value) && Object.keys(value).length === 0;
 }
 
-/** For options without parts: any value that is not empty asks for them. */
+/** For options without parts: every value that is not empty counts as missing. */
 const whole = (value: ConfigValue) => (isEmpty(value) ? [] : [""]);
 const unless =
   (...harmless: readonly ConfigValue[]) =>
@@ -53,7 +55,7 @@ function textsOf(value: ConfigValue): string[] {
   return typeof value === "string" && value !== "" ? [value] : [];
 }
 
-/** Names of a list of maps with a key each (`ext_pillar`, `engines`, `reactor`), or of a map's keys. */
+/** The keys of a map, or of the maps in a list (`ext_pillar`, `engines`, `reactor`). */
 function keysOf(value: ConfigValue): string[] {
   if (Array.isArray(value)) return value.flatMap((item) => (isConfigMap(item) ? Object.keys(item) : textsOf(item)));
   return isConfigMap(value) ? Object.keys(value) : textsOf(value);
@@ -67,8 +69,11 @@ function withoutExcluded(sources: ConfigValue, settings: Settings): ConfigValue 
 }
 
 const builtRenderers = ["jinja", "yaml", "json"];
-const builtBackends = ["roots"];
-/** The names in src/pillar/external/sources.ts, which a test compares. */
+const otherDrivers = jobCacheDriverNames
+  .slice(1)
+  .map((name) => `\`${name}\``)
+  .join(", ");
+/** The names in src/pillar/external/sources.ts. A test compares them. */
 export const builtPillarSources = ["cmd_yaml", "cmd_json", "file_tree", "extra_minion_data_in_pillar"];
 
 export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
@@ -110,43 +115,46 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
     missing: (value) => (isEmpty(value) || builtRenderers.every((name) => keysOf(value).includes(name)) ? [] : [""]),
   },
   fileserver_backend: {
-    about: "Sources of files; here `roots`.",
+    about: `Sources of files; here ${fileBackendNames.map((name) => `\`${name}\``).join(", ")}.`,
     warns: "highstate",
-    missing: (value) => keysOf(value).filter((name) => !builtBackends.includes(name)),
+    missing: (value) => keysOf(value).filter((name) => !fileBackendNames.some((known) => known === name)),
   },
-  master_tops: { about: "Further sources of what minions' highstates hold.", warns: "highstate", missing: keysOf },
+  master_tops: { about: "Further sources of the states in minions' highstates.", warns: "highstate", missing: keysOf },
   // Acts without a request, or on further minions:
   reactor: { about: "Starts jobs, runners and wheel functions when events come.", missing: keysOf },
   engines: { about: "Long-running plug-ins.", missing: keysOf },
-  schedule: { about: "What the master runs by the clock.", missing: keysOf },
+  schedule: { about: "Jobs that the master runs at scheduled times.", missing: keysOf },
   event_return: { about: "Sends all events to a returner, such as an audit log.", missing: textsOf },
   enable_ssh_minions: { about: "Jobs reach the minions of `salt-ssh`, too.", missing: whole },
-  discovery: { about: "Tells minions that look for a master where it is.", missing: whole },
+  discovery: { about: "Tells the master's address to minions that search for a master.", missing: whole },
   // Moves data that this master keeps in its own place:
   master_job_cache: {
-    about: "Where jobs are kept; here `lmdb`, which is used instead, and `local_cache`.",
-    missing: unless("lmdb", "local_cache"),
+    about: `Where jobs are kept; here \`lmdb\`, which is used instead, and ${otherDrivers}.`,
+    missing: unless(...jobCacheDriverNames),
   },
-  cache: { about: "Where minions' data and mines lie; here in the master's own store.", missing: unless("localfs") },
+  cache: {
+    about: "Where minions' data and mines are kept; here in the master's own store.",
+    missing: unless("localfs"),
+  },
   "keys.cache_driver": {
-    about: "Where minions' keys lie; here in files under `pki_dir`.",
+    about: "Where minions' keys are kept; here in files under `pki_dir`.",
     missing: unless("localfs_key"),
   },
   eauth_tokens: {
-    about: "Where tokens of `external_auth` lie; here in files under `cachedir/tokens`.",
+    about: "Where tokens of `external_auth` are kept; here in files under `cachedir/tokens`.",
     missing: unless("localfs"),
   },
   "eauth_tokens.cache_driver": {
-    about: "Where tokens of `external_auth` lie; here in files under `cachedir/tokens`.",
+    about: "Where tokens of `external_auth` are kept; here in files under `cachedir/tokens`.",
     missing: unless("localfs"),
   },
   "pillar.cache_driver": {
-    about: "Where minions' pillars lie; here in the master's own store.",
+    about: "Where minions' pillars are kept; here in the master's own store.",
     missing: unless("localfs"),
   },
   // Changes how minions reach the master:
   transport: {
-    about: "How bytes travel; here by `zeromq`, which is used instead: minions with another transport do not connect.",
+    about: "Transport protocol; here `zeromq`, which is used instead: minions with another transport do not connect.",
     missing: unless("zeromq"),
   },
   transport_opts: {
@@ -172,13 +180,13 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
   fips_mode: { about: "Only algorithms that FIPS 140 allows.", missing: whole },
   ssl: { about: "TLS on the ports.", missing: whole },
   "auth.enable_expanded_auth_matching": {
-    about: "Compares users' rules with a job minion by minion.",
+    about: "Checks a user's permissions for each minion of a job.",
     missing: whole,
   },
   eauth_acl_module: { about: "A module that decides what users of `external_auth` may run.", missing: unless() },
 };
 
-/** Whether this value, together with `settings`, asks for something that is not built. */
+/** Whether this value, with the other `settings`, needs a part that is not built. */
 export function isUnbuilt(name: string, { value }: Pick<Setting, "value">, settings: Settings): boolean {
   const option = Object.hasOwn(unbuiltOptions, name) ? unbuiltOptions[name] : undefined;
   return value !== null && option !== undefined && option.missing(value, settings).length > 0;
@@ -216,7 +224,7 @@ function namedParts({ parts }: UnbuiltSetting): string {
   return parts.length > 0 ? ` (${parts.join(", ")})` : "";
 }
 
-/** The reason for refusing the start, without file and line. */
+/** The reason why a master refuses to start, without file and line. */
 export function unbuiltFault(setting: UnbuiltSetting): string {
   const { name, warns } = setting;
   const consequence = warns === undefined ? "" : consequences[warns];
@@ -224,7 +232,7 @@ export function unbuiltFault(setting: UnbuiltSetting): string {
   return `${name}: not built here${namedParts(setting)}. ${about} To start without: accept_missing: [${name}]${consequence}`;
 }
 
-/** The warning at each start of a master that accepts its absence. */
+/** The warning at each start of a master whose `accept_missing` names the option. */
 export function unbuiltWarning(setting: UnbuiltSetting): string {
   const { file, line, name, warns } = setting;
   const consequence = warns === undefined ? "" : consequences[warns];
@@ -232,7 +240,7 @@ export function unbuiltWarning(setting: UnbuiltSetting): string {
   return `${file}:${line}: ${name}${namedParts(setting)} is missing, as accept_missing allows (${about})${consequence}`;
 }
 
-/** Errors for each pillar, one for each source, so that operators see on the minion which source is missing. */
+/** Errors that every pillar gets, one for each missing source, so that operators see on the minion which source is missing. */
 export function pillarErrors(
   settings: readonly UnbuiltSetting[],
   place: "master" | "minion" = "master",
@@ -248,7 +256,7 @@ export function pillarErrors(
     );
 }
 
-/** Names of states without a file, for each highstate: the minion then fails and names the source that its top file lacks. */
+/** Names of states without a file, which every highstate gets: the minion's run fails, and its error names the missing source. */
 export function absentStates(settings: readonly UnbuiltSetting[]): readonly string[] {
   return settings
     .filter(({ warns }) => warns === "highstate")

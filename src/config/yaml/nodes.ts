@@ -5,7 +5,7 @@
 import { nestingDepthMax, wordValuesMax } from "../../limits.ts";
 import { type Mark, type Token, tokensOf, Unreadable } from "./tokens.ts";
 
-/** `tag` is undefined if the text's form decides the type. */
+/** `tag` is undefined if the form of the text decides the type. */
 export type YamlNode =
   | { readonly kind: "scalar"; readonly tag: string | undefined; readonly text: string; readonly isPlain: boolean }
   | { readonly kind: "list"; readonly tag: string | undefined; readonly items: readonly YamlNode[] }
@@ -53,7 +53,7 @@ class Parser {
     return true;
   }
 
-  /** Counts all values, also the ones that aliases repeat, so that a short word cannot unfold into a huge value. */
+  /** Counts all values, including values that aliases repeat, so that a short word cannot expand to a huge value. */
   #grow(count: number): void {
     this.#count += count;
     if (this.#count > wordValuesMax) throw new Unreadable();
@@ -128,7 +128,7 @@ class Parser {
     return items;
   }
 
-  /** A pair inside a list. libyaml drops the mark after a `?` without a key, even the end of the list. */
+  /** A pair inside a list. Like libyaml, skips the mark after a `?` without a key, even a `]`. */
   #listPair(): YamlPair {
     if (!this.#is(":", ",", "]")) return this.#flowPair("]");
     this.#next += 1;

@@ -36,7 +36,7 @@ class MarginLexer extends (Lexer as unknown as new () => Inner) {
     const indent = this.indentNext;
     this.indentNext = 0;
     const next = yield* super.parseFlowCollection();
-    // A line that ends the document inside of brackets sets it itself.
+    // The lexer itself sets `indentNext` if a document mark ends the document inside brackets.
     if (this.indentNext === 0) this.indentNext = indent;
     return next;
   }
@@ -51,7 +51,7 @@ function* tokensOf(source: string, counter: LineCounter) {
   yield* parser.end();
 }
 
-/** Parses one document; reports a second one as an error of the first. */
+/** Parses one document. A second document is reported as an error of the first. */
 export function parseYamlDocument(source: string, options: Options): Document {
   const tokens = tokensOf(source, options.lineCounter);
   const [first, second] = new Composer(options).compose(tokens, true, source.length);

@@ -11,7 +11,7 @@ import { plainPatterns, plainValue } from "./yaml11.ts";
 
 const tagPrefix = "tag:yaml.org,2002:";
 
-/** Kinds of plain scalars other than text. Dates stay text; `=` and a lone `<<` are refused. */
+/** Tags for plain scalars other than text. Dates stay text. `=`, and `<<` outside a map's keys, are refused. */
 const scalarTags: ScalarTag[] = plainPatterns
   .filter(([kind]) => kind !== "timestamp" && kind !== "merge")
   .map(([kind, test]) => ({
@@ -46,7 +46,7 @@ function keyLines(document: Document, counter: LineCounter): Map<string, number>
   return lines;
 }
 
-/** Finds nodes that parse and have no value: a map or list as a key (unquoted `{{ jinja }}`), an alias without an anchor. */
+/** Finds nodes that parse but have no value: a map or list as a key (unquoted `{{ jinja }}`), an alias without an anchor. */
 function meaninglessNodes(document: Document, counter: LineCounter): YamlFault[] {
   const faults: YamlFault[] = [];
   const lineOf = (range: readonly number[] | null | undefined) => counter.linePos(range?.[0] ?? 0).line;
@@ -69,7 +69,7 @@ export type YamlDocument = {
   readonly faults: readonly YamlFault[];
 };
 
-/** Parses one document to a tree whose plain scalars have Salt's types. `faults` are errors of syntax. */
+/** Parses one document to a tree whose plain scalars have Salt's types. `faults`: syntax errors. */
 export function readSaltYaml(source: string): YamlDocument {
   const counter = new LineCounter();
   const document = parseYamlDocument(source, {
@@ -87,8 +87,7 @@ export function readSaltYaml(source: string): YamlDocument {
   );
   const faults = problems.map(({ code, pos, message }) => ({
     line: counter.linePos(pos[0]).line,
-    message:
-      code === "DUPLICATE_KEY" ? `${/^[^:\n]*/.exec(source.slice(pos[0]))} stands here for the second time` : message,
+    message: code === "DUPLICATE_KEY" ? `${/^[^:\n]*/.exec(source.slice(pos[0]))} is repeated here` : message,
   }));
   if (faults.length === 0) faults.push(...meaninglessNodes(document, counter));
   return { document, counter, faults };
@@ -101,8 +100,7 @@ export function parseSaltYaml(source: string): YamlText {
   try {
     return { value: document.toJS({ maxAliasCount: configAliasesMax }), lines: keyLines(document, counter) };
   } catch (error) {
-    if (error instanceof ReferenceError)
-      return { faults: [{ line: 1, message: "Aliases multiply beyond all bounds" }] };
+    if (error instanceof ReferenceError) return { faults: [{ line: 1, message: "Aliases expand to too many values" }] };
     throw error;
   }
 }

@@ -32,7 +32,7 @@ const simpleKeyMax = 1024;
 /** Characters that libyaml accepts, without line ends. */
 const readable = /^[\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]*$/u;
 
-/** A possible key, if a `:` follows. `tokenIndex`: its first token. */
+/** Tokens that are a key if a `:` follows. `tokenIndex`: the first of them. */
 type SimpleKey = { tokenIndex: number; at: number; isRequired: boolean };
 
 /** @throws Unreadable */
@@ -44,9 +44,9 @@ export function tokensOf(line: string): Token[] {
 class Scanner {
   readonly #text: readonly string[];
   readonly #tokens: Token[] = [];
-  /** One candidate for each level of brackets. */
+  /** The possible key of each level of brackets. */
   readonly #keys: (SimpleKey | undefined)[] = [undefined];
-  /** Levels below this one hold no candidate. Candidates of outer levels are older, so that they go stale first. */
+  /** Levels below this one hold no possible key. Keys of outer levels are older, so they exceed `simpleKeyMax` first. */
   #firstFreshLevel = 0;
   readonly #indents: number[] = [];
   #indent = -1;
@@ -97,14 +97,14 @@ class Scanner {
     else if (character === "!") this.#tag();
     else if (character === "'" || character === '"') this.#scalar(() => this.#quoted(character), false);
     else if (this.#startsPlain(character)) this.#scalar(() => this.#plain(), true);
-    // Block scalars need a second line: on one line they are empty.
+    // The text of a block scalar begins on its second line. On one line it is empty.
     else if ((character === "|" || character === ">") && !this.#isFlow) this.#emptyBlockScalar();
     else throw new Unreadable();
   }
 
   #fetchDocumentMark(): boolean {
     const start = this.#text.slice(0, 3).join("");
-    // A directive needs its document on another line, and `...` ends a document without content.
+    // Both need a second line: a directive for its document, and `...` because it ends a document without content.
     if (start.startsWith("%") || (start === "..." && this.#isBlankAt(3))) throw new Unreadable();
     if (start !== "---" || !this.#isBlankAt(3)) return false;
     this.#tokens.push({ kind: "document" });
@@ -150,7 +150,7 @@ class Scanner {
     this.#mark(kind, kind === "-" || !this.#isFlow);
   }
 
-  /** A `:` makes a key of what stood before it, or begins an entry without key. */
+  /** Reads a `:`. The possible key before it becomes a key; without one, the entry has an empty key. */
   #value(): void {
     const key = this.#keys.at(-1);
     if (key) {
@@ -307,7 +307,7 @@ class Scanner {
     this.#keys[this.#keys.length - 1] = undefined;
   }
 
-  /** Every level is looked at once, not once a token: a word of brackets alone would take minutes. */
+  /** Drops keys that are too long. Visits each level once: a visit for each token would take minutes for a word of brackets only. */
   #forgetStaleKeys(): void {
     for (; this.#firstFreshLevel < this.#keys.length; this.#firstFreshLevel += 1) {
       const key = this.#keys[this.#firstFreshLevel];

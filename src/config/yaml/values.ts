@@ -1,4 +1,4 @@
-/** A tree of what YAML can hold, once read: the values of options. */
+/** The values that YAML can hold, as options have them. */
 
 export type ConfigValue = null | boolean | number | bigint | string | Uint8Array | readonly ConfigValue[] | ConfigMap;
 export type ConfigMap = { readonly [key: string]: ConfigValue };

@@ -1,6 +1,6 @@
 /**
  * Reads one word of a command line or of a `k=v` text as YAML, except where Salt keeps the text.
- * Source: docs/compatibility.md, words to values; what Salt answered is recorded in test/golden/yamlify.json.
+ * Source: docs/decisions/0026-yaml-words.md; Salt's values are recorded in test/golden/yamlify.json.
  */
 import { readYaml, type YamlValue } from "./yaml11.ts";
 
@@ -13,14 +13,14 @@ export function keywordWord(text: string): { readonly name: string; readonly wor
   return name === undefined || word === undefined ? undefined : { name, word };
 }
 
-/** `floatOf` makes floats whose value is integral, as `new Float` does. */
+/** Reads a word. `floatOf` wraps a float with an integral value, for example in `new Float(1)`, so that `1.0` stays a float. */
 export function parseWord<F>(word: string, floatOf: (value: number) => F): YamlValue<F> {
   if (staysText(word)) return word;
   if (word === "None") return null;
   const read = readYaml(word, floatOf);
   if (!read) return word;
   const { value } = read;
-  // The text after a `#` would be lost, which Salt accepts only for structures and typed values.
+  // YAML drops a comment after `#`. Salt then keeps the whole word, unless the value is neither text nor null.
   if (word.includes("#")) return typeof value === "string" || value === null ? word : value;
   if (value instanceof Map) return word.startsWith("{") ? value : word;
   if (Array.isArray(value)) return word.startsWith("[") ? value : word;
@@ -29,7 +29,7 @@ export function parseWord<F>(word: string, floatOf: (value: number) => F): YamlV
   return value;
 }
 
-/** Blank words, document marks, digits with underscores, and anything with a tab or line end never reach YAML. */
+/** Whether Salt keeps the word as text without reading YAML: blanks, document marks, digits with underscores, tabs or line ends. */
 function staysText(word: string): boolean {
   const trimmed = word.trim();
   if (trimmed === "" || trimmed === "---" || trimmed === "...") return true;

@@ -7,7 +7,7 @@ import { Unreadable } from "./tokens.ts";
 
 type PlainKind = "null" | "bool" | "int" | "float" | "timestamp" | "merge" | "value" | "text";
 
-/** In order of precedence. */
+/** Patterns of plain scalars, in order of precedence. */
 export const plainPatterns: readonly (readonly [PlainKind, RegExp])[] = [
   ["null", /^(?:~|null|Null|NULL|)$/],
   ["bool", /^(?:yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF)$/],
@@ -31,11 +31,11 @@ export function plainKind(text: string): PlainKind {
   return plainPatterns.find(([, pattern]) => pattern.test(text))?.[0] ?? "text";
 }
 
-/** `F` holds floats with an integral value, which tells `1.0` from `1`. Other floats are numbers. */
+/** `F`: the type for floats with an integral value, which distinguishes `1.0` from `1`. Other floats are numbers. */
 export type YamlValue<F> = null | boolean | number | bigint | string | Uint8Array | F | YamlValue<F>[] | YamlMap<F>;
 type YamlMap<F> = Map<YamlValue<F>, YamlValue<F>>;
 
-/** Undefined if PyYAML or Salt refuse the text: bad syntax, unknown tags, repeated or unhashable keys. `text` is one line. */
+/** Reads one line. Undefined if PyYAML or Salt refuses it: bad syntax, unknown tags, repeated or unhashable keys. */
 export function readYaml<F>(text: string, floatOf: (value: number) => F): { value: YamlValue<F> } | undefined {
   try {
     return { value: new Reader(floatOf).read(parseYamlLine(text)) };
@@ -112,7 +112,7 @@ function isPlainOf(node: YamlNode, kind: PlainKind): boolean {
   return node.tag === undefined ? node.isPlain && plainKind(node.text) === kind : node.tag === tagPrefix + kind;
 }
 
-/** Puts the pairs that `<<` names before the map's own pairs, which win. */
+/** Replaces each `<<` pair by the pairs of the maps that it names, placed first. A key of the map itself wins over a merged one. */
 function mergePairs(pairs: readonly YamlPair[]): readonly YamlPair[] {
   const own = pairs.filter(([key]) => !isPlainOf(key, "merge"));
   if (own.length === pairs.length) return pairs;
@@ -151,7 +151,7 @@ function boolOf(text: string): boolean {
   throw new Unreadable();
 }
 
-/** Reads base 60 (`1:30`); the last part may have a fraction. */
+/** Reads base 60: `1:30` is 90. The last part may have a fraction. */
 function baseSixty(text: string): number {
   return text.split(":").reduce((sum, part) => sum * 60 + Number(part), 0);
 }
@@ -191,7 +191,7 @@ function bytesOf(text: string): Uint8Array {
   return Buffer.from(digits, "base64");
 }
 
-/** Keys that are equal in Python have one identity: 1, 1.0 and true. */
+/** A text that is the same for keys that are equal in Python, such as 1, 1.0 and true. */
 function identityOf(key: Scalar["value"]): string {
   if (key instanceof Uint8Array) return `bytes ${Buffer.from(key).toString("latin1")}`;
   if (typeof key === "string" || key === null) return `${typeof key} ${key}`;

@@ -1,4 +1,4 @@
-/** Counts each minion's pushed files, so that no minion fills the master's disk: at its first push, then with each push. */
+/** Bounds what each minion pushes, so that it cannot fill the master's disk. Counts its files at its first push, then adds each push. */
 import { pushedRecountMs, pushedUsagesMax } from "../../limits.ts";
 import type { PushedTotal } from "./total.ts";
 import { addUsage, exceeded, type PushRefusal, type Usage, type UsageBounds } from "./usage.ts";
@@ -19,7 +19,7 @@ export class PushedUsage {
   readonly total: PushedTotal;
   readonly #bounds: UsageBounds;
   readonly #nowMs: () => number;
-  /** By the minion's directory, in order of use, the oldest first. */
+  /** By the minion's directory, least recently used first. */
   readonly #known = new Map<string, Counted>();
   readonly #turns = new Map<string, Promise<unknown>>();
 
@@ -29,7 +29,7 @@ export class PushedUsage {
     this.#nowMs = nowMs;
   }
 
-  /** Runs a minion's pushes one after the other, so that each sees the size after the previous one. */
+  /** Runs the steps of one minion one after the other, so that each push counts the one before. */
   async inTurn<Result>(root: string, step: () => Promise<Result>): Promise<Result> {
     const before = this.#turns.get(root) ?? Promise.resolve();
     const turn = before.then(step, step);
@@ -41,7 +41,7 @@ export class PushedUsage {
     }
   }
 
-  /** Reserves room for `more`; call `settle` afterwards. @returns the bound that refuses it */
+  /** Reserves room for `more`. Call `settle` afterwards. @returns the bound that `more` would exceed */
   async take(root: string, more: Usage): Promise<PushRefusal | undefined> {
     let known = this.#known.get(root) ?? (await this.#count(root));
     const isOld = this.#nowMs() - known.countedMs >= pushedRecountMs;
@@ -57,7 +57,7 @@ export class PushedUsage {
     return undefined;
   }
 
-  /** Ends a reservation. `unused` is given back if the push did not reach the disk. */
+  /** Ends a reservation. `unused`: the part to release, because it did not reach the disk. */
   settle(root: string, more: Usage, unused?: Usage): void {
     this.total.settle(more, unused);
     const known = this.#known.get(root);

@@ -1,6 +1,6 @@
 /**
- * Counts the pushed files of all minions: at the start of the file server, then with each push. Counts again at the bound, because an
- * operator may have removed some. A count runs beside pushes: it may count one twice, and never leaves one out.
+ * Bounds what all minions push. Counts their files at the start of the file server, then adds each push. Counts again at the bound, because an
+ * operator may have removed files. Pushes continue during a count: it may count a push twice, but never misses one.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { pushedCountWaitMs, pushedRecountRest, pushedTotalRecountMs, pushesWaitingMax } from "../../limits.ts";
@@ -17,9 +17,9 @@ export class PushedTotal {
   #fault: unknown;
   #countedMs = Number.NEGATIVE_INFINITY;
   #tookMs = 0;
-  /** Reserved, and perhaps not on disk yet. */
+  /** Reservations that are not settled: their files may not be on disk yet. */
   readonly #underWay = new Set<Usage>();
-  /** Reserved during a count, or before it and not on disk when it began. */
+  /** Sum of the reservations made during the count, and of those not settled when it began. */
   #beside: Usage = { entries: 0, bytes: 0 };
 
   /** @param minions `cachedir/minions` */
@@ -40,7 +40,7 @@ export class PushedTotal {
     return this.#known;
   }
 
-  /** Begins to count. The next push throws its error. */
+  /** Starts a count, unless one runs. The next push throws the count's error. */
   begin(): Promise<void> {
     this.#counting ??= this.#count().finally(() => {
       this.#counting = undefined;
@@ -48,7 +48,7 @@ export class PushedTotal {
     return this.#counting;
   }
 
-  /** Waits for the first count, and at the bound for a new one if that is due. @throws the file system's error */
+  /** Waits for the first count. If `more` exceeds a bound, waits for a new count, if one is due. @throws the file system's error */
   async prepare(more: Usage): Promise<void> {
     if (this.#known === undefined || exceeded(this.#known, more, this.#bounds) !== undefined) {
       const restMs = Math.max(pushedTotalRecountMs, pushedRecountRest * this.#tookMs);
@@ -58,7 +58,7 @@ export class PushedTotal {
     if (this.#known === undefined && this.#fault !== undefined) throw this.#fault;
   }
 
-  /** At most `pushesWaitingMax` pushes wait, because each holds one of the places for requests for files. Others go on at once. */
+  /** Waits at most `#waitMs`. At most `pushesWaitingMax` pushes wait, because each occupies a slot for file requests; others do not wait. */
   async #waitForCount(): Promise<void> {
     if (this.#counting === undefined || this.#waitingCount >= pushesWaitingMax) return;
     this.#waitingCount += 1;
@@ -69,7 +69,7 @@ export class PushedTotal {
     }
   }
 
-  /** Reserves room; call `settle` afterwards. @returns the bound that refuses it */
+  /** Reserves room. Call `settle` afterwards. @returns the bound that `more` would exceed */
   take(more: Usage): keyof Usage | "uncounted" | undefined {
     if (this.#known === undefined) return "uncounted";
     const refusal = exceeded(this.#known, more, this.#bounds);
@@ -80,14 +80,14 @@ export class PushedTotal {
     return undefined;
   }
 
-  /** Ends a reservation. `unused` is given back if the push did not reach the disk. */
+  /** Ends a reservation. `unused`: the part to release, because it did not reach the disk. */
   settle(more: Usage, unused: Usage | undefined): void {
     this.#underWay.delete(more);
     if (unused !== undefined && this.#known !== undefined)
       add(this.#known, { entries: -unused.entries, bytes: -unused.bytes });
   }
 
-  /** Ignores shrinking, because the count may have seen the smaller file. */
+  /** Ignores negative growth, because the count may already have seen the smaller file. */
   #addBeside({ entries, bytes }: Usage): void {
     add(this.#beside, { entries: Math.max(0, entries), bytes: Math.max(0, bytes) });
   }

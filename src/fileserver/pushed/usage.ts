@@ -14,16 +14,16 @@ export const pushBounds = [
   "file_recv_total_max_size",
   "file_recv_total_max_files",
 ] as const;
-/** `uncounted`: the first count of all minions' files did not end in time. */
+/** `uncounted`: the first count of all minions' files has not ended, so the push cannot be checked. */
 export type PushRefusal = (typeof pushBounds)[number] | "uncounted";
 
-/** Returns the bound that `more` would exceed. Shrinking is never refused. */
+/** Returns the bound that `more` would exceed. A negative or zero growth exceeds none. */
 export function exceeded(known: Usage, more: Usage, { entriesMax, bytesMax }: UsageBounds): keyof Usage | undefined {
   if (more.entries > 0 && known.entries + more.entries > entriesMax) return "entries";
   return more.bytes > 0 && known.bytes + more.bytes > bytesMax ? "bytes" : undefined;
 }
 
-/** Adds the files below `directory`. Ends as soon as a bound is exceeded. */
+/** Adds the files below `directory` to `counted`. Stops as soon as a bound is exceeded. */
 export async function addUsage(directory: string, counted: Usage, bounds: UsageBounds): Promise<void> {
   for (const entry of await entriesOf(directory)) {
     if (isOver(counted, bounds)) return;
@@ -34,7 +34,7 @@ export async function addUsage(directory: string, counted: Usage, bounds: UsageB
   }
 }
 
-/** Adds the pushed files of all minions. @param minions `cachedir/minions` */
+/** Adds the pushed files of all minions to `counted`. @param minions `cachedir/minions` */
 export async function addUsageOfAll(minions: string, counted: Usage, bounds: UsageBounds): Promise<void> {
   for (const entry of await entriesOf(minions)) {
     if (isOver(counted, bounds)) return;

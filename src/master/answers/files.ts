@@ -1,6 +1,6 @@
 /**
- * Answers requests for files: the file lane makes the answer, the worker of the asking minion seals it. Pieces of files are large, and a
- * whole fleet may ask at once. So requests under way, waiting requests, and bytes on their way to minions are bounded.
+ * Answers requests for files: the file lane makes the answer, and the asking minion's worker encrypts it. Answers are large, and a whole fleet may
+ * ask at once. So the requests under way, the waiting requests, and the bytes on their way to minions are bounded.
  */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
@@ -18,20 +18,20 @@ import type { Deferred } from "../../workers/messages/deferred.ts";
 import type { FileResult } from "../../workers/messages/lanes.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import type { Partitioner } from "../../workers/threads/partition.ts";
-import type { ShardPool } from "../../workers/threads/pool.ts";
-import type { RequestPeer } from "../ports/request-peer.ts";
+import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
+import type { RequestConnection } from "../ports/request-connection.ts";
 
 type FileWork = Extract<Deferred, { kind: "files" }>;
 
 export type FileAnswersOptions = {
   readonly lane: Pick<LanePool, "run">;
-  readonly pool: Pick<ShardPool, "offer" | "slotCount">;
+  readonly pool: Pick<WorkerPool, "offer" | "slotCount">;
   readonly partitioner: Partitioner;
   /** Largest size of a piece of a file (`file_buffer_size`). */
   readonly pieceBytes: number;
   readonly bytesOnTheirWayMax?: number;
   readonly nowMs?: () => number;
-  /** A minion's push is refused for that bound. */
+  /** Called when a minion's push is refused because of `bound`. */
   readonly onPushRefused?: (id: string, bound: PushRefusal) => void;
 };
 
@@ -42,12 +42,12 @@ type Waiting = {
   readonly start: (expectedBytes: number) => void;
   readonly refuse: (error: SaltworksError) => void;
 };
-/** Bytes of a connection's latest answer, and when it counts as delivered. */
+/** Bytes of a connection's latest answer, and when it is assumed to be delivered. */
 type Sent = { readonly bytes: number; readonly untilMs: number };
 
 export class FileAnswers {
   readonly counters = { answered: 0, refused: 0, failed: 0, bytes: 0, pushesRefused: 0 };
-  /** Of the refused pushes, by bound. */
+  /** Number of refused pushes by bound. */
   readonly pushRefusals: Record<PushRefusal, number> = {
     file_recv_max_size: 0,
     file_recv_minion_max_size: 0,
@@ -62,9 +62,9 @@ export class FileAnswers {
   readonly #bytesMax: number;
   readonly #nowMs: () => number;
   readonly #waiting: Waiting[] = [];
-  /** By connection, in the order of sending: the first is the first to count as delivered. */
+  /** By connection, in the order of sending, so the first is assumed to be delivered first. */
   readonly #sent = new Map<number, Sent>();
-  /** Bytes of the latest list of each kind. The next one is expected to have as many. */
+  /** Bytes of the latest answer of each command for lists. The next one is expected to have as many. */
   readonly #listBytes = new Map<string, number>();
   #waitingBytes = 0;
   #running = 0;
@@ -87,10 +87,9 @@ export class FileAnswers {
     return this.#sentBytes + this.#expectedBytes;
   }
 
-  /** The whole reply. @throws SaltworksError QUEUE_FULL, TASK_TIMEOUT, or what lane and pool throw */
-  async answer({ task, id, seal }: FileWork, peer: RequestPeer): Promise<Uint8Array> {
-    // A client that asks again has read its former answer, because a REQ socket asks one thing at a time.
-    const connection = peer.number;
+  /** @returns the encrypted reply. @throws SaltworksError QUEUE_FULL, TASK_TIMEOUT, or what lane and pool throw */
+  async answer({ task, id, seal }: FileWork, { number: connection }: RequestConnection): Promise<Uint8Array> {
+    // A client that asks again has read its previous answer, because a REQ socket sends one request at a time.
     this.#noteDelivered(connection);
     const expectedBytes = await this.#turn(task.cmd, task.load.byteLength);
     try {
@@ -125,13 +124,13 @@ export class FileAnswers {
     return cmd === "_serve_file" ? this.#options.pieceBytes : (this.#listBytes.get(cmd) ?? 0);
   }
 
-  /** A lone answer always has room, because it may be larger than the bound. */
+  /** Whether an answer may begin now. If no other is on its way it always may, because it may be larger than the bound. */
   #hasRoom(cmd: string): boolean {
     const bytes = this.bytesOnTheirWay;
     return this.#running < fileRequestsMax && (bytes === 0 || bytes + this.#expected(cmd) <= this.#bytesMax);
   }
 
-  /** Settles when this request may begin, and counts it as under way. @returns the bytes that it is expected to take */
+  /** Resolves when this request may begin, and counts it as under way. @returns the bytes that it is expected to take */
   async #turn(cmd: string, loadBytes: number): Promise<number> {
     this.#dropDelivered();
     if (this.#waiting.length === 0 && this.#hasRoom(cmd)) return this.#begin(cmd);
@@ -155,7 +154,7 @@ export class FileAnswers {
     return expectedBytes;
   }
 
-  /** Begins waiting requests. One whose client no longer listens is refused. */
+  /** Begins waiting requests. Refuses one that waited for over `fileWaitMs`, because its client no longer listens. */
   #startNext(): void {
     this.#dropDelivered();
     for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
@@ -198,11 +197,10 @@ export class FileAnswers {
   }
 }
 
-/** Makes the master's file answers. */
 export function fileAnswersOf(parts: {
   readonly config: MasterConfig;
   readonly files: LanePool;
-  readonly pool: ShardPool;
+  readonly pool: WorkerPool;
   readonly partitioner: Partitioner;
   readonly logger: Logger;
 }): FileAnswers {

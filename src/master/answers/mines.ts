@@ -1,19 +1,19 @@
 /**
- * Answers `_mine_get`: every worker matches the target and reads its minions' mines in slices, the slices are joined as bytes, and the
- * worker of the asking minion seals the answer. Readings at once, waiting ones and the bytes of an answer are bounded.
+ * Answers `_mine_get`. Every worker matches the target and reads its minions' mines in slices. The slices are joined as bytes, and the asking
+ * minion's worker encrypts the answer. Reads under way, waiting reads and the bytes of an answer are bounded.
  */
 import type { Logger } from "pino";
 import { SaltworksError } from "../../errors.ts";
 import { mineAnswerBytesMax, mineReadsMax, mineReadsWaitingMax, mineWaitMs, mineWindowBytes } from "../../limits.ts";
 import { encode } from "../../wire/msgpack.ts";
 import type { MineAsk } from "../../workers/messages/deferred.ts";
-import type { MineFindAnswer, MineReadTask, MineSlice } from "../../workers/messages/shard.ts";
+import type { MineFindAnswer, MineReadTask, MineSlice } from "../../workers/messages/worker.ts";
 import type { Partitioner } from "../../workers/threads/partition.ts";
-import type { ShardPool } from "../../workers/threads/pool.ts";
+import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
 import { matchOn } from "../publish/expected-minions.ts";
 
 export type MineAnswersOptions = {
-  readonly pool: ShardPool;
+  readonly pool: WorkerPool;
   readonly partitioner: Partitioner;
   readonly logger: Logger;
   readonly answerBytesMax?: number;
@@ -34,12 +34,12 @@ export class MineAnswers {
     this.#bytesMax = options.answerBytesMax ?? mineAnswerBytesMax;
   }
 
-  /** Under way or waiting. */
+  /** Number of reads under way or waiting. */
   get pending(): number {
     return this.#running + this.#waiting.length;
   }
 
-  /** The whole reply. @throws SaltworksError QUEUE_FULL, TASK_TIMEOUT, or what the pool throws */
+  /** @returns the encrypted reply. @throws SaltworksError QUEUE_FULL, TASK_TIMEOUT, or what the pool throws */
   async answer(ask: MineAsk): Promise<Uint8Array> {
     await this.#turn();
     try {
@@ -70,7 +70,7 @@ export class MineAnswers {
     });
   }
 
-  /** Begins a waiting request. One whose minion no longer listens is refused. */
+  /** Begins a waiting read. Refuses reads that waited for over `mineWaitMs`, because their minions no longer listen. */
   #startNext(): void {
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
       if (performance.now() - next.sinceMs <= mineWaitMs) {
@@ -83,7 +83,7 @@ export class MineAnswers {
     }
   }
 
-  /** The answer's encoding, in parts. */
+  /** Reads the answer, encoded, in parts. */
   async #read(ask: MineAsk): Promise<readonly Uint8Array[]> {
     const found: Found = { matched: 0, counts: ask.functions.map(() => 0), pairs: ask.functions.map(() => []) };
     const budget = { bytes: this.#bytesMax };
@@ -93,7 +93,7 @@ export class MineAnswers {
     try {
       await Promise.all(slots);
     } catch (error) {
-      // A target that cannot be read matches no minion, as in Salt.
+      // A target that cannot be parsed matches no minion, as in Salt.
       if (!(error instanceof SaltworksError) || error.code !== "TARGET_INVALID") throw error;
       const { targetKind } = ask;
       this.#options.logger.warn({ error: error.message, targetKind }, "target of a mine request refused");
@@ -112,7 +112,7 @@ export class MineAnswers {
     this.#take(first.slice, found, budget);
     const { rest } = first;
     for (let at = 0; at < rest.length && budget.bytes >= 0; ) {
-      // A copy of the next window: a view would take the whole list along.
+      // A copy of the next window, because posting a view would copy the whole list.
       const ids = rest.slice(at, at + mineWindowBytes);
       const task: MineReadTask = { kind: "mineRead", ...wanted, bytesMax: budget.bytes, ids };
       const build = () => ({ task, transfer: [] });
@@ -124,7 +124,7 @@ export class MineAnswers {
     }
   }
 
-  /** @returns how much of the ids is done */
+  /** @returns bytes of the list of ids that are done */
   #take(slice: MineSlice, found: Found, budget: { bytes: number }): number {
     this.counters.slices += 1;
     budget.bytes -= slice.state === "read" ? slice.pairs.length : Number.POSITIVE_INFINITY;
@@ -133,7 +133,7 @@ export class MineAnswers {
     return slice.readBytes;
   }
 
-  /** A text instead of a map, because an empty map would look like a fleet without such data. */
+  /** Answers with a text: an empty map would look like minions without such data. */
   #tooLarge({ id, functions }: MineAsk): Uint8Array {
     this.counters.tooLarge += 1;
     const max = this.#bytesMax;
@@ -153,7 +153,7 @@ function gather({ counts, pairs }: Found, slice: Extract<MineSlice, { state: "re
   let start = 0;
   for (const [index, end] of slice.ends.entries()) {
     counts[index] = (counts[index] ?? 0) + (slice.counts[index] ?? 0);
-    // As one function's they go on as they are: a view would take the others along to the next thread.
+    // The pairs of a single function need no copy. Posting a view of one of several would copy them all.
     if (end > start) pairs[index]?.push(slice.ends.length === 1 ? slice.pairs : slice.pairs.slice(start, end));
     start = end;
   }

@@ -1,6 +1,6 @@
 /**
- * Answers minions that publish to others, ask for the returns, or call runners, as `peer` and `peer_run` permit. Their jobs and runner calls take the
- * same path as all others. The number of such requests under way is bounded. docs/protocol.md section 7.1.
+ * Answers minions that publish to other minions, ask for the returns, or call runners, as `peer` and `peer_run` permit. Their jobs and runner calls
+ * take the same path as an operator's. The number of such requests under way is bounded. docs/protocol.md section 7.1.
  */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
@@ -13,8 +13,8 @@ import type { Encodable, Value } from "../../wire/values.ts";
 import { mapEntries } from "../../wire/walk.ts";
 import type { PeerAsk, PeerPublish, PeerRun } from "../../workers/messages/deferred.ts";
 import type { Partitioner } from "../../workers/threads/partition.ts";
-import type { ShardPool } from "../../workers/threads/pool.ts";
-import type { JobKeeping } from "../jobs/keeping.ts";
+import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
+import type { Jobs } from "../jobs/jobs.ts";
 import type { Commands } from "../operators/commands.ts";
 import { noConnection } from "../operators/connection.ts";
 import { PeerRules } from "../operators/peer-rules.ts";
@@ -28,14 +28,14 @@ export type PeersOptions = {
     MasterConfig,
     "peer" | "peer_run" | "publisher_acl_blacklist" | "user" | "ext_job_cache" | "gather_job_timeout"
   >;
-  readonly pool: Pick<ShardPool, "offer" | "slotCount">;
+  readonly pool: Pick<WorkerPool, "offer" | "slotCount">;
   readonly partitioner: Partitioner;
   readonly publisher: Pick<Publisher, "publish">;
-  readonly keeping: Pick<JobKeeping, "beginning" | "deliverWithin" | "tracker">;
+  readonly jobs: Pick<Jobs, "beginning" | "deliverWithin" | "tracker">;
   readonly targets: Pick<Targets, "written" | "expected">;
-  /** Runs a local user's runner request, waits for its result, and returns the reply frame. */
+  /** Runs a minion's runner call as the master's own user, waits for its result, and returns the reply frame. */
   readonly run: (load: Uint8Array) => Promise<Uint8Array>;
-  /** Returns of a job, network encoding, for the minion that published it; nothing for others. */
+  /** A job's returns in network encoding, for the minion that published it; nothing for another minion. */
   readonly returnsOf: (jid: string, id: string, form: { waited: boolean; full: boolean }) => Promise<Uint8Array>;
   readonly logger: Pick<Logger, "warn" | "error">;
   readonly requestsMax?: number;
@@ -58,7 +58,7 @@ export class Peers {
     this.#rules = new PeerRules(options.config);
     this.#requestsMax = options.requestsMax ?? peerRequestsMax;
     for (const fault of this.#rules.faults)
-      options.logger.error({ fault }, "a permission of peer or peer_run is not read");
+      options.logger.error({ fault }, "a permission of peer or peer_run is ignored");
   }
 
   /** Requests under way. */
@@ -66,7 +66,7 @@ export class Peers {
     return this.#pending;
   }
 
-  /** The whole reply. @throws SaltworksError what publishing, the runner lane or the pool throw */
+  /** @returns the encrypted reply. @throws SaltworksError what publishing, the runner lane or the pool throw */
   async answer(ask: PeerAsk): Promise<Uint8Array> {
     if (this.#pending >= this.#requestsMax) return await this.#seal(ask, this.#overload(ask));
     this.#pending += 1;
@@ -85,7 +85,10 @@ export class Peers {
     return ask.wait === undefined ? await this.#publish(job) : await this.#publishAndWait(ask.id, job, ask.wait);
   }
 
-  /** A sentence instead of a map, because an empty map would look like minions that do not answer. Minions ask for returns again. */
+  /**
+   * Answers with a sentence, because an empty map would look like minions that do not answer. Minions that ask
+   * for returns get nothing: they ask again.
+   */
   #overload({ command }: PeerAsk): Uint8Array {
     if (command !== "returns") return this.#refusal(this.#requestsMax, "requests");
     this.counters.refused += 1;
@@ -97,7 +100,7 @@ export class Peers {
     return encode(`refused by the master: ${max} ${what} of minions are under way`, "raw");
   }
 
-  /** As in Salt the minion is not told why. */
+  /** Answers with an empty map, as Salt: the minion does not learn why. */
   #denied(id: string, fun: string): Uint8Array {
     this.counters.denied += 1;
     this.#deniedSinceLog += 1;
@@ -117,16 +120,16 @@ export class Peers {
   async #permittedJob(id: string, ask: PeerPublish): Promise<Job | undefined> {
     const { targets, config } = this.#options;
     const target = decode(ask.target) as string | string[];
-    // Salt takes any kind that begins with "node" for a nodegroup.
+    // Salt takes any target type that begins with "node" for a nodegroup.
     const targetKind = ask.targetKind.startsWith("node") ? "nodegroup" : ask.targetKind;
     if (isBlacklisted(config.publisher_acl_blacklist, config.user, [ask.fun])) return undefined;
     try {
       const written = targets.written({ target, targetKind, delimiter: ":" });
-      const reach = new Reach(targets, written);
+      const targeted = new TargetedMinions(targets, written);
       const call = { fun: ask.fun, args: decode(ask.sent) as Value[], kwargs: undefined };
-      if (!(await this.#rules.mayPublish(id, call, (limit) => reach.isWithin(limit)))) return undefined;
-      // The master's own groups are safe, because no minion chose their expressions.
-      if (targetKind !== "nodegroup" && !(await reach.isExact())) return undefined;
+      if (!(await this.#rules.mayPublish(id, call, (limit) => targeted.isWithin(limit)))) return undefined;
+      // Nodegroups of the master are safe, because their expressions are not the minion's choice.
+      if (targetKind !== "nodegroup" && !(await targeted.isExact())) return undefined;
       const arg = decode(ask.arg) as Value[];
       const ret = [ask.ret, config.ext_job_cache].filter((returner) => returner !== "").join(",");
       const job = ownJob(ask.fun, arg, written.target, written.targetKind, config.user);
@@ -140,9 +143,9 @@ export class Peers {
   }
 
   async #publish(job: Job): Promise<Uint8Array> {
-    const { keeping } = this.#options;
-    const within = keeping.deliverWithin(undefined, job.fun);
-    const published = await keeping.beginning((begin) =>
+    const { jobs } = this.#options;
+    const within = jobs.deliverWithin(undefined, job.fun);
+    const published = await jobs.beginning((begin) =>
       this.#published(job, (accepted) => begin(job, accepted, undefined, within)),
     );
     // The result of Salt's own client for a publish without a job id.
@@ -151,13 +154,13 @@ export class Peers {
   }
 
   async #publishAndWait(id: string, job: Job, wait: NonNullable<PeerPublish["wait"]>): Promise<Uint8Array> {
-    const { keeping, config, returnsOf } = this.#options;
+    const { jobs, config, returnsOf } = this.#options;
     let onDone = () => {};
     const over = new Promise<void>((resolve) => {
       onDone = resolve;
     });
     const published = await this.#published(job, ({ jid, minions, missing }) =>
-      keeping.tracker.follow({
+      jobs.tracker.follow({
         jid,
         minions,
         missing,
@@ -168,7 +171,7 @@ export class Peers {
       }),
     );
     if (published === undefined) return nothing;
-    // The wait ends though a minion keeps saying that it runs the job; the job is followed further.
+    // The wait ends after `peerWaitMsMax` even if a minion still runs the job. The tracker follows the job further.
     const timer = setTimeout(onDone, peerWaitMsMax);
     await over;
     clearTimeout(timer);
@@ -197,11 +200,11 @@ export class Peers {
     }
   }
 
-  /** Minions ask three times a second. The store is not read while nothing has returned. */
+  /** Does not read the store while nothing has returned, because minions ask three times a second. */
   async #returns(id: string, jid: string): Promise<Uint8Array> {
     this.counters.returns += 1;
-    const { keeping, returnsOf } = this.#options;
-    return keeping.tracker.record(jid)?.returnedCount === 0
+    const { jobs, returnsOf } = this.#options;
+    return jobs.tracker.record(jid)?.returnedCount === 0
       ? nothing
       : await returnsOf(jid, id, { waited: false, full: false });
   }
@@ -214,15 +217,15 @@ export class Peers {
   }
 }
 
-/** Parts of the master that jobs and runner calls pass through. */
-export type PeerJobs = Pick<PeersOptions, "publisher" | "keeping" | "targets"> & {
+/** Parts of the master that minions' jobs and runner calls pass through. */
+export type PeerJobs = Pick<PeersOptions, "publisher" | "jobs" | "targets"> & {
   readonly commands: Pick<Commands, "run" | "peerReturns">;
 };
 
-/** Makes the answers to peers. A minion's runner call runs as the master's own user, without that user's private functions. */
+/** A minion's runner call runs as the master's own user, but without that user's private functions. */
 export function peersOf(
   parts: Pick<PeersOptions, "pool" | "partitioner" | "logger"> & { readonly config: MasterConfig },
-  { publisher, keeping, targets, commands }: PeerJobs,
+  { publisher, jobs, targets, commands }: PeerJobs,
 ): Peers {
   const caller = { kind: "key", user: parts.config.user, isMaster: true } as const;
   const run = (load: Uint8Array) =>
@@ -231,13 +234,13 @@ export function peersOf(
     });
   const { config, pool, partitioner, logger } = parts;
   return new Peers({
-    ...{ config, pool, partitioner, logger, publisher, keeping, targets, run },
+    ...{ config, pool, partitioner, logger, publisher, jobs, targets, run },
     returnsOf: (jid, id, form) => commands.peerReturns(jid, id, form),
   });
 }
 
-/** The minions that a target reaches, matched once for all permissions. */
-class Reach {
+/** The minions that a target reaches. They are matched once for all grants. */
+class TargetedMinions {
   readonly #targets: PeersOptions["targets"];
   readonly #written: AskedTarget;
   #expected: Promise<TextList> | undefined;
@@ -247,7 +250,9 @@ class Reach {
     this.#written = written;
   }
 
-  /** Minions without data are reached, but are not within a limit that asks for data. */
+  /**
+   * Whether the target reaches only minions of `limit`. Minions without data count as reached, but not as minions of a limit that matches by data.
+   */
   async isWithin(limit: string): Promise<boolean> {
     try {
       return await this.#isAmong({ target: limit, targetKind: "compound", delimiter: ":" }, false);
@@ -257,7 +262,7 @@ class Reach {
     }
   }
 
-  /** Whether the target reaches only minions with exactly this pillar value, so that minions cannot fish for values with patterns. */
+  /** Whether the target reaches only minions with exactly its pillar values. With patterns a minion could probe for other minions' pillar values. */
   async isExact(): Promise<boolean> {
     const targetKind = exactKinds.get(this.#written.targetKind.toLowerCase());
     return targetKind === undefined || (await this.#isAmong({ ...this.#written, targetKind }, true));

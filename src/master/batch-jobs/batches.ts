@@ -1,4 +1,4 @@
-/** The batch jobs that run in this master: a bounded set, by job id. docs/decisions/0020-batches-in-the-master.md. */
+/** The batch jobs (`-b`) that run in this master, at most `batchesRunningMax`, by job id. docs/decisions/0020-batches-in-the-master.md. */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
@@ -53,9 +53,9 @@ export class Batches {
   readonly #options: BatchesOptions;
   readonly #running = new Map<string, BatchJob>();
   readonly #clock: ClockStep;
-  /** Begun, but without a job id yet. */
+  /** Batch jobs that are being begun and have no job id yet. */
   #pending = 0;
-  /** By job id, the users whose abort could not be written. It is tried again, and the batch job does not run meanwhile. */
+  /** Aborts that could not be written: the user by job id. They are tried again, and the batch jobs do not run meanwhile. */
   readonly #owedAborts = new Map<string, string>();
   #owedTimer: NodeJS.Timeout | undefined;
 
@@ -69,7 +69,7 @@ export class Batches {
   }
 
   /**
-   * Resolves when the target is known and pinged. The batch job goes on by itself.
+   * Begins a batch job. Resolves when its ping is sent and its log is on disk. The rest runs in the background.
    *
    * @returns undefined if the target expects no minion
    * @throws SaltworksError QUEUE_FULL, FUNCTION_ARGUMENTS for invalid options, STORE_FAILED, or what a publish throws
@@ -87,9 +87,9 @@ export class Batches {
       if (begun === undefined) return undefined;
       this.counters.begun += 1;
       this.#running.set(begun.batch.jid, begun.batch);
-      // A ping that is answered at once may have ended it already.
+      // The batch job may have ended already, if the ping was answered at once.
       if (begun.batch.isClosed) this.#noteOver();
-      // A batch job whose client heard of a failure must not run later.
+      // If the write fails, the client gets an error, so the batch job must not run later.
       await begun.batch.sync().catch((error: Error) => {
         this.#owe(begun.batch.jid, job.user);
         throw error;
@@ -106,9 +106,9 @@ export class Batches {
   }
 
   /**
-   * Resolves when the change is on disk. An abort that cannot be written is tried again.
+   * Pauses, resumes or aborts a batch job. Resolves when the change is on disk. An abort that cannot be written is tried again.
    *
-   * @returns "changed", "unknown", or the state that it is in and stays in
+   * @returns "changed", "unknown", or the present state if the action does not change it
    * @throws SaltworksError STORE_FAILED
    */
   async control(action: BatchControl, jid: string, user: string): Promise<string> {
@@ -122,7 +122,7 @@ export class Batches {
     }
   }
 
-  /** Goes on with the batch jobs that a former master left. */
+  /** Resumes the unfinished batch jobs of an earlier master process. */
   resume(): void {
     const { directory, logger } = this.#options;
     for (const jid of listBatches(directory)) {
@@ -132,16 +132,16 @@ export class Batches {
         if (batch === undefined) continue;
         this.#running.set(jid, batch);
         this.counters.resumed += 1;
-        logger.info({ batch: jid }, "goes on with a batch");
+        logger.info({ batch: jid }, "a batch job is resumed");
         recoverBatch(batch).catch((error: Error) => batch.fail(error));
       } catch (error) {
-        logger.error({ err: error, batch: jid }, "a batch cannot be gone on with");
+        logger.error({ err: error, batch: jid }, "a batch job cannot be resumed");
       }
     }
     this.#sweep();
   }
 
-  /** Batch jobs that are not over go on at the next start. */
+  /** Stops all batch jobs. Unfinished ones are resumed at the next start. */
   close(): void {
     clearInterval(this.#owedTimer);
     this.#payAborts();
@@ -149,10 +149,10 @@ export class Batches {
     this.#running.clear();
   }
 
-  /** Aborts a batch job that does not run now, but would go on at the next start. */
+  /** Aborts a batch job that is not running now, but would be resumed at the next start. */
   async #abortStopped(jid: string, user: string): Promise<string> {
     const { directory } = this.#options;
-    // The log's end is enough.
+    // Reads only the end of the log.
     const isOpen = hasBatch(directory, jid) && readBatchSummary(directory, jid)?.last.kind !== "done";
     const isAborted = isOpen && (await BatchJob.abortStopped(jid, user, this.#effectsOf()));
     this.#owedAborts.delete(jid);
@@ -167,7 +167,7 @@ export class Batches {
   #payAborts(): void {
     for (const [jid, user] of this.#owedAborts)
       this.#abortStopped(jid, user).catch((error: Error) =>
-        this.#options.logger.error({ err: error, batch: jid }, "the abort of a batch cannot be written down"),
+        this.#options.logger.error({ err: error, batch: jid }, "the abort of a batch job cannot be written"),
       );
   }
 
@@ -188,7 +188,7 @@ export class Batches {
   #sweep(): void {
     const { directory, keepMs, nowMs, logger } = this.#options;
     this.#clock.look(nowMs());
-    // After the clock was set forward ages may be wrong.
+    // After the clock was set forward, ages may be wrong.
     const isAgeKnown = keepMs > 0 && this.#clock.isTrusted;
     try {
       const finished = listBatches(directory).filter((jid) => !this.#running.has(jid));
@@ -199,7 +199,7 @@ export class Batches {
         removeBatch(directory, jid);
       }
     } catch (error) {
-      logger.error({ err: error }, "logs of old batches cannot be removed");
+      logger.error({ err: error }, "logs of old batch jobs cannot be removed");
     }
   }
 }

@@ -1,26 +1,23 @@
 /**
- * A batch job while it runs: the ping that begins it, its steps, each a job of its own, its log and its events. `BatchRun` decides what is
- * next; this file does it. docs/decisions/0020-batches-in-the-master.md.
+ * Runs a batch job: its ping, its steps (each a separate job), its log and its events. `BatchRun` decides the next move; this file executes it.
+ * docs/decisions/0020-batches-in-the-master.md.
  */
 import { batchGatherMs, batchLateMs, batchSendWaitsMs, batchStepsMax } from "../../limits.ts";
 import { BatchLog, type PlacedEntry } from "../../store/jobs/batch-log.ts";
 import { type BatchEntry, type BatchOptions, parseShare, windowOf } from "../../wire/batch-options.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
-import { pickEntries } from "../../wire/pick.ts";
-import { highestRetcode } from "../../wire/return.ts";
+import { retcodeIn } from "../../wire/return.ts";
 import { TextList } from "../../wire/text-list.ts";
-import { type Encodable, Packed, type Value, type ValueMap } from "../../wire/values.ts";
+import { type Encodable, Packed, type ValueMap } from "../../wire/values.ts";
 import type { Job, Published } from "../publish/publisher.ts";
 import { bootMs, ClockStep } from "../upkeep/clock-step.ts";
 import { type BatchEffects, type BatchTimes, Ping, type PingAnswers } from "./ping.ts";
 import { type BatchMove, BatchRun } from "./run.ts";
 
-/** Slots wait for seconds: a smaller step is not worth a correction. */
+/** Smaller steps of the clock are not corrected, because slots wait for seconds. */
 const batchClockStepMs = 500;
 
 export type BatchControl = "pause" | "resume" | "abort";
-
-const retcodeOnly: ReadonlySet<Value> = new Set(["retcode"]);
 
 export class BatchJob {
   readonly jid: string;
@@ -33,11 +30,12 @@ export class BatchJob {
   #wakesAtMs = Number.POSITIVE_INFINITY;
   readonly #clock: ClockStep;
   #isClosed = false;
-  /** After a restart of the master: minions must be back first. */
+  /** Set after a restart of the master until the minions have reconnected. No step begins meanwhile. */
   #isHeld = false;
-  /** By the job of a step: the mark of the following whose end counts. */
+  #failure: Error | undefined;
+  /** By a step's job id: the mark of its latest `follow`. Only the end of that one counts. */
   readonly #following = new Map<string, symbol>();
-  /** The ping whose late answers join the queue. */
+  /** Job id of the ping. Minions that answer it late join the queue. */
   #latePing: string | undefined;
 
   private constructor(jid: string, run: BatchRun, job: Job, times: BatchTimes, log: BatchLog, effects: BatchEffects) {
@@ -90,7 +88,7 @@ export class BatchJob {
   }
 
   /**
-   * Opens a batch job that a former master left. `recoverBatch` goes on with it.
+   * Opens the log of an unfinished batch job of an earlier master process. `recoverBatch` resumes the job.
    *
    * @returns undefined if it is over
    * @throws SaltworksError STORE_FAILED
@@ -119,7 +117,7 @@ export class BatchJob {
   }
 
   /**
-   * Ends a batch job that could not go on, so that no later master does. Resolves when that is on disk.
+   * Aborts a batch job that is not running, so that the next start does not resume it. Resolves when the abort is on disk.
    *
    * @returns false if it is over
    * @throws SaltworksError STORE_FAILED
@@ -136,7 +134,7 @@ export class BatchJob {
     return true;
   }
 
-  /** The minions are back: from now on steps may begin. */
+  /** Lets steps begin, after the minions have reconnected. */
   release(): void {
     this.#isHeld = false;
     this.wake(0);
@@ -158,7 +156,9 @@ export class BatchJob {
   }
 
   /**
-   * @returns when it is on disk; false if it changes nothing
+   * Pauses, resumes or aborts. Resolves when the entry is on disk.
+   *
+   * @returns false if the action changes nothing
    * @throws SaltworksError STORE_FAILED
    */
   async control(action: BatchControl, user: string): Promise<boolean> {
@@ -173,7 +173,7 @@ export class BatchJob {
     return true;
   }
 
-  /** Stops working on it; its log says what is left to do. */
+  /** Stops the batch job. Its log holds the state to resume from. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -182,7 +182,7 @@ export class BatchJob {
     this.#log.close();
   }
 
-  /** The ping is over: the first step begins. */
+  /** Begins the first step, when the ping is over. */
   beginSteps(pingJid: string, { answered, absent }: PingAnswers): void {
     if (this.#isClosed) return;
     const ids = this.#inOrder(answered);
@@ -192,7 +192,7 @@ export class BatchJob {
     this.wake(0);
   }
 
-  /** Sends the job of a step to these minions. `isAgain`: it is recorded already, and all minions that the step waits for are followed. */
+  /** Sends the job of a step to these minions. `isAgain`: the job is stored already, and the tracker follows all minions that the step waits for. */
   async send(jid: string, ids: readonly string[], isAgain: boolean): Promise<void> {
     const load = new Map<Encodable, Encodable>([...this.job.load, ["tgt", ids], ["tgt_type", "list"]]);
     const kwargs = load.get("kwargs");
@@ -211,7 +211,7 @@ export class BatchJob {
 
   follow(jid: string, minions: TextList): void {
     if (this.#isClosed) return;
-    // Sending a step again follows it anew, which ends the former following.
+    // A step that is sent again is followed anew. The tracker then ends the earlier following, which must not count as the end of the step.
     const mark = Symbol();
     this.#following.set(jid, mark);
     this.effects.follow({
@@ -243,7 +243,7 @@ export class BatchJob {
     });
   }
 
-  /** Writes down what happened, and tells clients that follow. */
+  /** Appends an entry to the log, applies it to the state, and fires it as an event for clients that follow. */
   note(entry: BatchEntry, body?: Uint8Array): void {
     const { offset, end } = this.#append(entry);
     this.run.apply(entry);
@@ -253,7 +253,7 @@ export class BatchJob {
     this.effects.fire(`saltworks/batch/${this.jid}/${entry.kind}`, told);
   }
 
-  /** After a fault the last line may be half written, so no other may follow. */
+  /** Stops the batch job if the write fails: the last line may be half written, so no other may follow. */
   #append(entry: BatchEntry): PlacedEntry {
     try {
       return this.#log.append(entry);
@@ -263,7 +263,7 @@ export class BatchJob {
     }
   }
 
-  /** Looks what is next after `delayMs`, or sooner if an earlier look is planned. */
+  /** Plans the next move for `delayMs` from now, unless an earlier one is planned. */
   wake(delayMs: number): void {
     const atMs = performance.now() + delayMs;
     if (this.#isClosed || this.#isHeld || atMs >= this.#wakesAtMs) return;
@@ -278,7 +278,7 @@ export class BatchJob {
     );
   }
 
-  /** The wall clock, as the log has it. Waiting slots are corrected when the clock is set. */
+  /** The wall clock, which the log uses. If the clock was set, waiting slots are corrected. */
   #nowMs(): number {
     const nowMs = this.effects.nowMs();
     const setByMs = this.#clock.look(nowMs);
@@ -286,9 +286,14 @@ export class BatchJob {
     return nowMs;
   }
 
-  /** Its log cannot be written: nothing more is sent, and the next master goes on from the log. */
+  /**
+   * Logs the error and begins no further step. The log gets no end, so that the next start resumes the job, unless it was over or is aborted.
+   * A failed write also ends the step that wrote, which fails with the same error.
+   */
   fail(error: Error): void {
-    this.effects.logger.error({ err: error, batch: this.jid }, "a batch cannot go on");
+    if (error === this.#failure) return;
+    this.#failure = error;
+    this.effects.logger.error({ err: error, batch: this.jid }, "a batch job stops after an error");
     if (this.#isClosed) return;
     this.close();
     this.effects.onOver();
@@ -314,18 +319,21 @@ export class BatchJob {
     await this.#log.sync();
     for (const waitMs of [...batchSendWaitsMs, undefined]) {
       if (this.#isClosed) return;
-      // Nothing of the step was sent, and the batch job was aborted.
+      // The batch job was aborted before the step was sent.
       if (this.run.state === "stopping") return this.giveUp(jid, ids);
       try {
         await this.send(jid, ids, false);
         if (!this.#isClosed) this.note({ kind: "sent", jid });
         return;
       } catch (error) {
-        // No minion has the job, so nothing is followed.
+        // No minion has the job, so it is not followed.
         this.#following.delete(jid);
-        // Wait while the master cannot publish: later minions would all count as silent without having the job.
+        // Waits while the master cannot publish. Else later minions would count as silent without having got the job.
         if (waitMs === undefined) throw error;
-        this.effects.logger.error({ err: error, batch: this.jid, jid, waitMs }, "a step of a batch could not be sent");
+        this.effects.logger.error(
+          { err: error, batch: this.jid, jid, waitMs },
+          "a step of a batch job could not be sent",
+        );
         await new Promise((resolve) => setTimeout(resolve, waitMs).unref());
       }
     }
@@ -368,7 +376,7 @@ export class BatchJob {
     });
   }
 
-  /** Follows the ping for no minion, which ends it at once. */
+  /** Follows the ping again, without minions: that ends the earlier following, and is over at once. */
   #endLatePing(): void {
     if (this.#latePing === undefined) return;
     const nothing = { minions: TextList.of([]), onDone: () => undefined };
@@ -388,7 +396,3 @@ export class BatchJob {
 }
 
 const timerMsMax = 2 ** 31 - 1;
-
-function retcodeIn(body: Uint8Array): number {
-  return highestRetcode(pickEntries(body, retcodeOnly).get("retcode"));
-}

@@ -1,4 +1,4 @@
-/** The effects of a batch job, and the first of them: the ping that finds the present minions. */
+/** The functions of the master that a batch job calls, and its ping, which finds the connected minions. */
 import type { Logger } from "pino";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import type { FollowOptions } from "../jobs/tracker.ts";
@@ -6,7 +6,7 @@ import type { Fire, Job, Published } from "../publish/publisher.ts";
 
 export type BatchTimes = { readonly timeoutMs: number; readonly gatherTimeoutMs: number };
 
-/** Everything outside that a batch job uses. */
+/** The functions of the master that a batch job calls. */
 export type BatchEffects = {
   readonly publish: (job: Job, onAccepted?: (published: Published) => void) => Promise<Published | undefined>;
   readonly newJid: () => string;
@@ -20,10 +20,10 @@ export type BatchEffects = {
   readonly fire: Fire;
   readonly logger: Logger;
   readonly directory: string;
-  /** The wall clock, and one that is never set. */
+  /** `nowMs`: the wall clock. `steadyMs`: a monotonic clock. */
   readonly nowMs: () => number;
   readonly steadyMs?: () => number;
-  /** The batch job is over, or cannot go on. */
+  /** Called when the batch job is over or has failed. */
   readonly onOver: () => void;
 };
 
@@ -31,7 +31,7 @@ export type PingAnswers = { readonly answered: readonly string[]; readonly absen
 
 /** A `test.ping` to the target of a job. */
 export class Ping {
-  /** Resolves when all have answered or been given up. */
+  /** Resolves when all minions have answered or been given up. */
   readonly over: Promise<PingAnswers>;
   readonly #job: Job;
   readonly #times: BatchTimes;

@@ -1,7 +1,7 @@
 /**
- * Goes on with a batch job after a restart of the master. First the minions must be back. Then each step that was under way is checked: which
- * minions have returned, and which still run it. A step is sent again only if it may not have been sent, under the same job id, which minions
- * that have seen it ignore. docs/decisions/0020-batches-in-the-master.md.
+ * Resumes a batch job after a restart of the master. Waits until its minions have reconnected, then checks each step that was under way: which
+ * minions have returned, and which still run it. Sends a step again only if it may not have been sent, under the same job id: minions that have
+ * the job ignore it. docs/decisions/0020-batches-in-the-master.md.
  */
 import { batchReconnect } from "../../limits.ts";
 import { TextList } from "../../wire/text-list.ts";
@@ -48,7 +48,7 @@ async function recoverStep(batch: BatchJob, { jid, isSent }: OpenStep): Promise<
   if (batch.isClosed || awaited.length === 0) return;
   if (idle.length > 0) await batch.send(jid, idle, true);
   else batch.follow(jid, TextList.of(awaited));
-  // Again, for returns that came before the job was followed.
+  // Reads the store again, for returns that came before the job was followed.
   await noteStored(batch, jid);
 }
 
@@ -56,7 +56,7 @@ async function noteStored(batch: BatchJob, jid: string): Promise<void> {
   for (const [id, retcode] of await batch.effects.retcodes(jid)) batch.noteRetcode(jid, id, retcode);
 }
 
-/** Minions of a step that answer that they do not run it. */
+/** Ids of minions that answered find_job and are not running the step. */
 async function askIdle(batch: BatchJob, jid: string): Promise<string[]> {
   const { effects, run, times, job } = batch;
   const idle: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * Decides what a batch job does next. Its state comes from entries alone, so that a batch job read back from its log goes on where it was.
- * No clock, no network. docs/decisions/0020-batches-in-the-master.md.
+ * Decides the next move of a batch job. Its state depends on log entries alone, so that a batch job resumes from its log where it was.
+ * Pure: no clock, no network. docs/decisions/0020-batches-in-the-master.md.
  */
 import {
   type BatchCounts,
@@ -10,7 +10,7 @@ import {
   parseShare,
 } from "../../wire/batch-options.ts";
 
-/** `wait`: nothing to do until an entry comes or, if there is one, until `atMs`. */
+/** `wait`: nothing to do until the next entry or, if set, until `atMs`. */
 export type BatchMove =
   | { readonly kind: "start"; readonly ids: readonly string[] }
   | { readonly kind: "wait"; readonly atMs: number | undefined }
@@ -23,16 +23,16 @@ type Step = { readonly ids: Set<string>; isSent: boolean };
 type Stop = { readonly outcome: BatchOutcome; readonly culprit: string };
 
 export class BatchRun {
-  /** Steps that may be under way at once. At the bound free slots gather until a step is over. */
+  /** Most steps under way at once. At this bound free slots gather until a step is over. */
   readonly #stepsMax: number;
   #plan: Extract<BatchEntry, { kind: "new" }> | undefined;
-  /** Minions whose turn is still to come start at `#next`: removing them from the front of 100,000 would move the rest each time. */
+  /** Minions from index `#next` on have not had their turn. Removing the others from the front of 100,000 would move the rest each time. */
   #queue: string[] = [];
   #next = 0;
   readonly #known = new Set<string>();
   readonly #active = new Map<string, string>();
   readonly #steps = new Map<string, Step>();
-  /** When waiting slots become free, in order. */
+  /** Times at which waiting slots become free, ascending. */
   #waits: number[] = [];
   /** Canaries that have not succeeded yet. */
   #canariesLeft = 0;
@@ -155,7 +155,7 @@ export class BatchRun {
     }
   }
 
-  /** The clock of `nowMs` and of the entries was set by `stepMs` milliseconds. */
+  /** Corrects waiting slots after the clock of `nowMs` and of the entries was set by `stepMs` milliseconds. */
   noteClockSet(stepMs: number): void {
     this.#waits = this.#waits.map((atMs) => atMs + stepMs);
   }
@@ -165,7 +165,7 @@ export class BatchRun {
     const idle = { kind: "wait", atMs: undefined } as const;
     if (this.#done !== undefined) return idle;
     const stop = this.#stop;
-    // Salt's failhard ends at once. For other reasons, running minions are awaited.
+    // With failhard the batch job is over at once, as in Salt. Stopped for another reason, it waits for running minions.
     if (stop !== undefined && (stop.outcome === "failhard" || this.#active.size === 0))
       return { kind: "over", ...stop };
     if (stop !== undefined || !this.#isPinged) return idle;
@@ -192,7 +192,7 @@ export class BatchRun {
     this.#failuresMax = share === undefined ? undefined : failuresOf(share, ids.length);
   }
 
-  /** Free places of the present stage. The others' turn comes only when all canaries have succeeded. */
+  /** Number of minions that the present stage may still start. Until all canaries have succeeded, only canaries may start. */
   #stageRoom(): number {
     return this.#canariesLeft > 0 ? this.#canariesToStart : Number.POSITIVE_INFINITY;
   }

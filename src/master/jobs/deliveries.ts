@@ -1,13 +1,16 @@
-/** Keeps jobs for absent minions until a deadline, and sends them to each minion alone, under their own job id, when it comes back.
- * Before that it asks the job cache whether the minion has returned, and the minion whether it runs the job: once for each appearance.
- * docs/decisions/0019-jobs-for-absent-minions.md.
+/**
+ * Keeps jobs for absent minions until a deadline. When a minion comes back, asks the job cache whether it has returned and, up to `deliveryAsksMax`
+ * times, the minion whether it runs the job; then sends the job to it alone, under the same job id. docs/decisions/0019-jobs-for-absent-minions.md.
  */
 import { SaltworksError } from "../../errors.ts";
 import {
   deliveryAsksMax,
   deliveryBatchMax,
+  deliveryFaultDelayMsMax,
   deliveryPublishesPerSecondMax,
+  deliveryReconciledMax,
   deliveryRoundsMax,
+  deliveryScannedMax,
   pendingJobsMax,
   pendingMinionsMax,
 } from "../../limits.ts";
@@ -18,14 +21,9 @@ import { FaultDelay } from "./fault-delay.ts";
 import { marksDamaged, PendingJob } from "./pending-job.ts";
 
 const tickMs = 250;
-/** Answers to find_job are gathered this long, so that minions that come back together cost one publish. */
+/** Answers to find_job are gathered for this time, so that minions that come back together cost one publish. */
 const gatherReadyMs = 250;
 const scanMs = 1_000;
-/** Minions looked at in one scan, so that it takes some milliseconds. */
-const scannedMax = 20_000;
-const reconciledAtOnce = 1_000;
-/** Longest delay before minions are asked again after a fault of the master. The first delay is short. */
-const faultDelayMaxMs = 60_000;
 
 type Due = { readonly atMs: number; readonly asksLeft: number };
 type Round = { readonly job: PendingJob; readonly ids: readonly string[]; readonly asksLeft: number };
@@ -59,10 +57,10 @@ export class Deliveries {
   #budget = 0;
   #budgetMs = 0;
   #minionCount = 0;
-  /** Where the next scan begins. */
+  /** Jobs that the present pass has not scanned yet. */
   #scannedJobs: PendingJob[] = [];
   #isClosed = false;
-  readonly #faultDelay = new FaultDelay(settleMs.start, faultDelayMaxMs);
+  readonly #faultDelay = new FaultDelay(settleMs.start, deliveryFaultDelayMsMax);
 
   private constructor(options: DeliveriesOptions) {
     this.#options = options;
@@ -73,7 +71,7 @@ export class Deliveries {
     this.#scan = setInterval(() => this.scan(), scanMs).unref();
   }
 
-  /** Opens the jobs that a former master left. Minions that returned meanwhile are settled in the background. */
+  /** Loads the jobs that an earlier master process left. Minions that returned meanwhile are settled in the background. */
   static open(options: DeliveriesOptions): Deliveries {
     const deliveries = new Deliveries(options);
     for (const stored of options.store.all()) {
@@ -116,7 +114,7 @@ export class Deliveries {
         pendingMinionsMax,
       });
     }
-    // A job id that a user gave replaces a job that waits under it.
+    // Users may choose a job id. The new job replaces one that waits under the same id.
     for (let former = this.job(record.jid); former; former = this.job(record.jid)) await this.#end(former);
     const minions = [...new Set(record.minions)];
     const job = new PendingJob(
@@ -133,7 +131,7 @@ export class Deliveries {
     this.counters.kept += 1;
   }
 
-  /** These minions did not answer. Their next sign of life counts as coming back. */
+  /** Notes minions that did not answer. Their next sign of life counts as coming back. */
   watch(jid: string, ids: Iterable<string>): void {
     const job = this.#jobs.get(jid);
     for (const id of ids) if (job?.lacks(id)) this.#watched.add(id);
@@ -157,7 +155,7 @@ export class Deliveries {
     this.#tick ??= setTimeout(() => this.#run(), tickMs);
   }
 
-  /** The minion's key is gone. A later minion of this id is another one. */
+  /** Withdraws all jobs from a minion whose key was removed. A later minion of this id is another one. */
   forget(id: string): void {
     for (const job of this.#jobs.values()) if (job.settle(id, "withdrawn")) this.#finishIfDone(job);
     this.#watched.delete(id);
@@ -196,7 +194,7 @@ export class Deliveries {
       else if (job.isChanged) this.#write(job).catch(this.#options.onFault);
     }
     if (this.#scannedJobs.length === 0) this.#scannedJobs = this.jobs();
-    for (let looked = 0; looked < scannedMax; ) {
+    for (let looked = 0; looked < deliveryScannedMax; ) {
       const job = this.#scannedJobs.pop();
       if (job === undefined) return;
       looked += job.minionCount;
@@ -237,7 +235,7 @@ export class Deliveries {
     if (job.leftCount === 0) this.#end(job).catch(this.#options.onFault);
   }
 
-  /** Removes it from the store first. If that fails it stays here, and the next scan tries again. */
+  /** Removes the job from the store, then from memory. If the store fails, the job stays, and the next scan tries again. */
   async #end(job: PendingJob): Promise<void> {
     if (this.#jobs.get(job.jid) !== job) return;
     job.ending ??= this.#remove(job).finally(() => {
@@ -266,8 +264,8 @@ export class Deliveries {
 
   async #reconcile(job: PendingJob): Promise<void> {
     const left = job.left();
-    for (let start = 0; start < left.length && !this.#isClosed; start += reconciledAtOnce) {
-      const part = left.slice(start, start + reconciledAtOnce);
+    for (let start = 0; start < left.length && !this.#isClosed; start += deliveryReconciledMax) {
+      const part = left.slice(start, start + deliveryReconciledMax);
       for (const id of await this.#options.whoReturned(job.jid, part)) job.settle(id, "returned");
     }
     this.#finishIfDone(job);
@@ -284,7 +282,7 @@ export class Deliveries {
     this.#budgetMs = nowMs;
     while (this.#rounds.length > 0 && this.#budget >= 1 && this.#roundsUnderWay < deliveryRoundsMax) {
       const round = this.#rounds.shift() as Round;
-      // Find_job, and the job itself.
+      // Two publishes: find_job and the job itself.
       this.#budget -= 2;
       this.#roundsUnderWay += 1;
       this.#go(round)
@@ -324,7 +322,7 @@ export class Deliveries {
     }
   }
 
-  /** One job and minions that have come back: asks the job cache, then the minions, and sends the job to the ones that need it. */
+  /** Asks the job cache, then the minions of the round, and sends the job to minions that need it. */
   async #go({ job, ids, asksLeft }: Round): Promise<void> {
     for (const id of await this.#options.whoReturned(job.jid, ids)) {
       if (job.settle(id, "returned")) this.counters.foundReturned += 1;
@@ -370,12 +368,12 @@ export class Deliveries {
     if (this.#due.size > 0) this.#tick ??= setTimeout(() => this.#run(), tickMs);
   }
 
-  /** The try is on disk before the job leaves. After a crash it counts, and the minion is asked before it gets the job again. */
+  /** Writes the try to disk before it sends the job, so that the try counts after a crash. The minion is then asked before it gets the job again. */
   async #send(job: PendingJob, ids: readonly string[], asksLeft: number): Promise<void> {
     const { granted, undecided } = await this.#options.stillGranted(job.record, ids);
     const kept = new Set([...granted, ...undecided]);
     for (const id of ids) if (!kept.has(id) && job.settle(id, "withdrawn")) this.counters.withdrawn += 1;
-    // A returning minion sends its grains soon, which may decide about it.
+    // A returning minion soon sends its grains, which may decide whether the grants cover it.
     this.#askAgain(undecided, asksLeft - 1);
     const tried = granted.filter((id) => {
       if (!job.lacks(id)) return false;

@@ -1,4 +1,4 @@
-/** The parts of the master that deliveries use, and the ways in which minions come back. */
+/** The functions of the master that deliveries call, and the ways in which minions come back. */
 import type { PendingJobRecord, PendingJobs } from "../../store/jobs/pending-jobs.ts";
 import type { MinionNumbers } from "./minion-numbers.ts";
 import type { FindJobAnswer } from "./tracker.ts";
@@ -7,8 +7,8 @@ import type { FindJobAnswer } from "./tracker.ts";
 export type Appearance = "start" | "auth" | "contact";
 
 /**
- * How long after it came back a minion is asked, milliseconds, so that its own returns come first. It authenticates before it subscribes
- * and announces its start afterwards, so after an `_auth` the wait is longer.
+ * Milliseconds between a minion's appearance and the question to it, so that its own returns come first. Longest after an `_auth`, because a minion
+ * authenticates before it subscribes. It announces its start afterwards.
  */
 export const settleMs: Readonly<Record<Appearance, number>> = { start: 1_000, auth: 10_000, contact: 2_000 };
 
@@ -33,9 +33,9 @@ export type DeliveriesOptions = {
   readonly isConnected: (id: string) => boolean;
   readonly gatherTimeoutMs: number;
   readonly onFault: (error: Error) => void;
-  /** The wall clock, in which deadlines are stored, and one that is never set. */
+  /** `now`: the wall clock, in which deadlines are stored. `steadyMs`: a monotonic clock. */
   readonly now?: () => number;
   readonly steadyMs?: () => number;
-  /** A clock that is never set and counts while the machine sleeps, so that a late job does not run. */
+  /** A monotonic clock that also counts while the machine sleeps, so that a job past its deadline does not run. */
   readonly bootMs?: () => number;
 };

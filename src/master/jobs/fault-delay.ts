@@ -1,4 +1,4 @@
-/** The delay after a fault: it doubles while faults go on, and starts again after a while without one. */
+/** Exponential backoff: the delay doubles while faults go on, and starts again at `minMs` when a delay ended `maxMs` ago. */
 export class FaultDelay {
   readonly #minMs: number;
   readonly #maxMs: number;
@@ -10,7 +10,7 @@ export class FaultDelay {
     this.#maxMs = maxMs;
   }
 
-  /** Faults of simultaneous tries count as one. */
+  /** The delay after a fault. Faults before the end of the present delay do not double it. */
   next(nowMs: number): number {
     if (nowMs < this.#untilMs) return this.#delayMs;
     const isNew = nowMs >= this.#untilMs + this.#maxMs;

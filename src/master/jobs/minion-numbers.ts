@@ -1,6 +1,6 @@
 /**
- * Minions as numbers: a job to 100,000 minions keeps four bytes for each, and all jobs share one table of the ids.
- * A number lives as long as a list holds it.
+ * Numbers instead of minions' ids: a job to 100,000 minions keeps four bytes for each, and all jobs share one table of ids.
+ * A number is freed when no list holds it any more.
  */
 
 export class MinionNumbers {
@@ -51,7 +51,7 @@ export class MinionNumbers {
 /** A job's minions: each has an index, found by its id. Later minions come after the first ones. */
 export class JobMinions {
   readonly #numbers: MinionNumbers;
-  /** Ascending, to be searched. */
+  /** Ascending, for binary search. */
   readonly #first: Uint32Array;
   readonly #later: number[] = [];
   readonly #laterIndexes = new Map<number, number>();

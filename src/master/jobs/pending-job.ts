@@ -4,7 +4,7 @@ import { deliveryTriesMax } from "../../limits.ts";
 import type { PendingJobRecord, StoredPendingJob } from "../../store/jobs/pending-jobs.ts";
 import { JobMinions, type MinionNumbers } from "./minion-numbers.ts";
 
-/** A minion's byte: how often the job was sent to it alone, and why it no longer needs the job. */
+/** A minion's mark, one byte. Low four bits: how often the job was sent to it alone. Higher bits: why it no longer needs the job. */
 const triesMask = 0x0f;
 const settledBits = { returned: 0x10, withdrawn: 0x20, spent: 0x40 } as const;
 const settledMask = 0x70;
@@ -24,11 +24,11 @@ export class PendingJob {
   /** Index in `record.minions` of each minion of `#minions`. */
   readonly #places: Uint32Array;
   readonly #busy = new Set<string>();
-  /** Its deadline by a clock that is never set, so that setting the wall clock does not move it. */
+  /** The deadline by a monotonic clock, so that setting the wall clock does not move it. */
   endsMs = Number.POSITIVE_INFINITY;
   /** Marks have changed since they were written. */
   isChanged = false;
-  /** While it is being removed: resolves when the store does not hold it any more. */
+  /** Set while the job is being removed. Resolves when the store does not hold it any more. */
   ending: Promise<void> | undefined;
   #left: number;
 
@@ -72,7 +72,7 @@ export class PendingJob {
     return place < 0 ? 0 : (this.marks[place] ?? 0) & triesMask;
   }
 
-  /** @returns whether that is new */
+  /** @returns false if the minion is settled already or not among the job's minions */
   settle(id: string, why: Settlement): boolean {
     const place = this.#placeOf(id);
     if (place < 0 || ((this.marks[place] ?? 0) & settledMask) !== 0) return false;
@@ -133,6 +133,6 @@ export class PendingJob {
 export function marksDamaged(jid: string): SaltworksError {
   return new SaltworksError(
     "STORE_DAMAGED",
-    `what became of the pending job ${jid}, by minion, is not what was stored: minions without a return get it again, unless it was withdrawn`,
+    `the stored deliveries of the pending job ${jid} are damaged: minions without a return get the job again, unless it was withdrawn`,
   );
 }

@@ -1,4 +1,4 @@
-/** Why a minion has not returned, in words, from its key, its presence and find_job. */
+/** Explains in words why a minion has not returned, from its key, its presence and its answer to find_job. */
 import { durationText } from "../../config/duration.ts";
 import type { KeyState } from "../../store/keys/keys.ts";
 import type { JobRecord, MinionRecord } from "./record.ts";
@@ -7,16 +7,16 @@ export type ReasonSources = {
   readonly isAccepted: (id: string) => boolean;
   readonly keyState: (id: string) => KeyState | undefined;
   readonly isConnected: (id: string) => boolean;
-  /** When it was last heard, since this master's start. */
+  /** When the minion was last heard since this master's start. */
   readonly contactMs: (id: string) => number | undefined;
   /** Whether the master holds data of the minion. */
   readonly isKnown: (id: string) => boolean;
-  /** Until when the job waits for it; undefined if it does not. */
+  /** Until when the job waits for the minion; undefined if it does not wait. */
   readonly waitsUntilMs: (jid: string, id: string) => number | undefined;
   readonly startedMs: number;
 };
 
-/** @returns undefined for one that has returned in time */
+/** @returns undefined for a minion that has returned in time */
 export function reasonFor(
   job: JobRecord,
   minion: MinionRecord,
@@ -80,7 +80,7 @@ function ago(ms: number): string {
   return durationText(ms / 1_000);
 }
 
-/** Seconds are enough, and UTC is what Salt shows. */
+/** UTC as in Salt's output, to the second. */
 function utcText(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }

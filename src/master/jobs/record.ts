@@ -1,34 +1,37 @@
 /**
- * What the master knows of one job, minion by minion: its state, since when, and its answer to find_job.
- * Typed arrays by the minion's index, made when first needed: for 100,000 minions they take a megabyte, and the publish does not wait for them.
+ * The state of one job, minion by minion: its state, since when, and its answer to find_job. Held in typed arrays by the minion's index: for 100,000
+ * minions they take a megabyte. They are made when first needed, so that the publish does not wait for them.
  */
 import type { TextList } from "../../wire/text-list.ts";
 import type { Encodable } from "../../wire/values.ts";
 import { JobMinions, type MinionNumbers } from "./minion-numbers.ts";
 
-/** `targeted`: expected, nothing sent yet. `running`: by its own answer. `failed`: returned with a retcode other than 0. `lost`: given up. */
+/**
+ * `targeted`: expected, but the job is not sent yet. `running`: by the minion's answer to find_job. `failed`: returned with a retcode other than 0.
+ * `lost`: given up.
+ */
 export const minionStates = ["targeted", "sent", "running", "returned", "failed", "lost"] as const;
 export type MinionState = (typeof minionStates)[number];
 
-/** `waiting` is `targeted` or `sent`: all minions of a job change from one to the other together. */
+/** `waiting` stands for `targeted` and `sent`, because all minions of a job change from one to the other together. */
 const codes = { waiting: 0, running: 1, returned: 2, failed: 3, lost: 4 } as const;
 const notes = { asked: 1, idle: 2, fault: 4, late: 8, gone: 16, delivered: 32 } as const;
 type Note = keyof typeof notes;
 
-/** One minion of a job. `atMs`: since when it is in this state, wall clock. */
+/** One minion of a job. `atMs`: the wall clock when it entered this state. */
 export type MinionRecord = {
   readonly id: string;
   readonly state: MinionState;
   readonly atMs: number;
-  /** find_job was asked of it. */
+  /** It was asked by find_job. */
   readonly isAsked: boolean;
   /** It answered that it does not run the job. */
   readonly isIdle: boolean;
-  /** It could not answer. */
+  /** It could not answer find_job. */
   readonly isFault: boolean;
   /** It returned after the job had been given up. */
   readonly isLate: boolean;
-  /** It counted as not connected when the job was given up. */
+  /** The minion counted as not connected when the job was given up. */
   readonly wasGone: boolean;
   /** The job was sent to it alone once more. */
   readonly isDelivered: boolean;
@@ -54,7 +57,7 @@ export class JobRecord {
   readonly missing: readonly string[];
   readonly startedMs: number;
   sentMs: number | undefined;
-  /** Since when it is kept, by a clock that is never set. */
+  /** When the record was made, by a monotonic clock. */
   trackedMs = 0;
   /** When the last minion had returned or was given up. */
   overMs: number | undefined;
@@ -67,7 +70,7 @@ export class JobRecord {
   /** Milliseconds after `startedMs`. */
   #changedMs = new Uint32Array(0);
   #returned = 0;
-  /** Whether a minion could not answer find_job. */
+  /** Whether any minion could not answer find_job. */
   hasFaults = false;
 
   constructor(head: JobHead, numbers: MinionNumbers, nowMs: number) {
@@ -93,7 +96,7 @@ export class JobRecord {
     return this.#returned >= this.minionCount;
   }
 
-  /** An unexpected minion joins the job's minions. @returns false if it had returned before */
+  /** Notes a return. An unexpected minion joins the job's minions. @returns false if it had returned before */
   noteReturn(id: string, isFailed: boolean, nowMs: number): boolean {
     const index = this.#indexOf(id, true);
     if (this.#hasReturned(index)) return false;
@@ -121,7 +124,7 @@ export class JobRecord {
     this.#mark(this.#indexOf(id, false), "fault");
   }
 
-  /** The job was sent to these minions alone, so it waits for them again. */
+  /** Notes that the job was sent to these minions alone: it waits for them again. */
   noteDelivered(ids: readonly string[], nowMs: number): void {
     for (const id of ids) {
       const index = this.#indexOf(id, false);
@@ -131,7 +134,7 @@ export class JobRecord {
     }
   }
 
-  /** The job is given up: minions that have not returned and do not run it are lost. */
+  /** Notes that the job is given up: minions that have not returned and do not run it are lost. */
   noteOver(nowMs: number, isGone: (id: string) => boolean): void {
     this.overMs = nowMs;
     if (this.isComplete) return;
@@ -143,7 +146,7 @@ export class JobRecord {
     }
   }
 
-  /** Minions that have not returned, without the ones that could not answer find_job, which are not awaited. */
+  /** Minions that have not returned, except minions that could not answer find_job: the job does not wait for them. */
   outstanding(): string[] {
     return this.#ids((index) => !this.#hasReturned(index) && ((this.#notes[index] ?? 0) & notes.fault) === 0);
   }
@@ -270,7 +273,7 @@ export class JobRecord {
   }
 }
 
-/** A job of several functions has a list of them. */
+/** The function's name. The names of a job of several functions are joined by commas. */
 export function funText(fun: Encodable): string {
   return Array.isArray(fun) ? fun.join(",") : String(fun);
 }

@@ -2,14 +2,14 @@
 import { tagIn } from "../../wire/event.ts";
 import type { BatchResult } from "../../workers/messages/batch.ts";
 
-/** The tag of a return's event: prefix, job id, infix, minion id, which holds no slash. */
+/** A return's event has the tag `salt/job/<jid>/ret/<minion id>`. A minion id holds no slash. */
 const tagPrefix = "salt/job/";
 const tagInfix = "/ret/";
 
-/** `data` makes a view when it is called, because most returns are only counted. */
+/** `data` makes its view only when it is called, because most returns are only counted. */
 type NoteReturn = (jid: string, id: string, isFailed: boolean, data: () => Uint8Array) => void;
 
-/** Every return passes here: a callback with few objects takes half the time of a generator of views. */
+/** Calls `note` for each return. Every return passes here, and a callback with few objects takes half the time of a generator of views. */
 export function forEachReturn({ buffer, eventsStart, returnEvents }: BatchResult, note: NoteReturn): void {
   if (returnEvents.length === 0) return;
   const bytes = Buffer.from(buffer);

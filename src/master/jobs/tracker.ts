@@ -1,14 +1,14 @@
 /**
- * Follows jobs until they are over: all expected minions have returned, or the rest is given up after Salt's rounds of
- * `saltutil.find_job`; and keeps of each job, for a while, what became of every minion.
- * docs/protocol.md section 11.3 and docs/compatibility.md, "Life of a job", tell the timing.
+ * Follows jobs until they are over: until all expected minions have returned, or the others are given up after Salt's rounds of
+ * `saltutil.find_job`. Keeps a record of every minion's state for each job, for `jobRecordKeptMs`.
+ * Timing: docs/protocol.md section 11.3 and docs/compatibility.md, "Life of a job".
  */
 import { jobRecordKeptMs, jobRecordsMax, trackedJobsMax, trackedMinionsMax, unaskedRoundsMax } from "../../limits.ts";
 import type { TextList } from "../../wire/text-list.ts";
 import { MinionNumbers } from "./minion-numbers.ts";
 import { type JobHead, JobRecord, type SilentReason } from "./record.ts";
 
-/** Longest timer of Node; a longer one would fire at once, again and again. */
+/** Longest delay of a timer in Node. With a longer one it would fire at once. */
 const timerMsMax = 2 ** 31 - 1;
 const sweepMs = 60_000;
 
@@ -24,7 +24,7 @@ export type FollowOptions = {
   readonly onDone: (returned: readonly string[], silent: ReadonlyMap<string, SilentReason>) => void;
 };
 
-/** `runsStill`: whether the find_job answer names a running job. `isFault`: the minion could not answer, and is not awaited any more. */
+/** `runsStill`: the answer to find_job names a running job. `isFault`: the minion could not answer, and the job does not wait for it any more. */
 export type FindJobAnswer = { readonly id: string; readonly runsStill: boolean; readonly isFault: boolean };
 
 export type TrackerOptions = {
@@ -34,7 +34,7 @@ export type TrackerOptions = {
   readonly isConnected: (id: string) => boolean;
   readonly onFault: (error: Error) => void;
   readonly now?: () => number;
-  /** A clock that is never set, for deadlines. */
+  /** A monotonic clock, for deadlines. */
   readonly steadyMs?: () => number;
 };
 
@@ -53,7 +53,7 @@ type Followed = Pick<FollowOptions, "timeoutMs" | "gatherTimeoutMs" | "onReturn"
   timer: NodeJS.Timeout | undefined;
 };
 
-/** `onEnd`: no more answers are awaited. */
+/** `onEnd`: called when no more answers are awaited. */
 type Question = { readonly onAnswer: (answer: FindJobAnswer) => void; readonly onEnd?: () => void };
 
 export class JobTracker {
@@ -86,12 +86,12 @@ export class JobTracker {
     return this.#records.size;
   }
 
-  /** Minions of all kept jobs, each counted once per job. */
+  /** Minions of all kept jobs. A minion of several jobs counts for each. */
   get minionCount(): number {
     return this.#minionCount;
   }
 
-  /** Whether a return would tell anything new. */
+  /** Whether a return would change a record or answer a question. */
   get isListening(): boolean {
     return this.#openCount > 0 || this.#jobs.size > 0 || this.#questions.size > 0;
   }
@@ -101,7 +101,7 @@ export class JobTracker {
     return this.#records.get(jid);
   }
 
-  /** The job could not be sent. No minion has it, so none is asked about it. */
+  /** Ends a job that could not be sent: no minion has it, so none is asked about it. */
   letGo(jid: string): void {
     const job = this.#jobs.get(jid);
     if (job !== undefined) this.#finish(job);
@@ -112,7 +112,7 @@ export class JobTracker {
     return this.#jobs.has(jid);
   }
 
-  /** Keeps a job's states without waiting for it. */
+  /** Keeps a job's record without following the job. */
   track(head: JobHead): JobRecord {
     const known = this.#records.get(head.jid);
     if (known !== undefined) this.#forget(known);
@@ -133,7 +133,7 @@ export class JobTracker {
   follow(options: FollowOptions): void {
     this.counters.followed += 1;
     const { jid, timeoutMs, gatherTimeoutMs, onReturn, onDone } = options;
-    // A job id that a user gave may be followed already. The former job ends here, because its timer would end this one.
+    // Users may choose a job id, so another job of this id may be followed. That one ends here, because its timer would end this one.
     const former = this.#jobs.get(jid);
     if (former !== undefined) this.#finish(former);
     if (this.#jobs.size >= trackedJobsMax) this.#letOldestGo();
@@ -159,7 +159,7 @@ export class JobTracker {
     else this.#schedule(job, job.roundEndsMs);
   }
 
-  /** A return came in. `body` is called only if a follower needs it. */
+  /** Notes a return. `body` is called only if a follower needs it. */
   noteReturn(jid: string, id: string, body: () => Uint8Array, isFailed = false): void {
     const record = this.#records.get(jid);
     if (record === undefined) {
@@ -208,7 +208,10 @@ export class JobTracker {
     this.#questions.delete(question);
   }
 
-  /** Forgets old records, and over the bounds the oldest that no client follows. `minionCount`: minions of the job that is about to join. */
+  /**
+   * Forgets records older than `jobRecordKeptMs`, and over the bounds the oldest ones that no client follows.
+   * `minionCount`: minions of the job to be added.
+   */
   forgetOld(minionCount = 0): void {
     const oldMs = this.#steadyMs() - jobRecordKeptMs;
     for (const record of this.#records.values()) {
@@ -268,7 +271,7 @@ export class JobTracker {
     job.timer = setTimeout(() => this.#endRound(job), delayMs);
   }
 
-  /** A round is over: asks again if a minion was running in it, else gives up when the deadlines of all minions have passed. */
+  /** Ends a round of find_job. Asks again if a minion was running in it, else gives up when the deadlines of all minions have passed. */
   #endRound(job: Followed): void {
     const nowMs = this.#steadyMs();
     const nextMs = nowMs < job.roundEndsMs ? job.roundEndsMs : this.#nextRound(job, nowMs);
@@ -297,7 +300,7 @@ export class JobTracker {
     this.#ask(job)
       .catch((error: Error) => {
         this.#options.onFault(error);
-        // The minions were not asked, so they are not silent: ask in the next round.
+        // The minions were not asked, so they do not count as silent: asks them in the next round.
         job.unaskedRounds += 1;
         job.isAnyRunning ||= job.unaskedRounds <= unaskedRoundsMax;
       })
@@ -323,7 +326,7 @@ export class JobTracker {
     this.#dropQuestion(job);
     this.#jobs.delete(record.jid);
     record.noteOver(this.#now(), (id) => !this.#options.isConnected(id));
-    // A listener's fault must end neither timers nor publishes.
+    // A listener that throws must not stop timers or publishes.
     try {
       job.onDone(record.returnedIds(), record.silent());
     } catch (error) {

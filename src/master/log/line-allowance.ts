@@ -1,4 +1,4 @@
-/** How many more lines of one kind the log takes: `logBurstLines` at once, then one in `logLineMs`. Pure. */
+/** A token bucket for the log lines of one kind: `logBurstLines` at once, then one in `logLineMs`. Pure. */
 import { logBurstLines, logLineMs } from "../../limits.ts";
 
 export class LineAllowance {
@@ -10,7 +10,7 @@ export class LineAllowance {
     this.#countedMs = nowMs;
   }
 
-  /** @returns how many lines were left out before this one; undefined if this one is left out, too */
+  /** @returns the number of lines left out before this one; undefined if this one is left out, too */
   take(nowMs: number): number | undefined {
     this.#lines = Math.min(logBurstLines, this.#lines + Math.max(0, nowMs - this.#countedMs) / logLineMs);
     this.#countedMs = nowMs;

@@ -1,5 +1,5 @@
 /**
- * Bounds the master's log, because strangers and minions can cause lines: each sentence appears a bounded number of times, with the count of
+ * Bounds the master's log, because strangers and minions can cause lines. Each message is written a bounded number of times, with the count of
  * the lines left out, and values are cut.
  */
 import type { Level, Logger } from "pino";
@@ -7,14 +7,14 @@ import { logItemsMax, logSentencesMax, logTextLengthMax } from "../../limits.ts"
 import { LineAllowance } from "./line-allowance.ts";
 
 const limitedLevels: ReadonlySet<string | symbol> = new Set<Level>(["trace", "debug", "info", "warn", "error"]);
-/** Depth of shown values: errors within fields, details within errors. */
+/** Depth to which values are written: errors in fields, details in errors. */
 const depthMax = 4;
 
-/** For each limited logger, a logger that bounds only the values of a line. */
+/** Maps each limited logger to a logger that bounds only the values of a line. */
 const withValuesBounded = new WeakMap<object, object>();
 
 /**
- * The same log for sentences that hold a stranger's text; the caller bounds their number. In the limited logger each would take one of
+ * The same log, for messages that hold a stranger's text. The caller bounds their number: in the limited logger each would take one of
  * `logSentencesMax` places for good.
  *
  * @returns `logger` itself if it is not a limited one
@@ -51,7 +51,9 @@ export class LogLimit {
     write(suppressed === 0 ? bounded : [{ ...(fields as object), suppressed }, ...rest]);
   }
 
-  /** Sentences come from the code, so they are few (see `withoutSentenceLimit`). Over the bound the rest share one allowance. */
+  /**
+   * The allowance of a message. Messages come from the code, so they are few (see `withoutSentenceLimit`). Beyond `logSentencesMax` they share one.
+   */
   #allowanceOf(sentence: string): LineAllowance {
     const key = this.#allowances.has(sentence) || this.#allowances.size < logSentencesMax ? sentence : "";
     let allowance = this.#allowances.get(key);
@@ -95,7 +97,7 @@ function boundedValue(value: unknown, depth: number): unknown {
   );
 }
 
-/** A bounded error of the same class, which pino shows in the same form. */
+/** A copy of an error with bounded values. It has the same class, so pino writes it in the same form. */
 function boundedError(error: Error, depth: number): Error {
   const { cause, message, stack = "" } = error;
   const held = Object.entries(error).filter(([name]) => name !== "cause");

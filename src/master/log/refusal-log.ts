@@ -1,4 +1,7 @@
-/** Logs refusals (logins, requests, connections to the event bus). Sentences may hold a caller's text, so all refusals of one instance share an allowance. */
+/**
+ * Logs refusals (logins, requests, connections to the event bus). Messages may hold a caller's text, so all
+ * refusals of one instance share an allowance.
+ */
 import type { Logger } from "pino";
 import { LineAllowance } from "./line-allowance.ts";
 import { withoutSentenceLimit } from "./log-limit.ts";

@@ -1,14 +1,14 @@
-/** One view of every counter of the master: main thread, each worker, each queue. Numbers and names only, never contents. */
+/** Gathers all counters of the master: of the main thread, each worker and each queue. Only names and numbers, no contents. */
 import { openedSealCount } from "../../crypto/crypticle.ts";
 import { metricsWorkerTimeoutMs } from "../../limits.ts";
 import { diskFaultCounts } from "../../store/disk/faults.ts";
 import type { RouterServer } from "../../transport/zmtp/router-server.ts";
-import type { ShardCounters } from "../../workers/messages/shard.ts";
+import type { WorkerCounts } from "../../workers/messages/worker.ts";
 import type { MeteredParts } from "./sources.ts";
 
 type CounterSource = () => Readonly<Record<string, number>>;
-/** What a worker answers: its counters, and the faults since it was last asked. */
-type WorkerCounters = { readonly counters: ShardCounters; readonly faults: readonly string[] };
+/** A worker's counters, and its faults since it was last asked. */
+type WorkerCounters = { readonly counters: WorkerCounts; readonly faults: readonly string[] };
 
 export type GatheredCounters = {
   readonly main: Readonly<Record<string, number>>;
@@ -40,7 +40,7 @@ function connectionCounters(server: RouterServer | undefined): Readonly<Record<s
 function mainSources(parts: MeteredParts): Readonly<Record<string, CounterSource>> {
   const {
     batcher,
-    authLane,
+    authResponder,
     bus,
     lanes,
     pool,
@@ -48,7 +48,7 @@ function mainSources(parts: MeteredParts): Readonly<Record<string, CounterSource
     tracker,
     deliveries,
     maintenance,
-    keyRing,
+    keyManagement,
     presence,
     pillars,
     mines,
@@ -64,7 +64,7 @@ function mainSources(parts: MeteredParts): Readonly<Record<string, CounterSource
       ...batcher.counters,
       ...batcher.rowCounters,
       ...batcher.authCounters,
-      ...authLane.counters,
+      ...authResponder.counters,
       ...parts.logCounters,
       openedSeals: openedSealCount(),
     }),
@@ -93,8 +93,10 @@ function mainSources(parts: MeteredParts): Readonly<Record<string, CounterSource
     batches: () => ({ ...parts.batches.counters, running: parts.batches.runningCount }),
     deliveries: () => ({ ...deliveries.counters, jobs: deliveries.jobCount, minions: deliveries.minionCount }),
     disk: diskFaultCounts,
-    keys: () => keyRing.counters,
+    keys: () => keyManagement.counters,
     saltFiles: () => parts.saltFiles.counters,
+    database: () =>
+      parts.jobShipping.isConfigured ? { ...parts.jobShipping.counters, waiting: parts.jobShipping.waiting } : {},
     presence: () => ({ ...presence.counters, connected: presence.connectedCount }),
   };
 }

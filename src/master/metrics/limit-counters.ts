@@ -1,10 +1,10 @@
 /**
- * The metric and labels that show how often a bound refused, dropped or cut something, for each such bound of src/limits.ts and each option.
+ * For each bound (of src/limits.ts, or an option): the metric and labels that count what it refused, dropped or cut.
  * docs/limits.md is generated from this; tests compare it with the bounds and with a master's metrics.
  */
 import { type LabelsOf, type MetricName, metrics } from "./table.ts";
 
-/** `labels`: without `worker`, because each worker has a row of its own. */
+/** `labels`: without `worker`, because each worker has its own row. */
 export type LimitCounter = { readonly metric: MetricName; readonly labels: Readonly<Record<string, string>> };
 
 function at<Name extends MetricName>(metric: Name, labels: Omit<LabelsOf<Name>, "worker">): LimitCounter {
@@ -22,6 +22,9 @@ const requests = {
   loadMembersMax: refused("notMap"),
   decodedValuesMax: refused("malformed"),
   numericKeysMax: refused("malformed"),
+  sentValuesMax: refused("malformed"),
+  sentCollectionsMax: refused("malformed"),
+  sentNumericKeysMax: refused("malformed"),
   nestingDepthMax: refused("malformed"),
   minionIdBytesMax: refused("invalidId"),
   clearFrameBytesMax: refused("clearTooLarge"),
@@ -32,11 +35,15 @@ const requests = {
   pending_keys_max: at("saltworks_auths_total", { result: "noRoom" }),
   strangerQueueBytesMax: at("saltworks_unproven_refused_total", { reason: "strangers" }),
   forgedBytesPerSecondMax: at("saltworks_unproven_refused_total", { reason: "forgeries" }),
+  largeForgedBytesPerSecondMax: at("saltworks_unproven_refused_total", { reason: "forgeries" }),
+  forgedQueueShares: at("saltworks_unproven_refused_total", { reason: "forgeries" }),
   hugeRequestBytes: at("saltworks_unproven_refused_total", { reason: "forgeries" }),
   workerTaskTimeoutMs: at("saltworks_worker_timeouts_total", {}),
   requestPartsMax: closed("parts"),
   zmtpCommandBytesMax: closed("malformed"),
   commandsPerMinuteMax: closed("commands"),
+  commandsAtOnceMax: closed("commands"),
+  commandsPerSecondMax: closed("commands"),
   greetingTimeoutMs: closed("greetingTimeout"),
   messageTimeoutMs: closed("messageTimeout"),
   strangersHeldBytesMax: hits("strangersHeldBytesMax"),
@@ -98,6 +105,7 @@ const ofMinions = {
   listedFilesMax: at("saltworks_file_requests_total", { outcome: "failed" }),
   fileRequestsWaitingMax: hits("fileRequestsWaitingMax"),
   fileRequestsWaitingBytesMax: at("saltworks_file_requests_total", { outcome: "refused" }),
+  fileOverdueGraceMs: at("saltworks_lane_threads_lost_total", { lane: "file" }),
   fileWaitMs: at("saltworks_file_requests_total", { outcome: "refused" }),
   file_recv_max_size: hits("file_recv_max_size"),
   file_recv_minion_max_size: hits("file_recv_minion_max_size"),
@@ -119,6 +127,7 @@ const jobs = {
   batchesRunningMax: hits("batchesRunningMax"),
   matchesPendingMax: at("saltworks_targets_refused_total", {}),
   matchCpuMsMax: at("saltworks_targets_refused_total", {}),
+  databaseStatementMs: at("saltworks_database_failures_total", {}),
   saltReturnsWaitingMax: at("saltworks_salt_files_total", { outcome: "dropped" }),
   logBurstLines: at("saltworks_log_lines_suppressed_total", {}),
 } as const;
@@ -130,13 +139,13 @@ export const limitCounters: Readonly<Record<string, LimitCounter>> = {
   ...jobs,
 };
 
-/** The counter as in a query. */
+/** The counter as Prometheus' query language writes it. */
 export function counterText({ metric, labels }: LimitCounter): string {
   const shown = Object.entries(labels).map(([name, value]) => `${name}="${value}"`);
   return shown.length === 0 ? metric : `${metric}{${shown.join(",")}}`;
 }
 
-/** Labels of a counter's metric that its entry must give. */
+/** The labels that an entry must give: all of its metric except `worker`. */
 export function labelsWanted({ metric }: LimitCounter): readonly string[] {
   return metrics[metric].labels.filter((label) => label !== "worker");
 }

@@ -1,4 +1,4 @@
-/** One look at the whole master, main thread and workers, for the endpoint and for `saltworks top`. Simultaneous looks share one. */
+/** Reads the metrics of the main thread and the workers, for the HTTP endpoint and for `saltworks top`. Simultaneous clients share one reading. */
 import { metricsWorkerTimeoutMs } from "../../limits.ts";
 import type { Encodable } from "../../wire/values.ts";
 import { LaneMeasuresReader } from "../../workers/measures/lane-measures.ts";
@@ -59,7 +59,7 @@ export class Metrics {
     const laneThreads = Object.values(lanes).reduce((sum, lane) => sum + lane.threadsUp, 0);
     const [readings, ofLanes] = await Promise.all([
       this.#workers.read(),
-      // The thread of the publish port answers beside those of the lanes.
+      // The publish thread answers along with the threads of the lanes.
       this.#lanes.read(laneThreads + 1, metricsWorkerTimeoutMs),
       publishFront.look(metricsWorkerTimeoutMs),
     ]);

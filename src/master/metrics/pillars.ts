@@ -1,4 +1,4 @@
-/** Metrics of pillars, of the commands of external sources, and of kept pillars. */
+/** Metrics of pillars, of the commands of external sources, and of the pillar cache. */
 import type { MasterConfig } from "../../config/load.ts";
 import { pillarCacheMemoryBytesMax } from "../../limits.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";

@@ -3,12 +3,12 @@ import type { MasterConfig } from "../../config/load.ts";
 import { pushedCountWaitMs } from "../../limits.ts";
 import type { FileAnswers } from "../answers/files.ts";
 
-/** Shows one limit: how much of it is in use, and how often it was met. */
+/** Samples one limit: how much of it is in use, and how often it was met. */
 export type Limit = (name: string, used: number, max: number, hits: number | undefined) => void;
 
 const mebibyte = 1024 * 1024;
 
-/** For the bounds of one minion and of one file only refusals are counted, because only the lane knows what is in use. */
+/** For the bounds of one file and of one minion only refusals are counted, because only the file lane knows their use. */
 export function samplePushLimits(
   limit: Limit,
   { pushRefusals, pushed }: Pick<FileAnswers, "pushRefusals" | "pushed">,

@@ -1,10 +1,12 @@
-/** The values of one look at the master, by metric, and their two forms: Prometheus' text, and the tree that `saltworks.metrics` answers. */
-import { type Metric, Registry } from "prom-client";
+/**
+ * The values of one reading, by metric, and their two forms: Prometheus' text, and the rows of the wheel function `saltworks.metrics`.
+ * Source: https://prometheus.io/docs/instrumenting/exposition_formats/, text format 0.0.4.
+ */
 import type { Encodable } from "../../wire/values.ts";
 import type { HistogramSnapshot } from "../../workers/measures/histogram.ts";
 import { type LabelsOf, type MetricName, metrics } from "./table.ts";
 
-/** `metricName`: a histogram's values have names of their own. */
+/** `metricName`: the name of a histogram's series, with `_bucket`, `_sum` or `_count`. */
 type Sample = {
   readonly metricName?: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -18,7 +20,7 @@ export class Samples {
     this.#samplesOf(name).push({ labels, value });
   }
 
-  /** Buckets are cumulative on the wire. */
+  /** Adds a histogram. In Prometheus' format buckets are cumulative. */
   histogram<Name extends MetricName>(name: Name, labels: LabelsOf<Name>, snapshot: HistogramSnapshot): void {
     const samples = this.#samplesOf(name);
     let count = 0;
@@ -32,15 +34,8 @@ export class Samples {
   }
 
   /** In Prometheus' text format, with every metric's kind and meaning. */
-  text(): Promise<string> {
-    const registry = new Registry();
-    for (const [name, values] of this.#byMetric) {
-      const { help, kind } = metrics[name];
-      const family = { name, help, type: kind, values };
-      // Any object with a name and values may be registered. The package's types know its own classes only.
-      registry.registerMetric({ name, get: async () => family } as unknown as Metric);
-    }
-    return registry.metrics();
+  text(): string {
+    return [...this.#byMetric].map(([name, samples]) => familyText(name, samples)).join("");
   }
 
   /** Rows of name, labels and value, for clients that read metrics over the request port. */
@@ -58,4 +53,25 @@ export class Samples {
     }
     return samples;
   }
+}
+
+function familyText(name: MetricName, samples: readonly Sample[]): string {
+  const { help, kind } = metrics[name];
+  const head = [`# HELP ${name} ${escaped(help)}`, `# TYPE ${name} ${kind}`];
+  return [...head, ...samples.map((sample) => sampleText(name, sample)), ""].join("\n");
+}
+
+function sampleText(name: MetricName, { metricName, labels, value }: Sample): string {
+  const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escaped(text).replaceAll('"', '\\"')}"`);
+  return `${metricName ?? name}${pairs.length === 0 ? "" : `{${pairs.join(",")}}`} ${valueText(value)}`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
+}
+
+/** A number as Go writes it: `NaN`, `+Inf` and `-Inf` if it is not finite. */
+function valueText(value: number): string {
+  if (Number.isFinite(value)) return String(value);
+  return Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf";
 }

@@ -1,4 +1,4 @@
-/** Metrics of the main thread's parts and of the workers. Only reads: each part keeps its own numbers. */
+/** Samples the metrics of the main thread's parts and of the workers. Only reads: each part counts for itself. */
 import type { MasterConfig } from "../../config/load.ts";
 import {
   allUnreadRepliesBytesMax,
@@ -6,6 +6,7 @@ import {
   credentialChecksMax,
   credentialChecksWaitingMax,
   deliveryTriesMax,
+  feedEntriesMax,
   fileBytesOnTheirWayMax,
   fileRequestsWaitingMax,
   heldPublishesBytesMax,
@@ -23,12 +24,10 @@ import {
 } from "../../limits.ts";
 import { diskFaultCounts, diskFaultKinds } from "../../store/disk/faults.ts";
 import type { Tokens } from "../../store/secrets/tokens.ts";
-import { closeReasons } from "../../transport/zmtp/peer.ts";
-import { peerGroupNames } from "../../transport/zmtp/peer-group.ts";
 import { outcomes, type SizedThing, type WorkerMeasures, workerStages } from "../../workers/measures/measures.ts";
 import type { ThreadMeasures } from "../../workers/measures/thread-meter.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
-import type { ShardPool } from "../../workers/threads/pool.ts";
+import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
 import type { FileAnswers } from "../answers/files.ts";
 import type { MineAnswers } from "../answers/mines.ts";
 import type { Peers } from "../answers/peers.ts";
@@ -42,12 +41,14 @@ import type { Bus } from "../ports/bus.ts";
 import type { PublishFront } from "../ports/publish-front.ts";
 import type { RequestFront } from "../ports/request-front.ts";
 import type { Publisher } from "../publish/publisher.ts";
-import type { AuthLane } from "../requests/auth-lane.ts";
+import type { AuthResponder } from "../requests/auth-responder.ts";
 import type { Batcher } from "../requests/batcher.ts";
-import type { KeyRing } from "../upkeep/key-ring.ts";
+import type { JobShipping } from "../upkeep/job-shipping.ts";
+import type { KeyManagement } from "../upkeep/key-management.ts";
 import type { Maintenance } from "../upkeep/maintenance.ts";
 import type { Presence } from "../upkeep/presence.ts";
 import type { SaltFiles } from "../upkeep/salt-files.ts";
+import { sampleConnections } from "./connections.ts";
 import { samplePillarLimits, samplePillars } from "./pillars.ts";
 import { samplePublishes } from "./publishes.ts";
 import { type Limit, samplePushLimits } from "./push-limits.ts";
@@ -59,12 +60,12 @@ export type MeteredParts = {
   readonly logCounters: LogLimit["counters"];
   readonly config: MasterConfig;
   readonly accepted: ReadonlySet<string>;
-  /** Opened after the rest: undefined until then. */
+  /** Undefined until the request port is open, which is opened last. */
   readonly requestFront: () => Pick<RequestFront, "counters" | "server" | "largestFrameBytes"> | undefined;
   readonly publishFront: PublishFront;
   readonly batcher: Batcher;
-  readonly authLane: AuthLane;
-  readonly pool: ShardPool;
+  readonly authResponder: AuthResponder;
+  readonly pool: WorkerPool;
   readonly lanes: Readonly<Record<string, LanePool>>;
   readonly pillars: Pillars;
   readonly mines: MineAnswers;
@@ -77,13 +78,14 @@ export type MeteredParts = {
   readonly tracker: JobTracker;
   readonly deliveries: Deliveries;
   readonly batches: Batches;
-  readonly keyRing: KeyRing;
+  readonly keyManagement: KeyManagement;
   readonly presence: Presence;
   readonly maintenance: Maintenance;
   readonly saltFiles: Pick<SaltFiles, "counters">;
+  readonly jobShipping: Pick<JobShipping, "counters" | "isConfigured" | "isReachable" | "waiting" | "lagSeconds">;
 };
 
-/** Everything that the main thread knows by itself. */
+/** Samples everything that the main thread knows without asking a thread. */
 export function sampleMain(samples: Samples, parts: MeteredParts): void {
   sampleRequests(samples, parts);
   sampleQueues(samples, parts);
@@ -97,35 +99,19 @@ export function sampleMain(samples: Samples, parts: MeteredParts): void {
   sampleFiles(samples, parts);
   sampleCredentials(samples, parts);
   sampleSaltFiles(samples, parts.saltFiles.counters);
+  sampleDatabase(samples, parts.jobShipping);
   for (const [lane, pool] of Object.entries(parts.lanes)) sampleLane(samples, lane, pool);
   sampleProcess(samples);
 }
 
 function sampleRequests(samples: Samples, { requestFront, batcher, pool }: MeteredParts): void {
   const front = requestFront()?.counters;
-  const server = requestFront()?.server;
   samples.set("saltworks_frames_received_total", {}, front?.requests ?? 0);
   samples.set("saltworks_frames_malformed_total", {}, front?.malformed ?? 0);
   samples.set("saltworks_requests_rejected_total", {}, batcher.counters.refused);
   samples.set("saltworks_replies_total", { outcome: "sent" }, front?.replies ?? 0);
   samples.set("saltworks_replies_total", { outcome: "dropped" }, front?.repliesDropped ?? 0);
-  for (const name of peerGroupNames) {
-    samples.set("saltworks_reading_pauses_total", { connections: name }, server?.groups[name].pauses ?? 0);
-    samples.set("saltworks_unfinished_request_bytes", { connections: name }, server?.groups[name].heldBytes ?? 0);
-  }
-  samples.set("saltworks_unfinished_charged_bytes_total", {}, server?.unfinishedChargedBytes ?? 0);
-  samples.set("saltworks_connections_total", {}, server?.counters.accepted ?? 0);
-  samples.set("saltworks_connections", { state: "stranger" }, server?.strangerCount ?? 0);
-  samples.set(
-    "saltworks_connections",
-    { state: "proven" },
-    (server?.connectionCount ?? 0) - (server?.strangerCount ?? 0),
-  );
-  for (const reason of closeReasons) {
-    samples.set("saltworks_connections_closed_total", { reason }, server?.closed[reason] ?? 0);
-  }
-  samples.set("saltworks_unread_reply_bytes", {}, server?.unreadBytes ?? 0);
-  samples.set("saltworks_requests_unanswered", {}, server?.unansweredCount ?? 0);
+  sampleConnections(samples, requestFront()?.server);
   samples.set("saltworks_workers_lost_total", {}, pool.counters.workersLost);
   samples.set("saltworks_batches_retried_total", {}, pool.counters.retried);
   samples.set("saltworks_worker_timeouts_total", {}, pool.counters.timeouts);
@@ -155,7 +141,7 @@ function sampleQueues(samples: Samples, { batcher }: MeteredParts): void {
 }
 
 function sampleFleet(samples: Samples, parts: MeteredParts): void {
-  const { accepted, presence, publisher, tracker, deliveries, keyRing } = parts;
+  const { accepted, presence, publisher, tracker, deliveries, keyManagement } = parts;
   samples.set("saltworks_minions", { state: "accepted" }, accepted.size);
   samples.set("saltworks_minions", { state: "connected" }, presence.connectedCount);
   samples.set("saltworks_presence_pings_total", {}, presence.counters.pings);
@@ -166,9 +152,9 @@ function sampleFleet(samples: Samples, parts: MeteredParts): void {
   for (const outcome of ["sent", "foundReturned", "foundRunning", "unanswered", "expired", "withdrawn"] as const) {
     samples.set("saltworks_deliveries_total", { outcome }, deliveries.counters[outcome]);
   }
-  samples.set("saltworks_key_rotations_total", {}, keyRing.counters.rotations);
+  samples.set("saltworks_key_rotations_total", {}, keyManagement.counters.rotations);
   for (const change of ["added", "removed", "changed"] as const) {
-    samples.set("saltworks_key_changes_total", { change }, keyRing.counters[change]);
+    samples.set("saltworks_key_changes_total", { change }, keyManagement.counters[change]);
   }
 }
 
@@ -228,6 +214,7 @@ function sampleLane(samples: Samples, lane: string, { counters, pending }: LaneP
   samples.set("saltworks_lane_failures_total", { lane, outcome: "refused" }, counters.refused);
   samples.set("saltworks_lane_failures_total", { lane, outcome: "failed" }, counters.failed);
   samples.set("saltworks_lane_failures_total", { lane, outcome: "timeout" }, counters.timeouts);
+  samples.set("saltworks_lane_threads_lost_total", { lane }, counters.threadsLost);
 }
 
 function sampleProcess(samples: Samples): void {
@@ -258,7 +245,7 @@ export function sampleWorker(samples: Samples, worker: string, measures: WorkerM
   for (const stage of workerStages) {
     samples.histogram("saltworks_stage_seconds", { worker, stage }, measures.stages[stage]);
   }
-  sampleThread(samples, `sw-shard-${worker}`, measures.thread);
+  sampleThread(samples, `sw-worker-${worker}`, measures.thread);
   sampleWorkerCounters(samples, worker, measures.counters);
 }
 
@@ -282,7 +269,18 @@ function sampleSaltFiles(samples: Samples, counters: MeteredParts["saltFiles"]["
   samples.set("saltworks_salt_jobs_taken_total", {}, counters.jobsTaken);
 }
 
-/** Limit metrics. An option's limit has the option's name, all others their name in src/limits.ts. */
+/** Only if a database gets jobs. */
+export function sampleDatabase(samples: Samples, shipping: MeteredParts["jobShipping"]): void {
+  if (!shipping.isConfigured) return;
+  for (const outcome of ["jobs", "returns", "present", "refused", "gone"] as const)
+    samples.set("saltworks_database_rows_total", { outcome }, shipping.counters[outcome]);
+  samples.set("saltworks_database_failures_total", {}, shipping.counters.failures);
+  samples.set("saltworks_database_waiting", {}, shipping.waiting);
+  samples.set("saltworks_database_lag_seconds", {}, shipping.lagSeconds(Date.now()));
+  samples.set("saltworks_database_up", {}, shipping.isReachable);
+}
+
+/** Samples limits. A limit is named after its option, or else after its constant in src/limits.ts. */
 export function sampleLimits(
   samples: Samples,
   parts: MeteredParts,
@@ -342,5 +340,6 @@ export function sampleLimits(
   limit("trackedMinionsMax", tracker.minionCount, trackedMinionsMax, tracker.counters.recordsForgotten);
   limit("pendingJobsMax", deliveries.jobCount, pendingJobsMax, deliveries.counters.refused);
   limit("pendingMinionsMax", deliveries.minionCount, pendingMinionsMax, deliveries.counters.refused);
+  limit("feedEntriesMax", parts.jobShipping.waiting, feedEntriesMax, undefined);
   limit("deliveryTriesMax", 0, deliveryTriesMax, deliveries.counters.spent);
 }

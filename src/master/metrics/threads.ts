@@ -1,30 +1,30 @@
-/** CPU time of each thread of this process, by the name that the system has for it. Source: proc(5). */
+/** Reads the CPU time of each thread of this process, by the thread's name in the system. Source: proc(5). */
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Linux counts in hundredths of a second (USER_HZ), independent of the kernel's own clock. */
+/** /proc counts CPU time in hundredths of a second (USER_HZ), whatever the kernel's own tick. */
 const ticksPerSecond = 100;
-/** Fields of /proc/PID/stat behind the name: utime and stime are the 14th and 15th of all, counted from 1. */
+/** Index of utime among the fields of /proc/PID/stat that follow the name. utime and stime are fields 14 and 15 of proc(5). */
 const userTimeField = 11;
 
 type Seen = {
   readonly name: string;
   readonly ticks: number;
-  /** The part that the thread used under another name, because a starting thread has no name of its own yet. */
+  /** CPU time that the thread used under an earlier name: a starting thread has its parent's name until it sets its own. */
   readonly foreignTicks: number;
 };
 
-/** CPU time by name, which never decreases though threads come and go: readers of counters take a decrease for a restart. */
+/** CPU time by name. It never decreases though threads come and go, because readers of counters take a decrease for a restart. */
 export class ThreadCpu {
   readonly #processId: number;
   #living: ReadonlyMap<string, Seen> = new Map();
-  /** Of threads that ended or took another name. */
+  /** CPU time of threads that ended or changed their name. */
   readonly #endedTicks = new Map<string, number>();
 
   constructor(processId: number = process.pid) {
     this.#processId = processId;
   }
 
-  /** Seconds by name; `main` is the main thread, `other` what Node and V8 run beside it. Empty where there is no /proc. */
+  /** Seconds by name. `main`: the main thread. `other`: helper threads of Node and V8. Empty on systems other than Linux. */
   read(): Map<string, number> {
     if (process.platform !== "linux") return new Map();
     const living = this.#look();
@@ -54,15 +54,18 @@ export class ThreadCpu {
 
   #foreignTicks(threadId: string, name: string, ticks: number): number {
     const before = this.#living.get(threadId);
-    // A thread that has used less than before is a new one with a reused number.
+    // A thread with less CPU time than before is a new one with a reused thread id.
     if (before === undefined || ticks < before.ticks) return 0;
     return before.name === name ? before.foreignTicks : before.ticks;
   }
 }
 
-/** Numbers of lane threads are not reused, so ended ones are one sum per lane; else the names would never stop growing. A shard's replacement keeps its name. */
+/**
+ * The name under which an ended thread counts. Numbers of lane threads are not reused, so the ended threads of a lane are one sum; else the names
+ * would never stop growing. A replaced worker keeps its name.
+ */
 function endedName(name: string): string {
-  return name.startsWith("sw-shard-") ? name : name.replace(/^(sw-[a-z]+)-\d+$/, "$1-ended");
+  return name.startsWith("sw-worker-") ? name : name.replace(/^(sw-[a-z]+)-\d+$/, "$1-ended");
 }
 
 function add(sums: Map<string, number>, name: string, ticks: number): void {
@@ -77,18 +80,18 @@ function nameAndTicks(
   try {
     stat = readFileSync(`/proc/${processId}/task/${threadId}/stat`, "latin1");
   } catch (error) {
-    // It ended between the listing and this line.
+    // The thread ended after it was listed.
     if (hasEnded(error)) return undefined;
     throw error;
   }
-  // The name stands in parentheses and may hold anything, parentheses too.
+  // The name stands in parentheses and may itself hold parentheses.
   const nameEnd = stat.lastIndexOf(")");
   const fields = stat.slice(nameEnd + 2).split(" ");
   const ticks = Number(fields[userTimeField]) + Number(fields[userTimeField + 1]);
   return { name: stat.slice(stat.indexOf("(") + 1, nameEnd), ticks };
 }
 
-/** Whether the process or thread ended since it was listed. */
+/** Whether a read of /proc failed because the process or thread has ended. */
 export function hasEnded(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === "ENOENT" || code === "ESRCH";

@@ -1,11 +1,11 @@
-/** Metrics of a worker's counters. */
+/** Samples a worker's counters as metrics. */
 import { diskFaultKinds } from "../../store/disk/faults.ts";
 import type { WorkerMeasures } from "../../workers/measures/measures.ts";
 import type { Samples } from "./samples.ts";
 
 const refusalPrefix = "refused.";
 const targetPrefix = "targets.";
-/** Shown at 0 from the first look on, because a counter that first appears at 1 has no rate. */
+/** Reasons that are shown at 0 from the start, because a counter that first appears at 1 has no rate. */
 const usualRefusals = [
   "algorithm",
   "authTooLarge",
@@ -26,7 +26,7 @@ const usualRefusals = [
   "unreadable",
   "version",
 ];
-/** Refusals of minions, by the names of the worker's counters. */
+/** Refusals of accepted minions' requests, by the names of the worker's counters. */
 const minionRefusals = [
   "events.forbiddenTag",
   "events.overRequest",
@@ -66,7 +66,7 @@ export function sampleWorkerCounters(samples: Samples, worker: string, counters:
     samples.set("saltworks_target_index", { worker, part: name.slice(targetPrefix.length) }, value);
   }
   for (const kind of diskFaultKinds) {
-    samples.set("saltworks_disk_faults_total", { thread: `sw-shard-${worker}`, kind }, count(`disk.${kind}`));
+    samples.set("saltworks_disk_faults_total", { thread: `sw-worker-${worker}`, kind }, count(`disk.${kind}`));
   }
   samples.set("saltworks_replies_withdrawn_total", { worker }, count("replies.withdrawn"));
   samples.set("saltworks_tokens_verified_total", { worker }, count("tokensVerified"));

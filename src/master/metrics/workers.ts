@@ -1,16 +1,16 @@
 /**
- * Asks every worker for its measures and waits a bounded time. For a worker that is busy or hangs, the last answer counts and is stale.
- * Each worker has one question under way at most, so that questions do not gather at one that hangs.
+ * Asks every worker for its measures and waits a bounded time. A worker that is busy or hangs is shown with its last answer, marked as stale.
+ * Each worker has at most one question under way, so that questions do not pile up at one that hangs.
  */
 import type { WorkerMeasures } from "../../workers/measures/measures.ts";
 
-/** `measures`: of the last answer; undefined before the first. */
+/** `measures`: of the worker's last answer; undefined before the first. */
 export type WorkerReading = { readonly isStale: boolean; readonly measures: WorkerMeasures | undefined };
 
 export type WorkerReaderOptions = {
   readonly slotCount: number;
   readonly ask: (slot: number) => Promise<WorkerMeasures>;
-  /** How long one look waits for all of them. */
+  /** How long `read` waits for all workers. */
   readonly timeoutMs: number;
   readonly onFault: (error: Error) => void;
 };
@@ -27,17 +27,17 @@ export class WorkerReader {
     this.#underWay = new Array<Promise<void> | undefined>(options.slotCount).fill(undefined);
   }
 
-  /** Last counters of all replaced workers together, because a sum over all workers must never decrease. */
+  /** Sum of the last counters of all replaced workers, because a sum over all workers must never decrease. */
   get formerCounters(): ReadonlyMap<string, number> {
     return this.#formerCounters;
   }
 
-  /** By slot. */
+  /** Readings by worker slot. */
   async read(): Promise<WorkerReading[]> {
     const slots = this.#latest.map((_, slot) => slot);
     const isFresh = slots.map(() => false);
     const answers = slots.map(async (slot) => {
-      // The answer to a former look counts as fresh for this one, too.
+      // The answer to an earlier question counts as fresh for this reading, too.
       this.#underWay[slot] ??= this.#ask(slot);
       const before = this.#latest[slot];
       await this.#underWay[slot];

@@ -1,5 +1,5 @@
 /**
- * Identifies operators and decides what they may do: users of a key file, of a token, or of an eauth system with a password.
+ * Identifies operators, by key file, token or eauth password, and decides what they may do.
  * All clear commands pass here. Source: docs/protocol.md section 7.2, docs/external-auth.md.
  */
 import type { Logger } from "pino";
@@ -18,6 +18,7 @@ import type { GrantSource } from "../publish/grant-source.ts";
 import type { Job } from "../publish/publisher.ts";
 import type { Targets } from "../publish/targets.ts";
 import type { CredentialChecks } from "./credential-checks.ts";
+import { type Asker, type GrantedMinions, grantedTargets, readsPillar } from "./granted-minions.ts";
 import { PeerRules } from "./peer-rules.ts";
 import {
   type AskedCall,
@@ -28,7 +29,6 @@ import {
   isBlacklisted,
   Permissions,
 } from "./permissions.ts";
-import { type Asker, grantedTargets, type Reach, readsPillar } from "./reach.ts";
 
 export type AuthorisationOptions = {
   readonly config: Pick<
@@ -48,15 +48,15 @@ export type AuthorisationOptions = {
   readonly checks: Pick<CredentialChecks, "check" | "notEnabled">;
   readonly tokens: Tokens;
   readonly targets: Pick<Targets, "written" | "expected" | "parse">;
-  /** The user that published a job, as long as the master knows it. */
+  /** The user that published a job; undefined if the master has forgotten the job. */
   readonly ownerOf: (jid: string) => string | undefined;
   readonly logger: Pick<Logger, "warn" | "error">;
   readonly nowMs: () => number;
 };
 
 /**
- * `user`: the name that a caller acts under. `grants`: its permissions; undefined permits everything. `isNamesake`: a user of an eauth system that has
- * the name of the master's own user, but does not own its jobs. `source`: the origin of the grants.
+ * `user`: the name that a caller acts under. `grants`: its permissions; undefined permits everything. `isNamesake`: an eauth user with the name of
+ * the master's own user, which does not own that user's jobs. `source`: the origin of the grants.
  */
 export type Identity = {
   readonly user: string;
@@ -64,17 +64,17 @@ export type Identity = {
   readonly isNamesake?: boolean;
   readonly source?: GrantSource;
 };
-/** The parts of a job that its permission depends on. */
+/** The parts of a job that decide whether it is permitted. */
 type AskedJob = Pick<Job, "fun" | "arg"> & AskedTarget;
 
-/** Wheel functions that clients use to follow their own jobs. They check the job's owner. Grants do not extend them. */
+/** Wheel functions by which clients follow their own jobs. The functions check the job's owner. Grants do not extend them to other users' jobs. */
 const followFunctions: ReadonlySet<string> = new Set(["saltworks.returns", "saltworks.batch", "saltworks.job_end"]);
 const targetFunction = "saltworks.match_target";
-/** Functions for the master itself. */
+/** Functions that only the master itself may call. */
 const innerFunctions: ReadonlySet<string> = new Set(["saltworks.retcodes", "saltworks.peer_returns"]);
-/** Clients use it to follow a job. A user may ask it of all minions that it may publish to, about its own jobs. */
+/** Clients follow jobs by it. A user may ask it about its own jobs, of all minions that it may publish to. */
 const findJob = "saltutil.find_job";
-/** The only system whose users are those of this machine. */
+/** The only eauth system whose users are the users of this machine. */
 const systemBackend = "pam";
 
 /** Makes the authorisation from the master's parts. */
@@ -105,7 +105,7 @@ export class Authorisation {
 
   /**
    * @param address of the connection
-   * @returns undefined if the caller does not prove its name, or this master knows no such user
+   * @returns undefined if the caller does not prove its name, or this master does not know the user
    */
   async identify(caller: Caller, address = ""): Promise<Identity | undefined> {
     if (caller.kind === "key") return this.#localUser(caller.user, caller.isMaster);
@@ -121,8 +121,8 @@ export class Authorisation {
   }
 
   /**
-   * Whether every function is granted for every target minion. `claimed`: the system's user, as the client names it. `isHopeful`: minions without data
-   * count as covered by a grant.
+   * Whether every function of the job is granted for every target minion. `claimed`: the operating system's user, as the client names it.
+   * `isHopeful`: minions without data count as covered by a grant.
    */
   async mayPublish(identity: Identity, claimed: string, job: AskedJob, isHopeful = false): Promise<boolean> {
     const { user, grants } = identity;
@@ -131,13 +131,13 @@ export class Authorisation {
     const functions = calls.map(({ fun }) => fun);
     if (isBlacklisted(blacklist, user, functions) || isBlacklisted(blacklist, claimed, [])) return false;
     if (grants === undefined) return true;
-    // Minions would read a malformed name differently from the patterns.
+    // Minions could read a malformed name as another function than the patterns do.
     if (!areFunctionNames(job.fun)) return false;
     const always = (await this.#mayFind(identity, job, calls)) ? new Set([findJob]) : new Set<string>();
     return await this.#permissions.mayPublish(grants, calls, this.#isWithin(job, isHopeful), always);
   }
 
-  /** Whether the present configuration still grants a published job for these minions. `isHopeful`: as above. */
+  /** Whether the present configuration still grants a published job for these minions. `isHopeful`: as in `mayPublish`. */
   async mayStillPublish(
     source: GrantSource,
     { fun, arg }: Pick<Job, "fun" | "arg">,
@@ -160,8 +160,8 @@ export class Authorisation {
     return { user, grants: grants ?? this.#grantsOf(backend, user, groups), isNamesake: this.#isNamesake(user, eauth) };
   }
 
-  /** The minions that a restricted user can see: any that a grant lets it publish to. */
-  async reachOf({ user, grants }: Identity): Promise<Reach> {
+  /** The minions that a user can see: a restricted user sees the minions that a grant lets it publish to. */
+  async grantedMinionsOf({ user, grants }: Identity): Promise<GrantedMinions> {
     const targets = grants === undefined ? undefined : grantedTargets(grants);
     const isListed = isBlacklisted(this.#options.config.publisher_acl_blacklist, user, []);
     if (targets === undefined && !isListed) return "everyone";
@@ -174,10 +174,10 @@ export class Authorisation {
   /** Undefined for users without restriction. */
   askerOf(identity: Identity): Asker | undefined {
     if (identity.grants === undefined) return undefined;
-    return { user: identity.user, reach: () => this.reachOf(identity) };
+    return { user: identity.user, granted: () => this.grantedMinionsOf(identity) };
   }
 
-  /** "own": granted for the caller's own jobs only. */
+  /** Whether a call is granted. "own": only for the caller's own jobs. */
   mayCall(
     { grants, isNamesake }: Identity,
     kind: "runner" | "wheel",
@@ -222,7 +222,7 @@ export class Authorisation {
     return this.#options.tokens.read(token, this.#options.nowMs());
   }
 
-  /** @returns whether it was there. @throws SaltworksError STORE_FAILED */
+  /** @returns false if the token did not exist. @throws SaltworksError STORE_FAILED */
   removeToken(token: string): boolean {
     return this.#options.tokens.remove(token);
   }
@@ -241,7 +241,7 @@ export class Authorisation {
     return backend;
   }
 
-  /** The master's own user may do everything. `publisher_acl` decides about others, and with `sudo_acl` about users of sudo. */
+  /** The master's own user may do everything. `publisher_acl` decides about other local users, and with `sudo_acl` also about users of sudo. */
   #localUser(user: string, isMaster: boolean): Identity | undefined {
     const { publisher_acl: acl, sudo_acl: isSudoBound } = this.#options.config;
     const isBound = user.startsWith("sudo_") && isSudoBound && Object.keys(acl).length > 0;
@@ -285,11 +285,11 @@ export class Authorisation {
       const owner = this.#options.ownerOf(String(args[0] ?? ""));
       if (owner !== undefined && (owner !== identity.user || identity.isNamesake === true)) return false;
     }
-    const reach = await this.reachOf(identity);
-    if (reach === "everyone") return true;
+    const granted = await this.grantedMinionsOf(identity);
+    if (granted === "everyone") return true;
     if (this.#readsPillar(job)) return false;
     const ids = await this.#idsOf(job, true);
-    return ids.length > 0 && ids.every((id) => reach.has(id));
+    return ids.length > 0 && ids.every((id) => granted.has(id));
   }
 
   #readsPillar(target: AskedTarget): boolean {
@@ -302,13 +302,13 @@ export class Authorisation {
     }
   }
 
-  /** Grants of the backend replace those of the configuration. */
+  /** The user's grants: from the backend's answer if it gives any, else from the configuration. */
   #grantsOf(backend: ConfigMap, name: string, groups: readonly string[], given?: Uint8Array): Grants {
     const list = given && plain(decode(given));
     return Array.isArray(list) ? list : grantsOfUser(backend, name, groups, this.#options.config.permissive_acl);
   }
 
-  /** A web service's grants cannot be asked for again without the password. */
+  /** Whether tokens keep their grants. Grants of a web service (`rest`) always are, because asking for them again needs the password. */
   get #isKeepingGrants(): boolean {
     const { keep_acl_in_token: isKeeping, external_auth: externalAuth } = this.#options.config;
     return isKeeping || Object.hasOwn(externalAuth, "rest");
@@ -327,13 +327,13 @@ export class Authorisation {
       asked ??= this.#idsOf(job, true);
       const ids = await asked;
       if (ids.length === 0) return true;
-      // Minions without data get the job, but are not within a grant that asks for data.
+      // Minions without data get the job, but a grant that matches by data does not cover them.
       const granted = new Set(await this.#idsOf({ target, targetKind: "compound", delimiter: ":" }, isHopeful));
       return ids.every((id) => granted.has(id));
     };
   }
 
-  /** A target that cannot be read matches no minion, as in Salt. */
+  /** The ids that a target matches. A target that cannot be parsed matches no minion, as in Salt. */
   async #idsOf(target: AskedTarget, isGreedy: boolean): Promise<readonly string[]> {
     const { targets } = this.#options;
     try {
@@ -346,20 +346,20 @@ export class Authorisation {
   }
 }
 
-/** A job of several functions has a list of arguments for each. */
+/** The job's calls. A job of several functions has a list of arguments for each. */
 function callsOf({ fun, arg }: Pick<Job, "fun" | "arg">): AskedCall[] {
   const listOf = (value: unknown) => (Array.isArray(value) ? (value as Value[]) : []);
   if (!Array.isArray(fun)) return [{ fun: String(fun), args: listOf(arg), kwargs: undefined }];
   return fun.map((name, index) => ({ fun: String(name), args: listOf(listOf(arg)[index]), kwargs: undefined }));
 }
 
-/** One name, or a flat list of names, without commas, at which Salt's clients split a text. */
+/** Whether `fun` is one name or a flat list of names. A name holds no comma, because Salt's clients split a text at commas. */
 function areFunctionNames(fun: unknown): boolean {
   const isName = (name: unknown) => typeof name === "string" && name !== "" && !/[,\s]/.test(name);
   return Array.isArray(fun) ? fun.length > 0 && fun.every(isName) : isName(fun);
 }
 
-/** Permissions as the configuration has them: maps with texts as keys. */
+/** Converts decoded permissions to configuration values: maps become objects. */
 function plain(value: Value): ConfigValue {
   if (Array.isArray(value)) return value.map(plain);
   if (value instanceof Map) return Object.fromEntries([...value].map(([key, member]) => [String(key), plain(member)]));

@@ -1,26 +1,23 @@
-/** A call's arguments as the function gets them, for decisions about the call: positional ones apart from named ones. */
-import { keywordWord, parseWord } from "../../config/yaml/word.ts";
-import { Float, type Value, type ValueMap } from "../../wire/values.ts";
+/** Splits a call's arguments into positional and named ones, as the function will get them, for decisions about the call. */
+import { keywordWord } from "../../config/yaml/word.ts";
+import { wordValue } from "../../python/word.ts";
+import type { Value, ValueMap } from "../../wire/values.ts";
 
-/** Marks a map among the arguments that holds named ones. */
+/** A map with this key among the arguments holds named arguments. */
 const keywordMark = "__kwarg__";
 
 export type CallArguments = { readonly args: readonly Value[]; readonly kwargs: ValueMap };
 
 /**
  * Marked maps count in any place, and a later value of a name replaces an earlier one. `readsWords`: texts such as `cwd=/srv` are named
- * arguments, as for minions. For runner and wheel functions they are texts.
+ * arguments, as in minions. In runner and wheel functions they are plain texts.
  */
 export function callArguments(sent: readonly Value[], named: ValueMap | undefined, readsWords: boolean): CallArguments {
   const args: Value[] = [];
   const kwargs: ValueMap = new Map(named);
   for (const value of sent) {
     const keyword = readsWords && typeof value === "string" ? keywordWord(value) : undefined;
-    if (keyword !== undefined)
-      kwargs.set(
-        keyword.name,
-        parseWord(keyword.word, (number) => new Float(number)),
-      );
+    if (keyword !== undefined) kwargs.set(keyword.name, wordValue(keyword.word));
     else if (value instanceof Map && value.get(keywordMark) === true)
       for (const [name, member] of value) kwargs.set(name, member);
     else args.push(value);
@@ -29,7 +26,7 @@ export function callArguments(sent: readonly Value[], named: ValueMap | undefine
   return { args, kwargs };
 }
 
-/** The arguments as Salt's master decides about them: a marked map at the end holds the named ones, and texts are texts. */
+/** The arguments as Salt's master reads them for its decisions: only a marked map at the end holds named ones, and texts are texts. */
 export function argumentsAsSent(sent: readonly Value[]): CallArguments {
   const last = sent.at(-1);
   return last instanceof Map && last.has(keywordMark)

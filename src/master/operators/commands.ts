@@ -1,6 +1,6 @@
 /**
  * Runs the clear commands of operators: `publish`, `runner`, `wheel` and tokens. A worker has checked keys; tokens and passwords are checked here.
- * Answers have Salt's shapes. docs/protocol.md sections 7.2 and 11.2.
+ * Replies have Salt's structure. docs/protocol.md sections 7.2 and 11.2.
  */
 import { MessageChannel } from "node:worker_threads";
 import type { Logger } from "pino";
@@ -8,31 +8,31 @@ import { hasCode, SaltworksError } from "../../errors.ts";
 import type { RunnerCaller } from "../../runners/contract/contract.ts";
 import { isUsableJid } from "../../wire/jid.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
-import { highestRetcode } from "../../wire/return.ts";
 import { type Encodable, Packed, type Value, type ValueMap } from "../../wire/values.ts";
 import type { Caller, Deferred } from "../../workers/messages/deferred.ts";
 import type { RunnerAsk, RunnerResult, RunnerTask } from "../../workers/messages/runner.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import type { Batches } from "../batch-jobs/batches.ts";
-import type { DeliverWithin, JobKeeping } from "../jobs/keeping.ts";
+import type { DeliverWithin, Jobs } from "../jobs/jobs.ts";
 import type { Fire, Job, Published, Publisher } from "../publish/publisher.ts";
 import type { Authorisation, Identity } from "./authorisation.ts";
-import type { Connection } from "./connection.ts";
+import type { OperatorConnection } from "./connection.ts";
+import { errorReply, refusedCall, refusedTarget, unknownCaller } from "./error-replies.ts";
 import { type DirectFunction, jobFunctions } from "./job-status.ts";
-import { errorReply, refusedCall, refusedTarget, unknownCaller } from "./refusals.ts";
+import { fieldsOfLoad } from "./operator-load.ts";
 import { answerRunner, type RunnerAsks } from "./runner-asks.ts";
 import type { RunnerCalls } from "./runner-calls.ts";
 
 export type CommandsOptions = {
   readonly publisher: Publisher;
-  readonly keeping: JobKeeping;
+  readonly jobs: Jobs;
   readonly batches: Pick<Batches, "begin">;
   readonly runners: LanePool;
   readonly calls: RunnerCalls;
   readonly fire: Fire;
   readonly asks: RunnerAsks;
   readonly authorisation: Authorisation;
-  /** Wheel functions that are answered here, even while runners are busy, and without events. */
+  /** Wheel functions that the main thread answers without events, even while all runners are busy. */
   readonly direct: ReadonlyMap<string, DirectFunction>;
   readonly logger: Logger;
 };
@@ -42,13 +42,13 @@ const forwardedKwargs = ["ret_config", "metadata", "module_executors", "executor
 const secondsMax = 86_400 * 365;
 /** Salt's defaults, for clients that give no times. */
 const defaultTimes = { timeoutMs: 5_000, gatherTimeoutMs: 10_000 };
-/** The clock's form, with a process id if `unique_jid` is set. */
+/** A job id as the master makes it; with a process id if `unique_jid` is set. */
 const jidPattern = /^\d{20}(?:_\d{1,10})?$/;
 /** Credentials, in a publish's `kwargs` or beside the job. They are neither kept nor passed on. */
 const credentialNames = ["key", "token", "eauth", "username", "password"] as const;
-/** Marks requests of our own clients, which read more of a reply than Salt's. */
+/** Set in requests of our own clients, which read more fields of a reply than Salt's. */
 const ownMark = "__notes__";
-/** Functions whose arguments and results are secrets, which only the caller sees. */
+/** Functions whose arguments and results are secret: only the caller sees them. */
 const secretFunctions: ReadonlySet<string> = new Set(["auth.mk_token", "auth.del_token"]);
 const hiddenText = "**********";
 /** Fields of a wheel request that are not arguments. */
@@ -63,14 +63,14 @@ export class Commands {
 
   constructor(options: CommandsOptions) {
     this.#options = options;
-    this.#direct = new Map([...options.direct, ...jobFunctions(options.keeping)]);
+    this.#direct = new Map([...options.direct, ...jobFunctions(options.jobs)]);
   }
 
   /** Answers an operator's request that a worker has passed on. */
   async answer(
     work: Extract<Deferred, { kind: "publish" | "command" | "makeToken" | "readToken" }>,
     reply: (frame: Uint8Array) => void,
-    connection: Connection,
+    connection: OperatorConnection,
   ): Promise<void> {
     const { authorisation, logger } = this.#options;
     if (work.kind === "publish") return reply(await this.publish(work.load, work.caller, connection));
@@ -90,7 +90,7 @@ export class Commands {
     }
   }
 
-  async #proveByToken(token: string, connection: Connection): Promise<void> {
+  async #proveByToken(token: string, connection: OperatorConnection): Promise<void> {
     const identity = await this.#options.authorisation.identify({ kind: "token", user: "", token }, connection.address);
     if (identity !== undefined) prove(identity, connection);
   }
@@ -101,15 +101,16 @@ export class Commands {
   }
 
   /** @returns the reply frame */
-  async publish(load: Uint8Array, caller: Caller, connection: Connection): Promise<Uint8Array> {
+  async publish(load: Uint8Array, caller: Caller, connection: OperatorConnection): Promise<Uint8Array> {
     const { authorisation, fire, logger } = this.#options;
     const identity = await authorisation.identify(caller, connection.address);
-    // No event, because a flood of strangers' failures would cost subscribers other events.
+    // No event: a flood of failed logins would make subscribers lose other events.
     if (identity === undefined)
       return encode(errorReply("AuthenticationError", "Authentication error occurred."), "raw");
-    const fields = decode(load) as ValueMap;
     prove(identity, connection);
-    // With the id of another user's job, this user would take that job over.
+    const fields = fieldsOfLoad(load, identity);
+    if (typeof fields === "string") return encode({ error: `The master could not publish: ${fields}` }, "raw");
+    // A restricted user could take over another user's job by its id.
     if (identity.grants !== undefined) fields.set("jid", "");
     const job = { ...toJob(fields, identity.user), source: identity.source };
     if (!(await authorisation.mayPublish(identity, caller.user, job))) {
@@ -131,13 +132,13 @@ export class Commands {
       published =
         batch instanceof Map
           ? await this.#options.batches.begin(job, batch, follow ?? defaultTimes)
-          : await this.#options.keeping.beginning((begin) =>
+          : await this.#options.jobs.beginning((begin) =>
               this.#options.publisher.publish(job, (accepted) => begin(job, accepted, follow, within)),
             );
     } catch (error) {
       if (hasCode(error, "TARGET_INVALID")) return encode(refusedTarget((error as SaltworksError).message), "raw");
       this.#options.logger.error({ err: error }, "a publish failed");
-      // Salt's command line shows a text in this place. Of an error in a load it would only show the missing 'jid'.
+      // Salt's command line shows a text in `error`. If the error stood in a load, it would only complain of the missing 'jid'.
       return encode({ error: `The master could not publish: ${(error as Error).message}` }, "raw");
     }
     if (published === undefined) {
@@ -146,22 +147,22 @@ export class Commands {
     }
     const { jid, minions, missing } = published;
     const reply = { jid, minions: minions.packed, missing };
-    // Only our own client reads why named minions cannot get the job.
+    // Only our own clients read the reasons why named minions cannot get the job.
     const reasons =
       follow === undefined || missing.length === 0 || identity.grants !== undefined
         ? {}
-        : { reasons: this.#options.keeping.keyReasons(missing) };
-    const waits = isOwnClient(fields) ? { waits_until: this.#options.keeping.waitsUntilMs(jid) } : {};
+        : { reasons: this.#options.jobs.keyReasons(missing) };
+    const waits = isOwnClient(fields) ? { waits_until: this.#options.jobs.waitsUntilMs(jid) } : {};
     return encode({ enc: "clear", load: { ...reply, ...reasons, ...waits } }, "raw");
   }
 
-  /** Runner and wheel requests: `sync` runners and all wheels answer with the result, others with Salt's tag and jid at once. */
+  /** Runs a runner or wheel function. `sync` runners and all wheel functions are answered with the result, others at once with Salt's tag and jid. */
   async run(
     command: "runner" | "wheel",
     load: Uint8Array,
     caller: Caller,
     reply: (frame: Uint8Array) => void,
-    connection: Connection,
+    connection: OperatorConnection,
     isForMinion = false,
   ): Promise<void> {
     const identity = await this.#options.authorisation.identify(caller, connection.address);
@@ -169,7 +170,9 @@ export class Commands {
     prove(identity, connection);
     const { user } = identity;
     const { authorisation } = this.#options;
-    const fields = decode(load) as ValueMap;
+    const fields = fieldsOfLoad(load, identity);
+    if (typeof fields === "string")
+      return reply(encode(errorReply("SaltInvocationError", `The master refuses the call: ${fields}`), "raw"));
     const jidAsked = identity.grants === undefined ? givenJid(fields) : undefined;
     const jid = jidAsked ?? this.#options.publisher.newJid();
     const name = String(fields.get("fun") ?? "");
@@ -207,35 +210,33 @@ export class Commands {
         isByEvent: !isSync,
       }),
     );
-    // The answer of an asynchronous call has no place for notes.
+    // The reply of an asynchronous call left before and had no notes, so they go to the log.
     if (!isSync && result.notes.length > 0) logger.info({ fun: head.fun, jid, notes: result.notes }, "a call's notes");
     const resultBytes = result.value.byteLength;
-    const value = decode(result.value);
-    const shown = isSecret ? hiddenText : value;
+    // Stays packed, because a minion may have made the value, and decoding could take long.
+    const shown = isSecret ? hiddenText : new Packed(result.value);
     const told = result.event === undefined || isSecret ? shown : new Packed(result.event);
     const data = { ...(command === "runner" ? called : head), return: shown, success: result.success };
     if (command === "runner") await calls.store({ ...call, data: { ...data, _stamp: startedStamp }, resultBytes });
     this.#options.fire(`${tag}/ret`, { ...data, return: told });
     if (!isSync) return;
-    const whole = result.reply === undefined ? value : new Packed(result.reply);
-    // Salt's clients would show these fields. A client that did not choose the job id could not listen either.
+    // Only our own clients get these fields: Salt's would print them. `told`: 0 for a client that may not choose the job id to listen to.
     const { notes } = result;
-    const own = isOwnClient(fields) ? { notes, told: identity.grants === undefined ? result.told : 0 } : {};
-    reply(finished({ ...data, return: whole, ...own, _stamp: stampNow() }));
+    const own = isOwnClient(fields) ? { notes, told: identity.grants === undefined ? result.callerEvents : 0 } : {};
+    reply(finished({ ...data, return: new Packed(result.reply), ...own, _stamp: stampNow() }));
   }
 
-  /** Exit codes of what is stored of a job's returns. @throws SaltworksError STORE_FAILED */
+  /** The exit codes of a job's stored returns. @throws SaltworksError STORE_FAILED */
   async retcodes(jid: string): Promise<ReadonlyMap<string, number>> {
     const { value } = await this.#askLane("saltworks.retcodes", { jid });
     const found = decode(value);
     if (!(found instanceof Map)) throw new SaltworksError("STORE_FAILED", `${jid}: ${String(found)}`);
-    return new Map([...found].map(([id, retcode]) => [String(id), highestRetcode(retcode)]));
+    return new Map([...found].map(([id, retcode]) => [String(id), Number(retcode)]));
   }
 
-  /** The stored returns of a job, for the minion that published it: network encoding. @throws SaltworksError STORE_FAILED */
+  /** The stored returns of a job, for the minion that published it, in network encoding. @throws SaltworksError STORE_FAILED */
   async peerReturns(jid: string, id: string, form: { waited: boolean; full: boolean }): Promise<Uint8Array> {
-    const { value, reply } = await this.#askLane("saltworks.peer_returns", { jid, id, ...form });
-    return reply ?? encode(decode(value), "raw");
+    return (await this.#askLane("saltworks.peer_returns", { jid, id, ...form })).reply;
   }
 
   /** Calls a function for the master itself, without events and without a job. @throws SaltworksError STORE_FAILED */
@@ -250,7 +251,7 @@ export class Commands {
   /** @throws SaltworksError FUNCTION_ARGUMENTS */
   #deliverWithin(fields: ValueMap, job: Job, isBatch: boolean): DeliverWithin | undefined {
     const asked = asMap(fields.get("kwargs")).get("deliver_within");
-    if (!isBatch) return this.#options.keeping.deliverWithin(asked, job.fun);
+    if (!isBatch) return this.#options.jobs.deliverWithin(asked, job.fun);
     if (asked === undefined || asked === null) return undefined;
     throw new SaltworksError("FUNCTION_ARGUMENTS", "deliver_within is for a job to all at once, not for a batch");
   }
@@ -269,25 +270,21 @@ export class Commands {
       return result;
     } catch (error) {
       this.#options.logger.error({ err: error, fun }, "a runner failed");
-      return {
-        value: encode(`Exception occurred in ${caller.kind} ${fun}: ${(error as Error).message}`, "bin"),
-        success: false,
-        notes: [],
-        faults: [],
-        told: 0,
-      };
+      const text = `Exception occurred in ${caller.kind} ${fun}: ${(error as Error).message}`;
+      const answer = { value: encode(text, "bin"), reply: encode(text, "raw") };
+      return { ...answer, success: false, notes: [], faults: [], callerEvents: 0 };
     } finally {
       port1.close();
     }
   }
 }
 
-/** A user without grants proves nothing by its password, because every user of a directory has one. */
-function prove({ grants }: Identity, connection: Connection): void {
+/** Marks the connection as proven, except for a user without any grant: every user of a directory has a password. */
+function prove({ grants }: Identity, connection: OperatorConnection): void {
   if (grants === undefined || grants.length > 0) connection.prove();
 }
 
-/** A typed error is the function's answer. Any other error is a bug of the master. */
+/** A `SaltworksError` is the function's answer. Any other error is a bug of the master. */
 async function outcomeOf(
   answer: Promise<Encodable>,
 ): Promise<{ readonly return: Encodable; readonly success: boolean }> {
@@ -360,7 +357,7 @@ function runnerArguments(fields: ValueMap): CallArguments {
   return { args: asList(fields.get("arg")), kwargs: kwarg };
 }
 
-/** A wheel's arguments stand beside `fun` by name, or as `arg` and `kwarg`. */
+/** A wheel function's arguments stand beside `fun` by name, or in `arg` and `kwarg`. */
 function wheelArguments(fields: ValueMap): CallArguments {
   const kwarg = fields.get("kwarg");
   if (Array.isArray(fields.get("arg")) || kwarg instanceof Map)
@@ -370,12 +367,12 @@ function wheelArguments(fields: ValueMap): CallArguments {
   return { args: [], kwargs };
 }
 
-/** Whether the client reads a function's notes beside its value. */
+/** Whether the client reads notes beside a function's value. */
 function isOwnClient(fields: ValueMap): boolean {
   return fields.get(ownMark) === true;
 }
 
-/** The job id that a client chose, so that it hears of its call from the start. */
+/** The job id that a client chose, so that it receives the call's events from the start. */
 function givenJid(fields: ValueMap): string | undefined {
   const jid = fields.get("__jid__");
   return typeof jid === "string" && jidPattern.test(jid) ? jid : undefined;
@@ -389,7 +386,7 @@ function asMap(value: Value | undefined): ValueMap {
   return value instanceof Map ? new Map(value) : new Map();
 }
 
-/** Salt writes a list target the way Python prints one. */
+/** A list target is written as Python prints a list, as in Salt. */
 function targetText(target: string | readonly string[]): string {
   return typeof target === "string" ? target : `[${target.map((id) => `'${id}'`).join(", ")}]`;
 }

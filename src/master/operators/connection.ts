@@ -1,7 +1,7 @@
-/** An operator's connection, as far as commands need it. */
+/** The part of an operator's connection that commands use. */
 
-/** `prove`: a key was right, or a token or password of a user that may do anything at all. */
-export type Connection = { readonly address: string; readonly prove: () => void };
+/** `prove`: marks the connection as proven, after a right key, or a token or password of a user with any grant. */
+export type OperatorConnection = { readonly address: string; readonly prove: () => void };
 
-/** For questions that do not come over an operator's connection. */
-export const noConnection: Connection = { address: "", prove: () => undefined };
+/** For requests that do not come over an operator's connection. */
+export const noConnection: OperatorConnection = { address: "", prove: () => undefined };

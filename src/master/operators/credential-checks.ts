@@ -1,7 +1,7 @@
 /**
- * Asks a backend whether a user's password is right. `credentialChecksMax` checks run at once and `credentialChecksWaitingMax` wait, in turn
- * by address and user, so that guessing passwords takes neither the master's time nor the places of others. A refusal takes about a second:
- * its time reveals nothing, and guessing is slow.
+ * Asks a backend whether a user's password is right. `credentialChecksMax` checks run at once and `credentialChecksWaitingMax` wait, round robin by
+ * address and user, so that password guessing takes neither the master's time nor the places of other users. A refusal takes about a second
+ * (`refusedCredentialMs`), so that its time reveals nothing and guessing is slow.
  */
 import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
@@ -12,19 +12,19 @@ import { addressKey } from "../../transport/zmtp/address.ts";
 import type { CredentialResult, CredentialTask } from "../../workers/credentials/contract.ts";
 import { Histogram, type HistogramSnapshot, secondsBounds } from "../../workers/measures/histogram.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
+import { FairQueue, type Waiter } from "../admission/fair-queue.ts";
 import { RefusalLog } from "../log/refusal-log.ts";
-import { FairTurns, type Waiter } from "../waiting/fair-turns.ts";
 
-/** `failed`: the backend could not say. `dropped`: too many waited. */
+/** `failed`: the backend failed to decide. `dropped`: the check lost its place in the full queue. */
 export const checkOutcomes = ["authentic", "refused", "failed", "dropped"] as const;
 type CheckCounts = Record<(typeof checkOutcomes)[number], number>;
 
 export type CredentialChecksOptions = {
-  /** Enabled backends. No others are asked or counted, so that callers cannot make up names. */
+  /** Enabled backends. Other names are neither asked nor counted, because callers can make names up. */
   readonly backends: readonly string[];
   readonly lane: Pick<LanePool, "run">;
   readonly logger: Pick<Logger, "warn" | "error">;
-  /** Waits until a refusal may go out. */
+  /** Delays a refusal. */
   readonly wait?: (ms: number) => Promise<unknown>;
 };
 
@@ -44,12 +44,12 @@ type WaitingLogin = Waiter & { readonly resolve: (hasTurn: boolean) => void };
 export class CredentialChecks {
   /** By backend; each starts at 0. */
   readonly counters: ReadonlyMap<string, CheckCounts>;
-  /** Requests for a backend that is not enabled, under any name, because callers can make names up. */
+  /** Requests for backends that are not enabled. They share one counter, because callers can make names up. */
   notEnabled = 0;
   readonly #waitSeconds = new Histogram(secondsBounds);
   readonly #checkSeconds = new Histogram(secondsBounds);
   readonly #options: CredentialChecksOptions;
-  readonly #waiting = new FairTurns<WaitingLogin>(credentialChecksWaitingMax);
+  readonly #waiting = new FairQueue<WaitingLogin>(credentialChecksWaitingMax);
   readonly #refusals: RefusalLog;
   #running = 0;
 
@@ -61,7 +61,7 @@ export class CredentialChecks {
     );
   }
 
-  /** Checks under way, with those whose refusal is being delayed. */
+  /** Checks under way, including delayed refusals. */
   get runningCount(): number {
     return this.#running;
   }
@@ -77,7 +77,7 @@ export class CredentialChecks {
 
   /**
    * @param address of the client: addresses (for IPv6, sites) take turns, and so do the users of one address
-   * @returns undefined if the user does not prove the name
+   * @returns undefined if the password is wrong, or could not be checked
    */
   async check(task: CredentialTask, address = ""): Promise<CredentialResult | undefined> {
     const askedMs = performance.now();
@@ -98,7 +98,7 @@ export class CredentialChecks {
     try {
       return await this.#ask(task);
     } finally {
-      // The next in turn takes over the place.
+      // The next check in turn takes over the place.
       const next = this.#waiting.take();
       if (next === undefined) this.#running -= 1;
       else next.resolve(true);

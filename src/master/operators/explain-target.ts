@@ -1,6 +1,6 @@
 /**
- * Explains what a target would reach, without sending anything: the wheel functions behind `--preview-target`, `--explain` and `--confirm-above`.
- * Answers are bounded for any fleet, except for a list of ids that was asked for. Source: docs/compatibility.md, "Targeting".
+ * Explains which minions a target would reach, without sending anything: the wheel functions behind `--preview-target`, `--explain` and
+ * `--confirm-above`. Answers have a bounded size for any fleet, except a requested list of ids. Source: docs/compatibility.md, "Targeting".
  */
 import { SaltworksError } from "../../errors.ts";
 import { explainedMax } from "../../limits.ts";
@@ -12,7 +12,7 @@ import { needsMinionData } from "../../target/parse.ts";
 import { TextList } from "../../wire/text-list.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import { type Expected, isRefused, type Targets } from "../publish/targets.ts";
-import { type Asker, type Reach, refusePillar } from "./reach.ts";
+import { type Asker, type GrantedMinions, refusePillar } from "./granted-minions.ts";
 
 export type ExplainerOptions = {
   readonly targets: Targets;
@@ -24,7 +24,7 @@ export type ExplainerOptions = {
   readonly nowMs: () => number;
 };
 
-const outOfReachText = "not a minion that you may publish to";
+const notGrantedText = "not a minion that you may publish to";
 const operators = new Set(["and", "or", "not", "(", ")"]);
 
 type ExplainFunctions = ReadonlyMap<string, (kwargs: ValueMap, asker?: Asker) => Promise<Encodable>>;
@@ -57,35 +57,35 @@ export class TargetExplainer {
     ]);
   }
 
-  /** `is_counted`: only the count. */
+  /** Answers `saltworks.match_target`. `is_counted`: only with the count. */
   async #match(kwargs: ValueMap, asker: Asker | undefined): Promise<Encodable> {
     const target = this.#options.targets.written(textOf(kwargs));
-    const { minions, missing } = await this.#expectedFor(target, await this.#reachOf(target, asker));
+    const { minions, missing } = await this.#expectedFor(target, await this.#grantedMinionsOf(target, asker));
     if (kwargs.get("is_counted") === true) return { count: minions.count };
     return { count: minions.count, minions: minions.packed, missing };
   }
 
-  /** @throws SaltworksError TARGET_INVALID for a target of pillars that a restricted user asks about */
-  async #reachOf(target: AskedTarget, asker: Asker | undefined): Promise<Reach> {
+  /** @throws SaltworksError TARGET_INVALID if a restricted user asks about a target that is decided from pillars */
+  async #grantedMinionsOf(target: AskedTarget, asker: Asker | undefined): Promise<GrantedMinions> {
     if (asker === undefined) return "everyone";
     refusePillar(this.#options.targets.parse(target));
-    return await asker.reach();
+    return await asker.granted();
   }
 
-  /** The target's expected minions within reach. Names out of reach look like names without a minion. */
-  async #expectedFor(target: AskedTarget, reach: Reach, isGreedy = true): Promise<Expected> {
+  /** The target's expected minions among the granted. A name outside them looks like a name without a minion. */
+  async #expectedFor(target: AskedTarget, granted: GrantedMinions, isGreedy = true): Promise<Expected> {
     const { targets } = this.#options;
     const expected = await targets.expected(target, isGreedy);
-    if (reach === "everyone") return expected;
-    const minions = TextList.of(expected.minions.texts().filter((id) => reach.has(id)));
-    return { minions, missing: listedIds(targets.parse(target))?.filter((id) => !reach.has(id)) ?? [] };
+    if (granted === "everyone") return expected;
+    const minions = TextList.of(expected.minions.texts().filter((id) => granted.has(id)));
+    return { minions, missing: listedIds(targets.parse(target))?.filter((id) => !granted.has(id)) ?? [] };
   }
 
   async #explain(asked: AskedTarget, asker: Asker | undefined): Promise<Encodable> {
     const { targets } = this.#options;
     const target = targets.written(asked);
-    const reach = await this.#reachOf(target, asker);
-    const expected = await this.#expectedFor(target, reach);
+    const granted = await this.#grantedMinionsOf(target, asker);
+    const expected = await this.#expectedFor(target, granted);
     const fault = this.#faultOf(target);
     const answer = new Map<Encodable, Encodable>([
       ["target", target.target],
@@ -93,10 +93,10 @@ export class TargetExplainer {
       ...(fault === undefined ? [] : ([["fault", fault]] as const)),
       ["matched", expected.minions.count],
     ]);
-    await this.#addAssumed(answer, target, expected, reach);
+    await this.#addAssumed(answer, target, expected, granted);
     this.#addPresence(answer, expected.minions.texts());
-    this.#addUnknown(answer, target, expected.missing, reach);
-    if (target.targetKind.startsWith("compound")) await this.#addTerms(answer, target, reach);
+    this.#addUnknown(answer, target, expected.missing, granted);
+    if (target.targetKind.startsWith("compound")) await this.#addTerms(answer, target, granted);
     return answer;
   }
 
@@ -114,10 +114,10 @@ export class TargetExplainer {
     answer: Map<Encodable, Encodable>,
     target: AskedTarget,
     expected: Expected,
-    reach: Reach,
+    granted: GrantedMinions,
   ): Promise<void> {
     if (!needsMinionData(target.targetKind) || expected.minions.count === 0) return;
-    const { minions } = await this.#expectedFor(target, reach, false);
+    const { minions } = await this.#expectedFor(target, granted, false);
     // The same count without assumptions means that no minion was assumed.
     if (minions.count === expected.minions.count) return;
     const known = new Set(minions.texts());
@@ -144,30 +144,35 @@ export class TargetExplainer {
     return `last heard ${new Date(contactMs).toISOString().slice(0, 19)}Z, ${seconds} s ago`;
   }
 
-  /** Adds names that the target spells out and that are not accepted minions. */
-  #addUnknown(answer: Map<Encodable, Encodable>, target: AskedTarget, missing: readonly string[], reach: Reach): void {
+  /** Adds names that stand in the target and are not accepted minions. */
+  #addUnknown(
+    answer: Map<Encodable, Encodable>,
+    target: AskedTarget,
+    missing: readonly string[],
+    granted: GrantedMinions,
+  ): void {
     const { accepted, keyState } = this.#options;
-    const known = reach === "everyone" ? accepted : reach;
+    const known = granted === "everyone" ? accepted : granted;
     const unknown = new Set(missing.filter((id) => id !== ""));
     for (const id of spelledOut(target)) if (!known.has(id)) unknown.add(id);
     if (unknown.size === 0) return;
-    const textFor = (id: string) => (reach === "everyone" ? keyText(keyState(id)) : outOfReachText);
+    const textFor = (id: string) => (granted === "everyone" ? keyText(keyState(id)) : notGrantedText);
     const states = firstOf(unknown).map((id): [string, string] => [id, textFor(id)]);
     answer.set("unknown", shown(unknown.size, new Map(states)));
   }
 
-  /** Adds what each term matches by itself. */
-  async #addTerms(answer: Map<Encodable, Encodable>, target: AskedTarget, reach: Reach): Promise<void> {
+  /** Adds the number of minions that each term matches by itself. */
+  async #addTerms(answer: Map<Encodable, Encodable>, target: AskedTarget, granted: GrantedMinions): Promise<void> {
     const terms = [...new Set(wordsOf(target.target).filter((word) => !operators.has(word)))];
     const counts = new Map<string, Encodable>();
     for (const term of terms.slice(0, explainedMax))
-      counts.set(term, await this.#countOf({ ...target, target: term }, reach));
+      counts.set(term, await this.#countOf({ ...target, target: term }, granted));
     answer.set("terms", shown(terms.length, counts));
   }
 
-  async #countOf(term: AskedTarget, reach: Reach): Promise<Encodable> {
+  async #countOf(term: AskedTarget, granted: GrantedMinions): Promise<Encodable> {
     try {
-      return (await this.#expectedFor(term, reach)).minions.count;
+      return (await this.#expectedFor(term, granted)).minions.count;
     } catch (error) {
       if (!isRefused(error)) throw error;
       return (error as Error).message;
@@ -179,7 +184,7 @@ function shown(count: number, first: Encodable): ReadonlyMap<string, Encodable> 
   return new Map<string, Encodable>([["count", count], ...(count === 0 ? [] : ([["first", first]] as const))]);
 }
 
-/** The first ids in order, as many as are shown. Sorting a whole fleet would hold up the main thread. */
+/** The first `explainedMax` ids in order. Sorting the ids of a whole fleet would hold up the main thread. */
 function firstOf(ids: Iterable<string>): string[] {
   const first: string[] = [];
   for (const id of ids) {
@@ -192,7 +197,7 @@ function firstOf(ids: Iterable<string>): string[] {
   return first;
 }
 
-/** Ids that the target spells out: a list, or a glob without wildcards. */
+/** Ids that stand in the target: globs without wildcards, alone or as terms of a compound. */
 function spelledOut({ targetKind, target }: AskedTarget): readonly string[] {
   if (targetKind === "glob") return [String(target)].filter(isPlain);
   if (!targetKind.startsWith("compound")) return [];
@@ -208,7 +213,7 @@ function keyText(state: string | undefined): string {
   return state === undefined ? "no key of this name" : `its key is ${state}`;
 }
 
-/** @throws SaltworksError TARGET_INVALID for fields that are not a target */
+/** @throws SaltworksError TARGET_INVALID if the fields are not a target */
 function textOf(kwargs: ValueMap): AskedTarget {
   const target: Value | undefined = kwargs.get("tgt");
   const isList = Array.isArray(target) && target.every((part) => typeof part === "string");

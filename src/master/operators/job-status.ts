@@ -1,21 +1,21 @@
-/** Answers `jobs.status`, `jobs.pending` and the wheel function `saltworks.job_end` from tracker and deliveries. */
+/** Answers `jobs.status`, `jobs.pending` and the wheel function `saltworks.job_end` from the tracker and the deliveries. */
 import { SaltworksError } from "../../errors.ts";
 import { listedMinionsMax } from "../../limits.ts";
 import { compileGlob } from "../../python/fnmatch.ts";
 import type { JobStatus, JobStatusQuestion, MinionStatus, PendingJobStatus } from "../../runners/contract/contract.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
-import type { JobKeeping } from "../jobs/keeping.ts";
+import type { Jobs } from "../jobs/jobs.ts";
 import { reasonFor } from "../jobs/reasons.ts";
 import { funText, type MinionRecord } from "../jobs/record.ts";
-import type { Asker } from "./reach.ts";
+import type { Asker } from "./granted-minions.ts";
 
-/** At most `countMax` minions are listed, outstanding ones first. @throws SaltworksError TARGET_INVALID for a bad glob */
+/** Lists at most `countMax` minions, outstanding ones first. @throws SaltworksError TARGET_INVALID for a bad glob */
 export function jobStatus(
-  keeping: JobKeeping,
+  jobs: Jobs,
   { jid, minion, state, countMax }: JobStatusQuestion,
   nowMs: number,
 ): JobStatus | undefined {
-  const record = keeping.tracker.record(jid);
+  const record = jobs.tracker.record(jid);
   if (record === undefined) return undefined;
   const glob = minion === undefined ? undefined : compileGlob(minion);
   const outstanding: MinionRecord[] = [];
@@ -38,12 +38,12 @@ export function jobStatus(
         id: one.id,
         state: one.state,
         atMs: one.atMs,
-        reason: reasonFor(record, one, keeping.reasonSources, nowMs),
+        reason: reasonFor(record, one, jobs.reasonSources, nowMs),
       };
     }),
     omitted: wantedCount - listed.length,
-    unknown: keeping.keyReasons(record.missing.filter((name) => name !== "" && (glob?.matches(name) ?? true))),
-    waitsUntilMs: keeping.deliveries.job(jid)?.record.deadlineMs,
+    unknown: jobs.keyReasons(record.missing.filter((name) => name !== "" && (glob?.matches(name) ?? true))),
+    waitsUntilMs: jobs.deliveries.job(jid)?.record.deadlineMs,
   };
 }
 
@@ -54,27 +54,27 @@ function lastReturnMs(minions: readonly MinionRecord[]): number | undefined {
 /** A wheel function that the main thread answers. `asker`: the caller, if it is a restricted user. */
 export type DirectFunction = (kwargs: ValueMap, asker?: Asker) => Promise<Encodable>;
 
-/** Functions by which a client that has heard nothing for a while learns whether its job is over. */
-export function jobFunctions(keeping: JobKeeping): ReadonlyMap<string, DirectFunction> {
+/** A client that has received no event for a while asks this function whether its job is over. */
+export function jobFunctions(jobs: Jobs): ReadonlyMap<string, DirectFunction> {
   return new Map([
-    ["saltworks.job_end", async (kwargs, asker) => jobEnd(keeping, String(kwargs.get("jid")), asker?.user)],
+    ["saltworks.job_end", async (kwargs, asker) => jobEnd(jobs, String(kwargs.get("jid")), asker?.user)],
   ]);
 }
 
-/** The content of the job's `done` event. @throws SaltworksError FUNCTION_FAILED for another user's job */
-function jobEnd(keeping: JobKeeping, jid: string, owner: string | undefined): Encodable {
-  const record = keeping.tracker.record(jid);
+/** Returns the data of the job's `done` event. @throws SaltworksError FUNCTION_FAILED for another user's job */
+function jobEnd(jobs: Jobs, jid: string, owner: string | undefined): Encodable {
+  const record = jobs.tracker.record(jid);
   if (record === undefined) return { state: "unknown" };
   if (owner !== undefined && record.user !== owner)
     throw new SaltworksError("FUNCTION_FAILED", `job ${jid} is not one of ${owner}'s`, { jid });
-  if (keeping.tracker.isFollowed(jid)) return { state: "running" };
+  if (jobs.tracker.isFollowed(jid)) return { state: "running" };
   const silent = record.silent();
-  return { state: "over", returned: record.returnedIds(), silent, reasons: keeping.reasonsOf(record, silent.keys()) };
+  return { state: "over", returned: record.returnedIds(), silent, reasons: jobs.reasonsOf(record, silent.keys()) };
 }
 
-export function pendingJobs(keeping: JobKeeping, jid: string | undefined): PendingJobStatus[] {
-  const jobs = keeping.deliveries.jobs().filter((job) => jid === undefined || job.jid === jid);
-  return jobs.map((job) => {
+export function pendingJobs(jobs: Jobs, jid: string | undefined): PendingJobStatus[] {
+  const waiting = jobs.deliveries.jobs().filter((job) => jid === undefined || job.jid === jid);
+  return waiting.map((job) => {
     const { publishedMs, deadlineMs, fields } = job.record;
     const named = job.left().slice(0, listedMinionsMax);
     return {

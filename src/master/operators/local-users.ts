@@ -1,4 +1,4 @@
-/** The users of this machine that have a key file: the master's own, and users that `publisher_acl` names. Source: Salt's access_keys. */
+/** The local users that get a key file: the master's own user, and users that `publisher_acl` names. Source: Salt's access_keys. */
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, statSync } from "node:fs";
 import type { Logger } from "pino";
@@ -9,11 +9,11 @@ import { expressionMatches } from "./permissions.ts";
 
 type UsersConfig = Pick<MasterConfig, "cachedir" | "user" | "publisher_acl" | "external_auth" | "client_acl_verify">;
 
-/** A user's name that may be part of a file name. */
+/** A user's name that is safe as a part of a file name. */
 const userName = /^[\w.@+-]+\$?$/;
 const othersMayPass = 0o001;
 
-/** Each user's secret; missing ones are made. @throws SaltworksError STORE_FAILED */
+/** Reads each user's key, and makes missing ones. @throws SaltworksError STORE_FAILED */
 export function localKeysOf(config: UsersConfig, logger: Pick<Logger, "warn">): ReadonlyMap<string, string> {
   const { cachedir, user, publisher_acl: acl, external_auth: externalAuth } = config;
   const keys = new Map([[user, ensureLocalKey(cachedir, user)]]);
@@ -31,7 +31,7 @@ export function localKeysOf(config: UsersConfig, logger: Pick<Logger, "warn">): 
   return keys;
 }
 
-/** Lets users reach their key file without listing the directory. */
+/** Lets users open their key file, but not list the directory. */
 function openWay(cachedir: string): void {
   mkdirSync(cachedir, { recursive: true });
   const { mode } = statSync(cachedir);
@@ -46,7 +46,7 @@ function usersOf(
   const names = expressions.filter((expression) => userName.test(expression));
   const known = passwdEntries([], logger);
   const missing = names.filter((name) => !known.has(name));
-  // Some services know users by name but do not list them.
+  // Some name services (LDAP, SSSD) find users by name but do not list them.
   const asked = missing.length > 0 ? passwdEntries(missing, logger) : new Map<string, number>();
   const users = new Map<string, number | undefined>();
   for (const [name, uid] of [...known, ...asked])
@@ -56,14 +56,14 @@ function usersOf(
   return users;
 }
 
-/** Names and ids from the system's user services. Unknown names are left out. */
+/** Names and uids from the system's name services (`getent passwd`). Unknown names are left out. */
 function passwdEntries(names: readonly string[], logger: Pick<Logger, "warn">): Map<string, number> {
   let text = "";
   try {
     const limits = { timeout: probeTimeoutMs, maxBuffer: probeOutputBytesMax, encoding: "utf8" } as const;
     text = execFileSync("getent", ["passwd", ...names], { ...limits, stdio: ["ignore", "pipe", "ignore"] });
   } catch (error) {
-    // getent ends with 2 if a name is unknown, and has printed the others.
+    // getent exits with 2 if a name is unknown, after it has printed the others.
     const { status, stdout } = error as { readonly status?: number; readonly stdout?: string };
     if (status !== 2) logger.warn({ err: error }, "the users of this machine could not be listed for publisher_acl");
     text = stdout ?? "";

@@ -1,6 +1,6 @@
 /**
- * Decides what `peer` and `peer_run` permit. Each has patterns of minion ids with a list: for `peer` in the language of permissions.ts, for
- * `peer_run` patterns of runner functions. Source: Salt's `__verify_minion_publish` and `minion_runner`, recorded in test/vectors/peer-rules.json.
+ * Decides what `peer` and `peer_run` permit. Each maps patterns of minion ids to a list: `peer` to grants in the language of permissions.ts,
+ * `peer_run` to patterns of runner functions. Source: Salt's `__verify_minion_publish` and `minion_runner`, recorded in test/vectors/peer-rules.json.
  */
 import type { MasterConfig } from "../../config/load.ts";
 import type { ConfigMap, ConfigValue } from "../../config/yaml/values.ts";
@@ -8,14 +8,14 @@ import { hasCode } from "../../errors.ts";
 import { compilePythonPattern, type PythonPattern } from "../../python/regex/match.ts";
 import { type AskedCall, type IsWithin, Permissions } from "./permissions.ts";
 
-/** A pattern that cannot be read permits nothing. */
+/** A rule whose pattern cannot be compiled is dropped, so it permits nothing. */
 type Rule = { readonly minions: PythonPattern; readonly grants: readonly ConfigValue[] };
 
-/** No function is free for all: minions need permission even for find_job. */
+/** Functions that need no grant: none. Minions need a grant even for find_job. */
 const always: ReadonlySet<string> = new Set();
 
 export class PeerRules {
-  /** Sentences about patterns that cannot be read. */
+  /** Messages about rules and patterns that are ignored. */
   readonly faults: readonly string[];
   readonly #permissions = new Permissions();
   readonly #publishing: readonly Rule[];
@@ -28,7 +28,7 @@ export class PeerRules {
     this.faults = faults;
   }
 
-  /** `publish` functions are refused, because a publish that publishes would never end. */
+  /** Refuses functions of the `publish` module: a publish that publishes would never end. */
   async mayPublish(id: string, call: AskedCall, isWithin: IsWithin): Promise<boolean> {
     if (call.fun.startsWith("publish")) return false;
     return await this.#permissions.mayPublish(this.publishGrants(id), [call], isWithin, always);
@@ -52,14 +52,14 @@ function grantsFor(rules: readonly Rule[], id: string): ConfigValue[] {
 function rulesOf(option: string, rules: ConfigMap, faults: string[]): Rule[] {
   return Object.entries(rules).flatMap(([pattern, grants]) => {
     if (!Array.isArray(grants)) {
-      faults.push(`${option}: what '${pattern}' may is not a list`);
+      faults.push(`${option}: the permissions of '${pattern}' are not a list`);
       return [];
     }
     for (const grant of grants)
       if (typeof grant === "string" && compiled(grant) === undefined)
-        faults.push(`${option}: '${pattern}': '${grant}' is not a pattern that can be read`);
+        faults.push(`${option}: '${pattern}': '${grant}' is not a valid pattern`);
     const minions = compiled(pattern);
-    if (minions === undefined) faults.push(`${option}: '${pattern}' is not a pattern that can be read`);
+    if (minions === undefined) faults.push(`${option}: '${pattern}' is not a valid pattern`);
     return minions === undefined ? [] : [{ minions, grants }];
   });
 }

@@ -24,8 +24,8 @@ export type IsWithin = (target: string) => Promise<boolean>;
 
 const nothingAlways: ReadonlySet<string> = new Set();
 /**
- * Permissions of a backend's user: its own, those of its groups (`group%`), and those of `*` if neither exists. `isPermissive`: those of `*` are left out,
- * as Salt's option does for every name.
+ * Grants of an eauth backend's user: its own, those of its groups (`group%`), and without its own those of `*`.
+ * `isPermissive`: without those of `*`, as Salt's option leaves them out for every name.
  */
 export function grantsOfUser(
   backend: ConfigMap,
@@ -48,14 +48,14 @@ export function grantsOfUser(
   return grants;
 }
 
-/** Permissions of a user of this machine by `publisher_acl`, whose names may be globs or regular expressions. */
+/** Grants of a local user by `publisher_acl`, whose names may be globs or regular expressions. */
 export function grantsOfLocalUser(acl: ConfigMap, user: string): ConfigValue[] {
   return Object.entries(acl).flatMap(([expression, granted]) =>
     expressionMatches(user, expression) ? entriesOf(granted) : [],
   );
 }
 
-/** A lone text is a list of one. */
+/** The members of a list; a single value counts as a list of one. */
 function entriesOf(granted: ConfigValue | undefined): readonly ConfigValue[] {
   if (granted === undefined || granted === null) return [];
   return Array.isArray(granted) ? granted : [granted];
@@ -73,7 +73,7 @@ export function isBlacklisted(blacklist: ConfigMap, user: string, functions: rea
   return isListed(user, blacklist.users) || functions.some((fun) => isListed(fun, blacklist.modules));
 }
 
-/** Undefined, which grants nothing, for a pattern that our engine refuses. */
+/** Undefined, which matches nothing, for a pattern that our engine refuses. */
 function patternOf(source: string): PythonPattern | undefined {
   try {
     return compilePythonPattern(source);
@@ -83,7 +83,7 @@ function patternOf(source: string): PythonPattern | undefined {
   }
 }
 
-/** Decides, and caches compiled patterns, because every publish uses the same few. */
+/** Decides about calls. Caches compiled patterns, because every publish uses the same few. */
 export class Permissions {
   readonly #patterns = new Map<string, PythonPattern | undefined>();
 
@@ -101,7 +101,7 @@ export class Permissions {
   }
 
   async #isPublishGranted(grants: Grants, call: AskedCall, isWithin: IsWithin): Promise<boolean> {
-    // Limits must hold for the arguments as minions read them, and as Salt's master reads them.
+    // The limits on arguments must hold both as minions read the arguments and as Salt's master reads them.
     const forms = [callArguments(call.args, undefined, true), argumentsAsSent(call.args)];
     for (const grant of grants) {
       if (typeof grant === "string") {
@@ -116,7 +116,7 @@ export class Permissions {
     return false;
   }
 
-  /** For runner and wheel functions. "malformed": the name is not `module.function`. */
+  /** Decides about a runner or wheel function. "malformed": the name is not `module.function`. */
   mayCall(grants: Grants, kind: "runner" | "wheel", call: AskedCall): "granted" | "denied" | "malformed" {
     if (grants.length === 0) return "denied";
     const [module, fun, ...more] = call.fun.split(".");
@@ -137,7 +137,7 @@ export class Permissions {
     return "denied";
   }
 
-  /** `conditions`: patterns of functions, or maps of a pattern to what the arguments must be. */
+  /** `conditions`: patterns of functions, or maps of such a pattern to limits on the arguments. */
   #isCallGranted(conditions: ConfigValue, fun: string, forms: readonly CallArguments[]): boolean {
     return entriesOf(conditions).some((condition) => {
       if (typeof condition === "string") return this.#isMatch(condition, fun);
@@ -162,7 +162,7 @@ export class Permissions {
     );
   }
 
-  /** As `re.match`: the pattern must match the start of the text. */
+  /** As Python's `re.match`: the pattern must match the start of the text. */
   #isMatch(pattern: string, text: string): boolean {
     let compiled = this.#patterns.get(pattern);
     if (compiled === undefined && !this.#patterns.has(pattern)) {

@@ -1,15 +1,19 @@
-/** Answers what runner and wheel functions ask of the main thread: one line a question. Their side is `MasterAccess` in runners/contract/contract.ts. */
+/**
+ * Answers the questions that runner and wheel functions ask the main thread, one line for each. `MasterAccess` in
+ * runners/contract/contract.ts is their side.
+ */
 import type { MessagePort } from "node:worker_threads";
 import { hasCode } from "../../errors.ts";
-import type { ForgottenFacts, MasterAccess, RunnerCaller } from "../../runners/contract/contract.ts";
+import type { CacheStatus, ForgottenFacts, MasterAccess, RunnerCaller } from "../../runners/contract/contract.ts";
 import type { AskedTarget } from "../../target/asked-target.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
-import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
+import { packedEntries } from "../../wire/pick.ts";
+import type { Encodable, Value } from "../../wire/values.ts";
 import type { RunJobAnswer, RunJobAsk, RunnerAnswer, RunnerAsk } from "../../workers/messages/runner.ts";
 import type { Partitioner } from "../../workers/threads/partition.ts";
-import type { ShardPool } from "../../workers/threads/pool.ts";
+import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
 import type { Batches } from "../batch-jobs/batches.ts";
-import type { JobKeeping } from "../jobs/keeping.ts";
+import type { Jobs } from "../jobs/jobs.ts";
 import type { JobTracker } from "../jobs/tracker.ts";
 import { nothingOf } from "../pillars/kept.ts";
 import type { Pillars } from "../pillars/pillars.ts";
@@ -23,8 +27,8 @@ import type { RunnerCalls } from "./runner-calls.ts";
 export type RunnerAsksOptions = {
   readonly publisher: Publisher;
   readonly tracker: JobTracker;
-  readonly keeping: JobKeeping;
-  readonly pool: ShardPool;
+  readonly jobs: Jobs;
+  readonly pool: WorkerPool;
   readonly targets: Targets;
   readonly partitioner: Partitioner;
   readonly pillars: Pick<Pillars, "show" | "kept">;
@@ -32,6 +36,7 @@ export type RunnerAsksOptions = {
   readonly fireForOperator: Fire;
   readonly connected: () => readonly string[];
   readonly counters: () => Promise<Encodable>;
+  readonly cacheStatus: () => CacheStatus;
   readonly calls: Pick<RunnerCalls, "list">;
   readonly user: string;
   readonly batches: Pick<Batches, "states" | "control">;
@@ -56,10 +61,12 @@ export function runnerAsks(options: RunnerAsksOptions): RunnerAsks {
     runJob: (request) => runJob(options, request),
     connected: () => [...options.connected()],
     counters: () => options.counters(),
+    cacheStatus: () => options.cacheStatus(),
     runningCalls: () => options.calls.list(),
     match: (question) => match(options.targets, { ...question, delimiter: ":" }),
+    // Stays packed: progress of a function may show what minions returned.
     fire: async ({ tag, data, isOperators }) =>
-      (isOperators === true ? options.fireForOperator : options.fire)(tag, decode(data) as ValueMap),
+      (isOperators === true ? options.fireForOperator : options.fire)(tag, packedEntries(data)),
     forget: (facts) => forget(pool, partitioner, facts),
     renderPillar: async (question) => {
       const { record, faults } = await pillars.show({ ...question, override: undefined });
@@ -70,9 +77,9 @@ export function runnerAsks(options: RunnerAsksOptions): RunnerAsks {
       return isForgotten ? undefined : (await pillars.kept.find({ ...nothingOf(id), pillarenv }))?.record;
     },
     batches: () => options.batches.states(),
-    jobStatus: (question) => jobStatus(options.keeping, question, Date.now()),
-    pendingJobs: ({ jid }) => pendingJobs(options.keeping, jid),
-    cancelPending: ({ jid, minion }) => options.keeping.deliveries.cancel(jid, minion),
+    jobStatus: (question) => jobStatus(options.jobs, question, Date.now()),
+    pendingJobs: ({ jid }) => pendingJobs(options.jobs, jid),
+    cancelPending: ({ jid, minion }) => options.jobs.deliveries.cancel(jid, minion),
     controlBatch: ({ action, jid }, { user }) => options.batches.control(action, jid, user),
     makeToken: async ({ expireSeconds, ...credential }) => {
       const made = await options.authorisation.makeToken(credential, expireSeconds);
@@ -101,14 +108,14 @@ export async function answerRunner(
   port.postMessage(answer);
 }
 
-/** @throws SaltworksError TARGET_INVALID, so that the caller learns that its question was wrong */
+/** Unlike `Targets.expected` it refuses a malformed target. @throws SaltworksError TARGET_INVALID */
 async function match(targets: Targets, asked: AskedTarget): Promise<readonly string[]> {
   const target = targets.written(asked);
   targets.parse(target);
   return (await targets.expected(target)).minions.texts();
 }
 
-/** Publishes a job of the master's own and settles when it is over. */
+/** Publishes a job as the master itself, and resolves when it is over. */
 function runJob({ publisher, tracker, user }: RunnerAsksOptions, ask: RunJobAsk): Promise<RunJobAnswer> {
   const target = decode(ask.target) as string | string[];
   const job = ownJob(ask.fun, decode(ask.arg) as Value[], target, ask.targetKind, user);
@@ -130,8 +137,8 @@ function runJob({ publisher, tracker, user }: RunnerAsksOptions, ask: RunJobAsk)
   });
 }
 
-/** Each worker forgets the facts of its own minions. Targeting forgets them, too. */
-async function forget(pool: ShardPool, partitioner: Partitioner, facts: ForgottenFacts): Promise<number> {
+/** Makes each worker forget the facts of its own minions, in the store and for targeting. */
+async function forget(pool: WorkerPool, partitioner: Partitioner, facts: ForgottenFacts): Promise<number> {
   const bySlot = new Map<number, string[]>();
   for (const id of facts.ids) {
     const slot = partitioner.slotOf(id, pool.slotCount);

@@ -1,4 +1,4 @@
-/** Keeps the runner calls under way, and stores each finished one as a job, as Salt does. */
+/** Lists the runner calls under way, and stores each finished one as a job, as Salt does. */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
 import { storedResultBytesMax } from "../../limits.ts";
@@ -7,16 +7,16 @@ import { encode } from "../../wire/msgpack.ts";
 import { trimmedText } from "../../wire/return.ts";
 import type { Encodable } from "../../wire/values.ts";
 import type { Partitioner } from "../../workers/threads/partition.ts";
-import type { ShardPool } from "../../workers/threads/pool.ts";
+import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
 
 export type RunnerCallsOptions = {
   readonly config: Pick<MasterConfig, "id" | "job_cache" | "ext_job_cache">;
-  readonly pool: Pick<ShardPool, "offer" | "slotCount">;
+  readonly pool: Pick<WorkerPool, "offer" | "slotCount">;
   readonly partitioner: Partitioner;
   readonly logger: Logger;
 };
 
-/** `data`: the data of the call's last event. `resultBytes`: the size of its return. */
+/** `data`: the data of the call's last event. `resultBytes`: the size of its result. */
 export type FinishedCall = {
   readonly jid: string;
   readonly fun: string;
@@ -37,7 +37,7 @@ export class RunnerCalls {
     return [...this.#running.values()];
   }
 
-  /** While `step` runs, the call is under way. */
+  /** Lists the call as under way while `step` runs. */
   async during<Result>(call: Omit<RunningCall, "pid">, step: () => Promise<Result>): Promise<Result> {
     this.#running.set(call.jid, { ...call, pid: process.pid });
     try {

@@ -1,6 +1,6 @@
 /**
- * `pillar_cache`: decides which questions a kept pillar may answer, and holds the pillars: in files, which the pillar lane reads and
- * writes, or in memory here. Source: Salt 3007's `PillarCache`: by minion and `pillarenv`, without a look at grains.
+ * The cache of rendered pillars (`pillar_cache`). Decides which questions it may answer, and holds the pillars in memory here, or in files, which the
+ * pillar lane reads and writes. Source: Salt 3007's `PillarCache`, whose key is the minion and `pillarenv`, without its grains.
  */
 import { pillarCacheEnvironmentsMax, pillarCacheMemoryBytesMax } from "../../limits.ts";
 import type { PillarResult, PillarTask } from "../../workers/messages/pillar.ts";
@@ -23,7 +23,7 @@ export type KeptPillarsOptions = {
 export class KeptPillars {
   readonly counters = { hits: 0, misses: 0, forgotten: 0, unkept: 0 };
   readonly #options: KeptPillarsOptions;
-  /** By minion and environment. The minion that was kept first comes first. */
+  /** By minion and environment. The minion whose pillar was cached longest ago comes first. */
   readonly #memory = new Map<string, Map<string | null, Kept>>();
   readonly #forgets = new ForgetCounts();
   #bytes = 0;
@@ -36,23 +36,23 @@ export class KeptPillars {
     return this.#bytes;
   }
 
-  /** Whether a kept pillar may answer. On-demand pillars and top files are never kept. */
+  /** Whether a cached pillar may answer. On-demand pillars and top files are never cached. */
   serves(task: PillarTask): boolean {
     return this.#options.isOn && task.isTopOnly !== true && task.onDemand === undefined;
   }
 
-  /** The task with the environment by which its pillar is kept. */
+  /** The task with the `pillarenv` under which its pillar is cached. */
   named(task: PillarTask): PillarTask {
     const { followsSaltenv } = this.#options;
     return { ...task, pillarenv: task.pillarenv ?? (followsSaltenv ? task.saltenv : undefined) };
   }
 
-  /** A mark that tells later whether the minion's pillars were forgotten since. */
+  /** Makes a mark by which `isForgottenSince` tells whether the minion's pillars were forgotten later. */
   mark(id: string): ForgetMark {
     return this.#forgets.mark(id);
   }
 
-  /** The kept pillar for this question; undefined without one. */
+  /** The cached pillar for this question; undefined if the cache has none. */
   async find(task: PillarTask): Promise<PillarResult | undefined> {
     const found = await this.#find(task);
     this.counters[found === undefined ? "misses" : "hits"] += 1;
@@ -70,12 +70,12 @@ export class KeptPillars {
     return await run<PillarResult>({ ...task, kept: kept.record } satisfies PillarTask);
   }
 
-  /** The task for rendering. With the disk backend the lane keeps the pillar itself. */
+  /** The task for rendering. With the disk backend the lane caches the pillar itself. */
   renderingOf(task: PillarTask, mark: ForgetMark): PillarTask {
     return this.#options.backend === "disk" ? { ...task, cache: "keep", mark } : task;
   }
 
-  /** `mark`: from before the rendering. */
+  /** Caches a rendered pillar. `mark`: taken before the rendering. */
   note(task: PillarTask, { keepable, unkept }: PillarResult, mark: ForgetMark): void {
     if (unkept !== undefined) this.counters.unkept += 1;
     if (this.#options.backend === "disk" || keepable === undefined || isForgottenSince(mark)) return;

@@ -1,8 +1,8 @@
 /**
- * Answers questions for pillars: runs commands of external sources, renders in the pillar lane, has the minion's worker keep the result, and
- * has the RSA lane seal the reply. Or takes a pillar that `pillar_cache` keeps.
- * Equal waiting questions share one rendering. A rendering under way is not shared, because files may have changed since.
- * Kept pillars have turns of their own, so that they never wait for commands.
+ * Answers minions' questions for their pillar: from the cache (`pillar_cache`), or runs the commands of external sources and renders in
+ * the pillar lane. The minion's worker stores the result for targeting, and the RSA lane encrypts the reply. Equal waiting questions share
+ * one rendering. A rendering under way is not shared, because files may have changed since it began. Cached pillars have a queue of their
+ * own, so that they never wait for commands.
  */
 import { createHash } from "node:crypto";
 import type { Logger } from "pino";
@@ -19,10 +19,10 @@ import type { PillarResult, PillarTask, SourceResult, SourceTask } from "../../w
 import { type ForgetMark, isForgottenSince } from "../../workers/threads/forget-counts.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import type { Partitioner } from "../../workers/threads/partition.ts";
-import type { ShardPool } from "../../workers/threads/pool.ts";
+import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
+import { givenUpFor, MinionQueue } from "../admission/minion-queue.ts";
+import { Semaphore } from "../admission/semaphore.ts";
 import type { Bus } from "../ports/bus.ts";
-import { givenUpFor, MinionTurns } from "../waiting/minion-turns.ts";
-import { Slots } from "../waiting/slots.ts";
 import { KeptPillars, type KeptPillarsOptions } from "./kept.ts";
 
 type PillarWork = Extract<Deferred, { kind: "pillar" }>;
@@ -32,11 +32,11 @@ export type PillarsOptions = {
   readonly threadCount: number;
   /** Runs commands of external sources; undefined where the configuration has none. */
   readonly sources: LanePool | undefined;
-  /** Pillars whose commands run at the same time. */
+  /** Most pillars whose commands run at once. */
   readonly sourcesMax: number;
   readonly cache: Omit<KeptPillarsOptions, "run">;
   readonly rsa: LanePool;
-  readonly pool: ShardPool;
+  readonly pool: WorkerPool;
   readonly partitioner: Partitioner;
   /** `minion_data_cache` */
   readonly isKept: boolean;
@@ -50,14 +50,14 @@ type Waiting = {
   readonly key: string;
   readonly task: PillarTask;
   readonly askedMs: number;
-  /** Taken when the question came: a pillar asked for before the minion was forgotten is not kept. */
+  /** Taken when the question came. If the minion's pillars are forgotten later, this pillar is not cached. */
   readonly mark: ForgetMark;
   readonly resolve: (pillar: Uint8Array) => void;
   readonly reject: (error: Error) => void;
   readonly answer: Promise<Uint8Array>;
 };
 
-/** A pillar for the minion, and for the store. */
+/** `pillar`: for the minion. `record`: for the store. */
 type Rendered = { readonly pillar: Uint8Array; readonly record: Uint8Array | undefined };
 
 export class Pillars {
@@ -69,28 +69,28 @@ export class Pillars {
   readonly #waitSeconds = new Histogram(secondsBounds);
   readonly #renderSeconds = new Histogram(secondsBounds);
   readonly #sourceSeconds = new Histogram(secondsBounds);
-  readonly #threads: Slots;
-  readonly #commands: Slots;
+  readonly #threads: Semaphore;
+  readonly #commands: Semaphore;
   #slowestSeconds = 0;
   #slowestSourcesSeconds = 0;
-  /** Waiting questions by key, so that equal ones are shared. Rendering takes them out. */
+  /** Waiting questions by key, so that equal ones share an answer. A question leaves when its rendering begins. */
   readonly #waiting = new Map<string, Waiting>();
-  /** Questions that a kept pillar may answer, until the look for one is over. */
-  readonly #finding: MinionTurns<Waiting>;
-  readonly #rendering: MinionTurns<Waiting>;
+  /** Questions that look for a cached pillar first. */
+  readonly #finding: MinionQueue<Waiting>;
+  readonly #rendering: MinionQueue<Waiting>;
 
   constructor(options: PillarsOptions) {
     const { threadCount, sources, sourcesMax } = options;
     const ofOneMinion = { waitingMax: pillarsWaitingOfMinionMax, underWayMax: pillarsUnderWayOfMinionMax };
     this.#options = options;
-    // Bounded by threads and commands, so that the lane's time limit is for rendering, not for waiting.
-    this.#finding = new MinionTurns({ underWayMax: threadCount, ofOneMinion });
-    this.#rendering = new MinionTurns({
+    // Bounded by threads and commands, so that the lane's time limit counts only rendering, not waiting.
+    this.#finding = new MinionQueue({ underWayMax: threadCount, ofOneMinion });
+    this.#rendering = new MinionQueue({
       underWayMax: threadCount + (sources === undefined ? 0 : sourcesMax),
       ofOneMinion,
     });
-    this.#threads = new Slots(options.threadCount);
-    this.#commands = new Slots(options.sourcesMax);
+    this.#threads = new Semaphore(options.threadCount);
+    this.#commands = new Semaphore(options.sourcesMax);
     this.kept = new KeptPillars({ ...options.cache, run: (task) => this.#inLane(task) });
   }
 
@@ -98,7 +98,7 @@ export class Pillars {
     return this.#waiting.size + this.#rendering.underWay;
   }
 
-  /** How long pillars waited to be rendered, and how long rendering took, with the longest. */
+  /** Waits and durations of renderings and of commands, with the longest ones. */
   get times(): {
     readonly wait: HistogramSnapshot;
     readonly render: HistogramSnapshot;
@@ -124,7 +124,7 @@ export class Pillars {
     return this.#waiting.size;
   }
 
-  /** The whole reply frame. @throws SaltworksError QUEUE_FULL, or what sealing throws */
+  /** @returns the encrypted reply. @throws SaltworksError QUEUE_FULL, or what sealing throws */
   async answer(work: PillarWork): Promise<Uint8Array> {
     const pillar = await this.#pillarFor(work.task);
     return await this.#options.rsa.run<Uint8Array>({ kind: "pillarReply", ...work.reply, pillar });
@@ -149,7 +149,7 @@ export class Pillars {
     return promise;
   }
 
-  #line(waiting: Waiting, turns: MinionTurns<Waiting>): void {
+  #line(waiting: Waiting, turns: MinionQueue<Waiting>): void {
     if (!turns.offer(waiting)) {
       this.#refuse(waiting);
       return;
@@ -173,7 +173,7 @@ export class Pillars {
     });
   }
 
-  #begin(turns: MinionTurns<Waiting>, work: (waiting: Waiting) => Promise<void>): void {
+  #begin(turns: MinionQueue<Waiting>, work: (waiting: Waiting) => Promise<void>): void {
     for (let next = turns.take(); next !== undefined; next = turns.take()) {
       const waiting = next;
       void work(waiting).finally(() => {
@@ -187,12 +187,12 @@ export class Pillars {
     return this.#threads.run(() => this.#options.lane.run<Result>(task));
   }
 
-  /** A pillar or its top files, rendered now. @throws what the lanes throw */
+  /** Renders a pillar, or only its top files, for a runner. @throws what the lanes throw */
   async show(task: PillarTask): Promise<PillarResult> {
     return await this.#inLane<PillarResult>({ ...task, outcomes: await this.#outcomesFor(task) } satisfies PillarTask);
   }
 
-  /** Forgets the pillars of a minion whose key is gone. Never throws. */
+  /** Forgets the cached pillars of a minion. Never throws. */
   async forget(id: string): Promise<void> {
     try {
       await this.kept.forget(id);
@@ -201,7 +201,7 @@ export class Pillars {
     }
   }
 
-  /** Commands run before a rendering thread is taken. @throws SaltworksError of the lane, if it fails or takes too long */
+  /** Runs the commands of external sources, before a rendering thread is taken. @throws SaltworksError of the lane, if it fails or takes too long */
   async #outcomesFor(task: PillarTask): Promise<PillarTask["outcomes"]> {
     const { sources } = this.#options;
     if (sources === undefined || task.isTopOnly === true) return undefined;
@@ -217,7 +217,7 @@ export class Pillars {
     });
   }
 
-  /** Answers with a kept pillar, or lines the question up for rendering. */
+  /** Answers with a cached pillar, or queues the question for rendering. */
   async #look(waiting: Waiting): Promise<void> {
     const { task, askedMs, mark } = waiting;
     const waitedMs = performance.now() - askedMs;
@@ -231,7 +231,7 @@ export class Pillars {
     await this.#settle(waiting, found);
   }
 
-  /** Undefined, after a line in the log, if the lookup fails: the pillar is then rendered. */
+  /** The cached pillar. If the lookup fails, logs the error and returns undefined: the pillar is then rendered. */
   async #kept(task: PillarTask): Promise<PillarResult | undefined> {
     try {
       return await this.kept.find(this.kept.named(task));
@@ -280,7 +280,7 @@ export class Pillars {
     await this.#settle(waiting, await this.#rendered(task, await this.#cleaned(waiting)));
   }
 
-  /** Forgets the minion's kept pillars if it asked for that. @returns the mark for keeping the new pillar */
+  /** Forgets the minion's cached pillars if the question asks for that. @returns the mark for caching the new pillar */
   async #cleaned({ task, mark }: Waiting): Promise<ForgetMark> {
     if (task.isCacheCleaned !== true) return mark;
     const isOutdated = isForgottenSince(mark);
@@ -299,7 +299,7 @@ export class Pillars {
     }
   }
 
-  /** After a failure the pillar holds only `_errors`: the minion comes up, and its states refuse to run. */
+  /** Renders a pillar. After a failure it holds only `_errors`: the minion starts, and its states refuse to run. */
   async #rendered(task: PillarTask, mark: ForgetMark): Promise<Rendered> {
     const { logger } = this.#options;
     try {
@@ -320,7 +320,7 @@ export class Pillars {
     return `Rendering the pillar took longer than pillar_render_timeout (${this.#options.renderTimeoutMs / 1_000} seconds).`;
   }
 
-  /** Without a record the former pillar stays. A pillar with a caller's own values is not kept. */
+  /** Has the minion's worker store grains and pillar. Without a record the stored pillar stays. A pillar with a caller's own values is not stored. */
   async #keep(task: PillarTask, record: Uint8Array | undefined): Promise<void> {
     const { pool, partitioner, isKept, fire, logger } = this.#options;
     if (!isKept || task.grains === undefined || task.override !== undefined) return;
@@ -335,19 +335,18 @@ export class Pillars {
       });
       fire(`minion/refresh/${id}`, { "Minion data cache refresh": id });
     } catch (error) {
-      // The minion gets its pillar anyway. Targeting uses the former data.
+      // The minion gets its pillar anyway. Targeting uses the earlier data.
       logger.error({ id, err: error }, "grains and pillar could not be kept");
     }
   }
 }
 
-/** Makes the master's pillars from its parts. */
 export function pillarsOf(parts: {
   readonly config: MasterConfig;
   readonly pillars: LanePool;
   readonly sources: LanePool;
   readonly rsa: LanePool;
-  readonly pool: ShardPool;
+  readonly pool: WorkerPool;
   readonly partitioner: Partitioner;
   readonly bus: Pick<Bus, "fire">;
   readonly logger: Logger;

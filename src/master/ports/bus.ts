@@ -18,7 +18,7 @@ export type BusOptions = {
 
 type EventData = { readonly [key: string]: Encodable } | ReadonlyMap<Encodable, Encodable>;
 
-/** UTC time as Salt writes it, microseconds and no zone. */
+/** UTC time as Salt writes it: with microseconds, without a zone. */
 function stamp(): string {
   const micros = Math.floor(((performance.timeOrigin + performance.now()) % 1) * 1_000);
   return `${new Date().toISOString().slice(0, -1)}${String(micros).padStart(3, "0")}`;
@@ -54,9 +54,9 @@ export class Bus {
         options.logger.warn({ err: error }, "unreadable bytes on the event socket");
       },
     });
-    // The Python command line tests only that these files exist; they have no listener.
+    // Salt's command line tests only whether these files exist.
     for (const name of ["publish_pull.ipc", "workers.ipc"]) {
-      // A Salt master leaves sockets of these names, which cannot be written to.
+      // A Salt master leaves sockets of these names, and a socket cannot be opened for writing.
       rmSync(join(options.sockDir, name), { force: true });
       writeFileSync(join(options.sockDir, name), "", { mode: 0o600 });
     }
@@ -76,7 +76,7 @@ export class Bus {
     return this.#server.droppedEvents;
   }
 
-  /** Fires an event of the master's own; `_stamp` is added last. */
+  /** Fires an event of the master itself. `_stamp` is the last field. */
   fire(tag: string, data: EventData): void {
     this.#fire(tag, data, frameMasterEvent);
   }
@@ -95,14 +95,14 @@ export class Bus {
     this.#server.publish(frame(encodeEvent(tag, fields)));
   }
 
-  /** Event frames that a worker has encoded already. */
+  /** Publishes event frames that a worker has encoded. */
   publishFrames(frames: Uint8Array, eventCount: number): void {
     if (eventCount === 0) return;
     this.counters.ofWorkers += eventCount;
     this.#server.publish(frames, eventCount);
   }
 
-  /** An event that a program of root's wrote to the pull socket goes to every subscriber unchanged, without the master's mark. */
+  /** Publishes an event that a local program wrote to the pull socket (mode 0600), unchanged and without the master's mark. */
   relay(body: Uint8Array): void {
     this.counters.pulled += 1;
     this.#server.publish(frameEvent(body));

@@ -1,4 +1,4 @@
-/** Addresses of the two ports and options of their connections, from Salt's configuration and ours. */
+/** Addresses of the publish and request ports, and options of their connections, from Salt's configuration and ours. */
 import { networkInterfaces } from "node:os";
 import type { MasterConfig } from "../../config/load.ts";
 import { SaltworksError } from "../../errors.ts";
@@ -9,7 +9,7 @@ import { openFilesLimit } from "./open-files.ts";
 export type PortOptions = {
   readonly backlog: number;
   readonly keepalive: Keepalive;
-  /** Connections of one address; 0: no bound. */
+  /** Most connections of one address; 0: unbounded. */
   readonly addressConnectionsMax: number;
   /** Networks to which that bound does not apply. */
   readonly proxies: MasterConfig["trusted_proxies"];
@@ -35,13 +35,13 @@ export function endpointOf(host: string, port: number): string {
   return `tcp://${address}:${port === 0 ? "*" : port}`;
 }
 
-/** As ZeroMQ reads an interface: `*` is every address, and a network interface's name stands for its first IPv4 address. */
+/** Resolves an interface as ZeroMQ does: `*` is every address, and a network interface's name stands for its first IPv4 address. */
 export function hostAddress(host: string): string {
   if (host === "*") return "0.0.0.0";
   return networkInterfaces()[host]?.find(({ family }) => family === "IPv4")?.address ?? host;
 }
 
-/** Connections to one port: half of the process' file descriptors, less the ones for other files. */
+/** Most connections to one port: half of the process' file descriptors that are not reserved for other files. */
 export function connectionsMax(): number {
   return Math.max(reservedDescriptors, (openFilesLimit() - reservedDescriptors) / 2);
 }

@@ -11,11 +11,11 @@ import {
 
 export type MetricsServerOptions = {
   readonly address: string;
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number;
-  /** A socket that listens at address and port already. */
+  /** A socket that already listens at this address and port. */
   readonly descriptor?: number | undefined;
-  /** In Prometheus' text format. */
+  /** Reads the metrics in Prometheus' text format. */
   readonly read: () => Promise<string>;
   readonly onFault: (error: Error) => void;
 };
@@ -39,7 +39,7 @@ export class MetricsServer {
       (request, response) => this.#answer(request, response),
     );
     this.#server.maxConnections = metricsConnectionsMax;
-    // A client that never reads its answer must not hold a connection either.
+    // Closes a connection whose client does not read its answer.
     this.#server.setTimeout(metricsIdleTimeoutMs);
   }
 
@@ -96,7 +96,7 @@ export class MetricsServer {
   }
 }
 
-/** Closes the connection, so that nothing more of a refused client is read. */
+/** Closes the connection after the answer, so that nothing more of it is read. */
 function refuse(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, { "content-type": "text/plain; charset=utf-8", connection: "close" });
   response.end(`${text}\n`);

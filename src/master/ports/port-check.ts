@@ -33,7 +33,7 @@ type PortFault = { readonly text: string; readonly errno: string };
  */
 export async function checkPorts(config: PortConfig, already: OpenedPorts = new Map()): Promise<void> {
   const faults: PortFault[] = [];
-  // Held open together, so that two options with one port are found, too.
+  // Held open together, so that two options with the same port collide here.
   const opened: Server[] = [];
   try {
     for (const wanted of wantedPorts(config)) {
@@ -80,7 +80,7 @@ function open({ host, port }: WantedPort): Promise<Server | string> {
   return new Promise((resolve) => {
     const server = createServer((socket) => socket.destroy());
     let isLate = false;
-    // A host name is looked up, which a silent name server can delay.
+    // The lookup of a host name may hang on a silent name server.
     const timer = setTimeout(() => {
       isLate = true;
       resolve("ETIMEDOUT");

@@ -1,9 +1,9 @@
-/** The publish port (PUB): sends finished publishes, in the order of their serials, through a thread of its own. docs/protocol.md section 1.2. */
+/** The publish port (PUB): sends finished publishes in the order of their serials, through its own thread. docs/protocol.md section 1.2. */
 import type { Logger } from "pino";
 import { SaltworksError } from "../../errors.ts";
 import { publishLingerMs, publishThreadSettleMs } from "../../limits.ts";
 import type { ListenOn } from "../../transport/zmtp/listening.ts";
-import type { HeapLimits } from "../../workers/threads/pool.ts";
+import type { HeapLimits } from "../../workers/threads/worker-pool.ts";
 import { connectionsMax, endpointOf, hostAddress, listenError, type PortOptions } from "./endpoint.ts";
 import { PublishThread, type PublishThreadOptions } from "./publish/hand-over.ts";
 import type { PublishStats } from "./publish/messages.ts";
@@ -18,18 +18,18 @@ export type PublishFrontOptions = PortOptions & {
   readonly isFiltering: boolean;
   readonly heap: HeapLimits;
   readonly logger: Logger;
-  /** The port is lost for good. */
+  /** Called when the port is lost for good. */
   readonly onFault: (error: Error) => void;
   /** The thread's program; default: ours. */
   readonly filename?: URL;
   /** Default: `publishThreadSettleMs`. */
   readonly settleMs?: number;
-  /** Default: those of src/limits.ts. */
+  /** Default: the times of src/limits.ts. */
   readonly watch?: Pick<PublishThreadOptions, "hangMs" | "lookMs" | "endMs">;
 };
 
 const threadProgram = new URL("./publish/publish-thread.js", import.meta.url);
-/** Topic of a filtering master's publishes to all minions. */
+/** With `zmq_filtering`: the topic of publishes to all minions. */
 const broadcastTopic = "broadcast";
 
 export class PublishFront {
@@ -60,7 +60,7 @@ export class PublishFront {
     });
   }
 
-  /** @throws SaltworksError MASTER_RUNNING if the port or address cannot be had, WORKER_LOST, TASK_TIMEOUT */
+  /** @throws SaltworksError MASTER_RUNNING if the port or address cannot be bound, WORKER_LOST, TASK_TIMEOUT */
   static async bind(options: PublishFrontOptions): Promise<PublishFront> {
     const front = new PublishFront(options);
     try {
@@ -84,7 +84,7 @@ export class PublishFront {
     return { publishes, dropped: refused + lost, threadsLost };
   }
 
-  /** Its thread hangs and does not end. */
+  /** Whether the thread hangs and does not end. */
   get isStuck(): boolean {
     return this.#thread.isStuck;
   }
@@ -100,7 +100,7 @@ export class PublishFront {
   }
 
   /**
-   * `addressed`: the minions that a filtering master addresses one by one; called only then. Without any, the publish goes to all.
+   * `addressed`: returns the minions to address one by one; called only with `zmq_filtering`. Without any, the publish goes to all minions.
    *
    * @throws SaltworksError QUEUE_FULL
    */

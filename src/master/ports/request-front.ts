@@ -1,6 +1,6 @@
 /**
- * The request port: a ROUTER that speaks ZMTP over Node's own sockets. It passes requests on as they come and never looks inside.
- * docs/ARCHITECTURE.md, "Overload": a paused reader leaves the rest to TCP; docs/decisions/0022-request-front.md.
+ * The request port: a ROUTER that speaks ZMTP over Node's own sockets. It passes requests on without reading their content.
+ * docs/ARCHITECTURE.md, "Overload": while reading is paused, TCP holds the rest back; docs/decisions/0022-request-front.md.
  */
 import { replyLingerMs } from "../../limits.ts";
 import type { Peer } from "../../transport/zmtp/peer.ts";
@@ -9,7 +9,7 @@ import type { RouterServerOptions } from "../../transport/zmtp/router-options.ts
 import { RouterServer } from "../../transport/zmtp/router-server.ts";
 import { badLoad } from "../../wire/reply.ts";
 import { connectionsMax, endpointOf, hostAddress, listenError } from "./endpoint.ts";
-import type { RequestPeer } from "./request-peer.ts";
+import type { RequestConnection } from "./request-connection.ts";
 
 export type RequestFrontOptions = Pick<
   RouterServerOptions,
@@ -24,8 +24,9 @@ export type RequestFrontOptions = Pick<
   | "mayBeLarge"
   | "onOwing"
 > & {
-  readonly onRequest: (peer: RequestPeer, frame: Buffer) => void;
-  /** The socket failed for good. */
+  /** The frame is only valid during the call, see `kept`. */
+  readonly onRequest: (connection: RequestConnection, frame: Buffer) => void;
+  /** Called when the socket failed for good. */
   readonly onFault: (error: Error) => void;
 };
 
@@ -33,7 +34,7 @@ export class RequestFront {
   readonly counters = { requests: 0, malformed: 0, replies: 0, repliesDropped: 0 };
   readonly #options: RequestFrontOptions;
   #server: RouterServer | undefined;
-  /** Of the requests so far. */
+  /** Size of the largest request so far. */
   largestFrameBytes = 0;
   #isStopped = false;
 
@@ -41,7 +42,7 @@ export class RequestFront {
     this.#options = options;
   }
 
-  /** Binds and starts reading. @throws SaltworksError MASTER_RUNNING if the port or address cannot be had */
+  /** Binds the port and starts reading. @throws SaltworksError MASTER_RUNNING if the port or address cannot be bound */
   static async bind(options: RequestFrontOptions): Promise<RequestFront> {
     const front = new RequestFront(options);
     try {
@@ -49,7 +50,7 @@ export class RequestFront {
         ...options,
         host: hostAddress(options.host),
         connectionsMax: connectionsMax(),
-        onMessage: (peer, parts) => front.#take(peer, parts),
+        onMessage: (connection, parts) => front.#take(connection, parts),
       });
     } catch (error) {
       throw listenError("ret_port", error as NodeJS.ErrnoException, options.host, options.port);
@@ -68,19 +69,24 @@ export class RequestFront {
   }
 
   /** Sends one reply. If the connection is gone, the reply is dropped and counted. */
-  reply(peer: RequestPeer, payload: Uint8Array): void {
-    if (this.#server?.reply(peer as Peer, payload)) this.counters.replies += 1;
+  reply(connection: RequestConnection, payload: Uint8Array): void {
+    if (this.#server?.reply(connection as Peer, payload)) this.counters.replies += 1;
     else this.counters.repliesDropped += 1;
   }
 
-  /** One request of this peer gets no reply. */
-  forget(peer: RequestPeer): void {
-    this.#server?.forget(peer as Peer);
+  /** Gives up one request of this connection: it gets no reply. */
+  forget(connection: RequestConnection): void {
+    this.#server?.forget(connection as Peer);
   }
 
-  /** A request over this connection was proven to be a minion's or an operator's. */
-  prove(peer: RequestPeer): void {
-    if (!peer.isProven) this.#server?.prove(peer as Peer);
+  /** Marks the connection as proven: a request over it was proven to be a minion's or an operator's. */
+  prove(connection: RequestConnection): void {
+    if (!connection.isProven) this.#server?.prove(connection as Peer);
+  }
+
+  /** Whether a connection of the address has proved itself within `provenAddressMs`. */
+  hasProven(address: string): boolean {
+    return this.#server?.hasProven(address) ?? false;
   }
 
   pause(readers: PeerGroupName): void {
@@ -102,18 +108,18 @@ export class RequestFront {
     await this.#server?.close(replyLingerMs);
   }
 
-  #take(peer: Peer, parts: readonly Buffer[]): void {
+  #take(connection: Peer, parts: readonly Buffer[]): void {
     const [empty, frame] = parts;
     if (this.#isStopped) return;
     if (frame === undefined || parts.length !== 2 || empty?.byteLength !== 0) {
       this.counters.malformed += 1;
       // Without the empty part the sender is not a REQ socket, and may expect its reply in another form.
-      if (empty?.byteLength === 0) this.reply(peer, badLoad);
-      else this.forget(peer);
+      if (empty?.byteLength === 0) this.reply(connection, badLoad);
+      else this.forget(connection);
       return;
     }
     this.counters.requests += 1;
     if (frame.byteLength > this.largestFrameBytes) this.largestFrameBytes = frame.byteLength;
-    this.#options.onRequest(peer, frame);
+    this.#options.onRequest(connection, frame);
   }
 }

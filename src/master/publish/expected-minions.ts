@@ -1,4 +1,4 @@
-/** Finds the minions that a job waits for: every worker matches the target against its own partitions, and the lists are joined as bytes. */
+/** Finds the minions that a job waits for. Every worker matches the target against its own partitions, and the packed lists are joined. */
 
 import { setTimeout as delay } from "node:timers/promises";
 import { SaltworksError } from "../../errors.ts";
@@ -6,12 +6,12 @@ import { matchPollMs, matchWaitMsMax } from "../../limits.ts";
 import type { AskedTarget } from "../../target/asked-target.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { type PackedTexts, TextList } from "../../wire/text-list.ts";
-import type { MatchAnswer, MatchTask, MineFindTask } from "../../workers/messages/shard.ts";
-import type { ShardPool } from "../../workers/threads/pool.ts";
+import type { MatchAnswer, MatchTask, MineFindTask } from "../../workers/messages/worker.ts";
+import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
 
 /** @throws SaltworksError TARGET_INVALID if a worker refuses the target, TASK_TIMEOUT, or what the pool throws */
 export async function expectedMinions(
-  pool: ShardPool,
+  pool: WorkerPool,
   { target, targetKind, delimiter }: AskedTarget,
   isGreedy = true,
 ): Promise<TextList> {
@@ -23,9 +23,12 @@ export async function expectedMinions(
   return TextList.joined(await Promise.all(slots));
 }
 
-/** Matching for a publish goes before returns, for mines it does not. A worker that must index first answers `pending` at once, and is asked again until it is ready. */
+/**
+ * Asks one worker to match. Matching for a publish goes before returns; for the mine it does not. A worker that must build its index first answers
+ * `pending` at once, and is asked again until it is ready.
+ */
 export async function matchOn<Ready extends { readonly state: "ready" }>(
-  pool: ShardPool,
+  pool: WorkerPool,
   slot: number,
   task: MatchTask | MineFindTask,
 ): Promise<Ready> {

@@ -1,14 +1,14 @@
 /**
- * The origin of a publisher's grants, kept with a job that waits for minions, so that the grants can be checked again before the job is sent.
- * It holds no password and no token.
+ * The origin of a publisher's grants. It is stored with a job that waits for absent minions, so that the grants are checked again before the job is
+ * sent. It holds no password and no token.
  */
 import type { ConfigValue } from "../../config/yaml/values.ts";
 import type { Encodable, Value } from "../../wire/values.ts";
 
-/** `grants`: a list that came with the login. Only another login could renew it. */
+/** `grants`: a list that the eauth backend returned with the login. Only another login could renew it. */
 export type GrantSource =
   | { readonly kind: "local"; readonly user: string; readonly isMaster: boolean }
-  /** A minion that `peer` permits to publish, as the master's own user. */
+  /** A minion that `peer` permits to publish. It publishes as the master's own user. */
   | { readonly kind: "peer"; readonly user: string; readonly minion: string }
   | {
       readonly kind: "eauth";
@@ -18,7 +18,7 @@ export type GrantSource =
       readonly grants: readonly ConfigValue[] | undefined;
     };
 
-/** As JSON, which keeps all configuration values. */
+/** Writes JSON, which keeps all configuration values. */
 export function writeGrantSource(source: GrantSource): Encodable {
   return JSON.stringify(source);
 }

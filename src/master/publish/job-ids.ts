@@ -1,20 +1,20 @@
-/** Makes job ids: the wall clock's microseconds, each later than the one before, even if many are made in one microsecond. */
+/** Makes job ids from the wall clock in microseconds. Each is later than the one before, even if several are made in one microsecond. */
 import { jidAt } from "../../wire/jid.ts";
 
 export type JobIdsOptions = {
   /** Appends this process' id (`unique_jid`). */
   readonly isUnique: boolean;
   readonly nowMs?: () => number;
-  /** A clock that is never set, with fractions. */
+  /** A monotonic clock, with fractions of a millisecond. */
   readonly steadyMs?: () => number;
 };
 
 /**
- * Milliseconds by which the steady clock, which gives the microseconds, may differ from the wall clock before it is set to it. They differ after
- * the clock was set or the machine slept. Wrong ids would be trimmed as old, or differ from those of other programs.
+ * The monotonic clock gives the microseconds. If it differs from the wall clock by more milliseconds than this, it is aligned again. They differ
+ * after the wall clock was set or the machine slept. Jobs with wrong ids would be trimmed as old, or differ from the ids of other programs.
  */
 const clockStepMs = 1_000;
-/** If the clock was set back by less, ids wait for it and stay in order. If by more, it was wrong before. Milliseconds. */
+/** Milliseconds. If the clock was set back by less, ids continue from the last one and stay in order. If by more, the earlier time was wrong. */
 const setBackMs = 60_000;
 
 export class JobIds {

@@ -1,8 +1,8 @@
-/** The master's own jobs, for itself or for a runner, in the form of a user's publish. */
+/** Jobs of the master itself, in the form of a user's publish. */
 import type { Encodable } from "../../wire/values.ts";
 import type { Job } from "./publisher.ts";
 
-/** A job that the master starts by itself: find_job, presence, runners. */
+/** Makes a job that the master publishes for itself: find_job, a presence ping, a runner's job. */
 export function ownJob(
   fun: string,
   arg: Encodable[],

@@ -1,6 +1,6 @@
 /**
- * The path of a job from request to the publish port: target to expected minions, job id, store, events, seal, send.
- * Publishes leave in the order of their serials, so sealing and sending take turns. docs/protocol.md section 6.
+ * Publishes jobs: resolves the target to expected minions, makes the job id, stores the job, fires its events, encrypts and sends it.
+ * Publishes leave in the order of their serials, so they are sealed and sent one at a time. docs/protocol.md section 6.
  */
 import type { Logger } from "pino";
 import { SaltworksError } from "../../errors.ts";
@@ -12,7 +12,7 @@ import { TextList } from "../../wire/text-list.ts";
 import type { Encodable } from "../../wire/values.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import type { Partitioner } from "../../workers/threads/partition.ts";
-import type { ShardPool } from "../../workers/threads/pool.ts";
+import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
 import type { PublishFront } from "../ports/publish-front.ts";
 import type { GrantSource } from "./grant-source.ts";
 import { JobIds } from "./job-ids.ts";
@@ -24,7 +24,7 @@ export type Fire = (
 ) => void;
 
 export type PublisherOptions = {
-  readonly pool: ShardPool;
+  readonly pool: WorkerPool;
   readonly rsa: LanePool;
   readonly partitioner: Partitioner;
   readonly front: PublishFront;
@@ -37,7 +37,7 @@ export type PublisherOptions = {
   readonly logger: Logger;
 };
 
-/** A job to publish. `load` is what the job cache keeps, without credentials; `publishFields` go to the minions beside the standard ones. */
+/** A job to publish. `load`: what the job cache keeps, without credentials. `publishFields`: sent to the minions beside the standard fields. */
 export type Job = AskedTarget & {
   readonly fun: Encodable;
   readonly arg: Encodable;
@@ -46,20 +46,20 @@ export type Job = AskedTarget & {
   readonly jid: string | undefined;
   readonly load: ReadonlyMap<Encodable, Encodable>;
   readonly publishFields: ReadonlyMap<string, Encodable>;
-  /** Leaves no trace in cache or on the bus: a presence ping. */
+  /** Neither stored nor shown on the bus, as a presence ping. */
   readonly isQuiet: boolean;
   /** Origin of a restricted publisher's grants. */
   readonly source?: GrantSource | undefined;
 };
-/** The part of a job that minions get, beside target and id. */
+/** The part of a job that minions get, besides its target and id. */
 export type DeliveredJob = Pick<Job, "fun" | "arg" | "ret" | "user" | "publishFields">;
 export type Published = { readonly jid: string; readonly minions: TextList; readonly missing: string[] };
 
-/** Target types whose topics a filtering master can address. */
+/** Target types for which `zmq_filtering` can send to the topics of minions. */
 const topicKinds = new Set(["glob", "list", "pcre"]);
 
 export class Publisher {
-  /** The last publish from outside: microseconds until its expected minions were known, and until it was sent. */
+  /** `lastMatchUs`, `lastPublishUs`: microseconds until the last publish, quiet ones aside, had its expected minions, and until it was sent. */
   readonly counters = { jobs: 0, delivered: 0, unmatched: 0, refused: 0, lastMatchUs: 0, lastPublishUs: 0 };
   readonly #options: PublisherOptions;
   readonly #ids: JobIds;
@@ -77,7 +77,7 @@ export class Publisher {
     this.#sentListeners.push(listener);
   }
 
-  /** Publishes begun and not yet sent. */
+  /** Number of publishes begun and not yet sent. */
   get waitingCount(): number {
     return this.#waiting;
   }
@@ -122,11 +122,7 @@ export class Publisher {
     }
   }
 
-  /**
-   * Sends a job that is stored already to some of its minions alone, under its own id.
-   *
-   * @throws SaltworksError as `publish`
-   */
+  /** Sends a stored job to some of its minions alone, under its own id. */
   async deliver(job: DeliveredJob, jid: string, ids: readonly string[]): Promise<void> {
     this.#enter();
     try {
@@ -148,7 +144,7 @@ export class Publisher {
     this.#waiting += 1;
   }
 
-  /** The job with its target in stored form. */
+  /** The job with its target in stored form (`Targets.written`). */
   #written(asked: Job): Job {
     const job = this.#options.targets.written(asked);
     if (job === asked) return job;
@@ -181,7 +177,7 @@ export class Publisher {
     });
   }
 
-  /** `job.target`: in the form for minions. */
+  /** Encrypts, signs and sends a job. `job.target` is in the form for minions (`targetOnWire`). */
   async #send(job: Job, published: Published): Promise<void> {
     const fields = new Map<string, Encodable>([
       ["fun", job.fun],
@@ -190,7 +186,7 @@ export class Publisher {
       ["jid", published.jid],
       ["ret", job.ret],
       ...(job.delimiter === ":" ? [] : ([["delimiter", job.delimiter]] as const)),
-      // The asking minion's id, in Salt's place, because functions that show their arguments repeat it.
+      // The publishing minion's id stands in Salt's place, because functions that show their arguments repeat it.
       ...[...job.publishFields].filter(([name]) => name === "id"),
       ["tgt_type", job.targetKind],
       ...job.publishFields,
@@ -216,7 +212,7 @@ export class Publisher {
     await this.#options.front.send(frame, topicKinds.has(job.targetKind) ? () => published.minions.texts() : undefined);
   }
 
-  /** Runs `step` while no publish is between its serial and the socket, where a rotation must not come in between. */
+  /** Runs `step` while no publish is between its serial and the socket. A key rotation must not come in between. */
   exclusively<Result>(step: () => Promise<Result>): Promise<Result> {
     return this.#inTurn(step);
   }

@@ -1,5 +1,5 @@
 /**
- * What a target means to this master: its nodegroups written out, the minions that it expects, the listed names without an accepted key.
+ * Resolves targets: expands nodegroups, finds the minions that a target expects, and the listed names without an accepted key.
  * Every publish, runner and question about a target passes here. Source: docs/compatibility.md, "Targeting".
  */
 
@@ -12,18 +12,18 @@ import { needsMinionData, type Target } from "../../target/parse.ts";
 import { ParsedTargets } from "../../target/parsed.ts";
 import { portableCompound } from "../../target/portable.ts";
 import { TextList } from "../../wire/text-list.ts";
-import type { ShardPool } from "../../workers/threads/pool.ts";
+import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
 import { expectedMinions } from "./expected-minions.ts";
 
 export type TargetsOptions = {
-  readonly pool: ShardPool;
+  readonly pool: WorkerPool;
   readonly accepted: ReadonlySet<string>;
   readonly config: {
     readonly nodegroups: unknown;
     readonly minion_data_cache: boolean;
     readonly configFile: string;
   };
-  /** Takes in keys that other programs have just put into the directory, without waiting until it is quiet. */
+  /** Reads keys that other programs have just put into the key directory, before the directory watch does. */
   readonly lookForNewKeys?: () => Promise<unknown> | undefined;
   readonly logger: Logger;
 };
@@ -40,11 +40,7 @@ export class Targets {
     this.#groups = readNodegroups(options.config.nodegroups);
   }
 
-  /**
-   * The target in stored form: without nodegroups, compounds as text.
-   *
-   * @throws SaltworksError TARGET_INVALID, in Salt's words for an unknown group
-   */
+  /** The target in stored form: nodegroups expanded, compounds as text. */
   written<Asked extends AskedTarget>(asked: Asked): Asked {
     try {
       const { kind, expression } = expandTarget(asked.targetKind, asked.target, this.#groups);
@@ -57,7 +53,7 @@ export class Targets {
   }
 
   /**
-   * For a target that is written out. One that cannot be read expects no minion, as in Salt.
+   * The minions that a target expects. The target is in stored form; one that cannot be parsed expects no minion, as in Salt.
    *
    * @throws SaltworksError TARGET_INVALID for a target that Salt would take and this program refuses, TASK_TIMEOUT, or what the pool throws
    */
@@ -70,9 +66,12 @@ export class Targets {
     } catch (error) {
       if (!hasCode(error, "TARGET_INVALID") || isRefused(error)) throw error;
       const { message } = error as Error;
-      logger.warn({ error: message, targetKind: target.targetKind }, "a target that cannot be read");
+      logger.warn(
+        { error: message, targetKind: target.targetKind },
+        "a target cannot be parsed, so it matches no minion",
+      );
     }
-    // Without data of minions Salt expects all of them, for any text.
+    // Without `minion_data_cache` Salt expects all minions, for any text.
     if (!config.minion_data_cache && needsMinionData(target.targetKind) && isGreedy) {
       return { minions: await expectedMinions(pool, everyone), missing: [] };
     }
@@ -94,13 +93,13 @@ function unavailableText(error: SaltworksError, configFile: string): string {
   return `Node group ${error.detail.group} unavailable in ${configFile}`;
 }
 
-/** Whether only this program refuses the target. Ranges do not count: without a range server Salt matches no minion either. */
+/** Whether only this program refuses the target, and Salt does not. Ranges do not count: without a range server Salt matches no minion either. */
 export function isRefused(error: unknown): boolean {
   if (!(error instanceof SaltworksError) || error.code !== "TARGET_INVALID") return false;
   return error.detail.isRefused === true && error.detail.construct !== "range";
 }
 
-/** The target in a form for minions of every release. @throws SaltworksError TARGET_INVALID */
+/** The target in a form that minions of every release understand. @throws SaltworksError TARGET_INVALID */
 export function targetOnWire({ target, targetKind }: AskedTarget): string | readonly string[] {
   return targetKind === "compound" || targetKind === "compound_pillar_exact" ? portableCompound(target) : target;
 }

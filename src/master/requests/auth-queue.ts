@@ -1,19 +1,19 @@
 /**
- * Authentications that wait behind everything else: one per minion, and no longer than their clients wait. They go in turn, and the newest
- * first once the first in turn has waited for half of its client's time. Requests that are given up get no answer. docs/decisions/0008-auth-admission.md.
+ * The queue of authentications: at most two per id, each until its client times out. First in, first out; but last in, first out while the oldest
+ * has waited for half of `auth_client_timeout`. Requests that are given up get no answer. docs/decisions/0008-auth-admission.md.
  */
 import { cleanPem } from "../../crypto/pem.ts";
-import { authHoldMsMax, authQueueBytesMax, authsPerBatchMax } from "../../limits.ts";
+import { authHoldMsMax, authQueueBytesMax, authsPerBatchMax, strangerAuthsPerBatch } from "../../limits.ts";
 import { textOf } from "../../wire/walk.ts";
 import type { BatchItem } from "../../workers/batch/frames.ts";
-import type { RequestPeer } from "../ports/request-peer.ts";
+import type { RequestConnection } from "../ports/request-connection.ts";
 
 /**
- * `peer`: the connection that waits for the reply. `pub`: the key it presents, as encoded in `bytes`.
+ * `connection` waits for the reply. `pub`: the key it presents, as encoded in `bytes`.
  * `queuedMs`: time of arrival.
  */
 export type WaitingAuth = BatchItem & {
-  readonly peer: RequestPeer;
+  readonly connection: RequestConnection;
   readonly id: string;
   readonly pub: Uint8Array | undefined;
   readonly queuedMs: number;
@@ -21,9 +21,9 @@ export type WaitingAuth = BatchItem & {
 
 export type AuthQueueOptions = {
   readonly slotCount: number;
-  /** Batches of one worker that are under way at once, from being taken to being answered. */
+  /** Most batches of one worker that are taken and not yet answered. */
   readonly batchesPerSlotMax: number;
-  /** Over all slots (`auth_queue_max`). */
+  /** Most requests that wait in all slots together (`auth_queue_max`). */
   readonly authsMax: number;
   /** After this its client has given up (`auth_client_timeout`). */
   readonly clientTimeoutMs: number;
@@ -34,7 +34,7 @@ export type AuthQueueOptions = {
   /** The clock of `queuedMs`. */
   readonly nowMs: () => number;
   /** A request that is given up gets no reply over this connection. */
-  readonly forget: (peer: RequestPeer) => void;
+  readonly forget: (connection: RequestConnection) => void;
 };
 
 type Place = {
@@ -44,7 +44,7 @@ type Place = {
   newer: Place | undefined;
 };
 
-/** Places in the order of arrival, linked so that any of them can leave. */
+/** A linked list of places in the order of arrival; any of them can leave. */
 class Row {
   readonly isKnown: boolean;
   oldest: Place | undefined;
@@ -76,15 +76,12 @@ class Row {
 /** `known`: ids with an accepted key. `batches`: taken and not yet answered. */
 type Slot = { readonly known: Row; readonly strangers: Row; batches: number; takenMs: number };
 
-/** Strangers get one place in `strangersShare` while others wait, so that new minions come up during a storm and a flood of made-up ids cannot. */
-const strangersShare = 4;
-
 export class AuthQueue {
   /** `authsCoalesced`: replaced by a newer one of the same minion. `authsRefused`: no room. `authsAdmitted`: handed to a worker. */
   readonly counters = { auths: 0, authsCoalesced: 0, authsExpired: 0, authsRefused: 0, authsAdmitted: 0 };
   readonly #options: AuthQueueOptions;
   readonly #slots: Slot[];
-  /** At most two places per id: the key that it is known by, and one other. */
+  /** At most two places per id: one for its known key, one for any other key. */
   readonly #places = new Map<string, Place[]>();
   #waitingCount = 0;
   #waitingBytes = 0;
@@ -117,7 +114,7 @@ export class AuthQueue {
     const isKnown = this.#claim(auth);
     if (!this.#makeRoom(auth.bytes.byteLength, isKnown)) {
       this.counters.authsRefused += 1;
-      this.#options.forget(auth.peer);
+      this.#options.forget(auth.connection);
       return;
     }
     const place = (isKnown ? slot.known : slot.strangers).push(auth);
@@ -142,7 +139,7 @@ export class AuthQueue {
     if (isBusy && nowMs - slot.takenMs < authHoldMsMax) return [];
     for (const row of [slot.known, slot.strangers]) this.#expire(row, nowMs);
     const taken: WaitingAuth[] = [];
-    const reserved = slot.strangers.newest === undefined ? 0 : authsPerBatchMax / strangersShare;
+    const reserved = slot.strangers.newest === undefined ? 0 : strangerAuthsPerBatch;
     this.#takeFrom(slot.known, authsPerBatchMax - reserved, nowMs, taken);
     this.#takeFrom(slot.strangers, authsPerBatchMax, nowMs, taken);
     this.#takeFrom(slot.known, authsPerBatchMax, nowMs, taken);
@@ -153,7 +150,7 @@ export class AuthQueue {
     return taken;
   }
 
-  /** A batch that was taken is answered. */
+  /** Notes that a batch is answered. */
   settle(slotIndex: number): void {
     const slot = this.#slots[slotIndex];
     if (slot !== undefined) slot.batches -= 1;
@@ -168,7 +165,7 @@ export class AuthQueue {
     }
   }
 
-  /** The first in turn as long as all can be served in time, then the newest, because the client of the first in turn may be gone before its answer. */
+  /** The oldest request. If it has waited for half of its client's time, the newest, because the oldest's client may be gone before its answer. */
   #nextOf(row: Row, nowMs: number): Place | undefined {
     if (row.oldest === undefined) return undefined;
     const isLate = nowMs - row.oldest.auth.queuedMs >= this.#options.clientTimeoutMs / 2;
@@ -176,10 +173,10 @@ export class AuthQueue {
   }
 
   /**
-   * Frees the place that the request may have: that of an older one with the same key, which its client has given up.
-   * A request with the key that its id is known by never loses its place to one with another key.
+   * Gives up the older request whose place this one takes: the one with the same key, which its client has given up, or else the one with an equally
+   * known key. A request with the known key of its id never loses its place to one with another key.
    *
-   * @returns whether it goes before strangers
+   * @returns whether the request goes before strangers
    */
   #claim(auth: WaitingAuth): boolean {
     const isAccepted = this.#options.isAccepted(auth.id);
@@ -191,7 +188,7 @@ export class AuthQueue {
       return same.row.isKnown;
     }
     const text = this.#options.knownKey(auth.id);
-    // Of a new id the first key counts, as it will when they are decided.
+    // If no key is stored for the id, the first request's key counts, as it does when a worker decides.
     const known = text === undefined ? places[0]?.auth.pub : text;
     const isOwn = presents(auth.pub, known);
     for (const place of places) if (presents(place.auth.pub, known) === isOwn) this.#supersede(place);
@@ -203,7 +200,7 @@ export class AuthQueue {
     this.#giveUp(place);
   }
 
-  /** @returns false if all who wait go before the newcomer */
+  /** Gives up the oldest waiting requests, strangers' first, until the new one has room. @returns false if none may give way to it */
   #makeRoom(bytes: number, isKnown: boolean): boolean {
     const { authsMax } = this.#options;
     while (this.#waitingCount >= authsMax || this.#waitingBytes + bytes > authQueueBytesMax) {
@@ -234,7 +231,7 @@ export class AuthQueue {
 
   #giveUp(place: Place): void {
     this.#remove(place);
-    this.#options.forget(place.auth.peer);
+    this.#options.forget(place.auth.connection);
   }
 
   #remove(place: Place): void {

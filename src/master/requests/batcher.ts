@@ -1,60 +1,73 @@
 /**
- * Gathers frames into batches, one queue per worker slot, and brings each reply back to its connection.
- * A batch leaves when the socket has drained or at `batch_max_frames`/`batch_max_bytes`. In a queue, requests are ordered by what
- * is known of their right (`waiting/`). Authentications wait behind everything else, so that an auth storm cannot starve running jobs.
+ * Gathers requests into batches, one queue per worker, and sends each reply to its connection. A batch leaves when the socket has drained (after
+ * `batch_linger_us`, if set), or at `batch_max_frames` or `batch_max_bytes`. A queue serves requests by their standing (`admission/`).
+ * Authentications wait behind all other requests, so that an auth storm cannot starve running jobs.
  */
 import { SaltworksError } from "../../errors.ts";
 import { authFrameBytesMax } from "../../limits.ts";
+import { kept } from "../../transport/zmtp/body-buffers.ts";
 import type { PeerGroupName } from "../../transport/zmtp/peer-group.ts";
 import { failedReply } from "../../wire/reply.ts";
 import { itemKinds, packBatch } from "../../workers/batch/frames.ts";
 import type { AuthBatch, BatchResult, BatchTask } from "../../workers/messages/batch.ts";
 import type { Deferred } from "../../workers/messages/deferred.ts";
 import type { Partitioner } from "../../workers/threads/partition.ts";
-import type { ShardPool } from "../../workers/threads/pool.ts";
-import type { RequestPeer } from "../ports/request-peer.ts";
-import { refusedUnread } from "../waiting/refused-unread.ts";
-import { type Route, routeOf } from "../waiting/route.ts";
-import { type StandingQuestions, standingOf } from "../waiting/standing.ts";
-import { type RowCounters, sumOfCounters, WaitingRequests } from "../waiting/waiting-requests.ts";
+import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
+import { type AddressQuestions, AddressRanks } from "../admission/address-ranks.ts";
+import { refusedUnread } from "../admission/refused-unread.ts";
+import { RequestQueue, type RowCounters, sumOfCounters } from "../admission/request-queue.ts";
+import { type Route, routeOf } from "../admission/route.ts";
+import { type StandingQuestions, standingOf } from "../admission/standing.ts";
+import type { RequestConnection } from "../ports/request-connection.ts";
 import { AuthQueue, type AuthQueueOptions } from "./auth-queue.ts";
-import { bringHome, isForAnyWorker, type QueuedItem, type ResultTakers, type StandingItem } from "./queued-item.ts";
+import { Linger } from "./linger.ts";
+import {
+  deliverResult,
+  isForAnyWorker,
+  type QueuedRequest,
+  type RequestWithStanding,
+  type ResultTakers,
+} from "./queued-request.ts";
 import { type QueueKind, SlotMeter, type SlotReading } from "./slot-meter.ts";
 import { isWorthAnotherWorker, unservedReply } from "./unserved.ts";
 
 type SlotQueue = {
-  readonly waiting: WaitingRequests<StandingItem>;
+  readonly waiting: RequestQueue<RequestWithStanding>;
   isFlushPlanned: boolean;
-  /** Looks again when held requests may leave. */
+  readonly linger: Linger;
+  /** Fires when requests that wait for others leave. */
+  lingerTimer: NodeJS.Timeout | undefined;
+  /** Fires when held requests may leave. */
   heldTimer: NodeJS.Timeout | undefined;
   batchesInFlight: number;
   readonly meter: SlotMeter;
 };
 
 export type BatcherOptions = ResultTakers & {
-  readonly pool: ShardPool;
+  readonly pool: WorkerPool;
   readonly partitioner: Partitioner;
   readonly framesMax: number;
   readonly bytesMax: number;
   readonly auths: Omit<AuthQueueOptions, "slotCount" | "forget">;
-  /** How long a request may wait for others to join its batch (`batch_linger_us`); 0: not at all. */
+  /** How long at most a request waits for others to join its batch (`batch_linger_us`); 0: not at all. */
   readonly lingerMs: number;
-  /** Batches that one worker has at a time (`batches_in_flight`). */
+  /** Most batches under way in one worker (`batches_in_flight`). */
   readonly batchesInFlightMax: number;
   /** Bytes that may wait for one worker (`queue_max_bytes`). */
   readonly queueBytesMax: number;
-  /** A queue has room again for these connections. */
+  /** Called when a queue has room again for these connections. */
   readonly onRoom: (readers: PeerGroupName) => void;
-  /** A request of this connection gets no reply. */
-  readonly forget: (peer: RequestPeer) => void;
+  /** Called for a request that gets no reply over this connection. */
+  readonly forget: (connection: RequestConnection) => void;
   readonly isOverMinionsMax: (id: string) => boolean;
   readonly standing: StandingQuestions;
-  /** Whether events or jobs are followed now. */
+  readonly addresses: AddressQuestions;
+  /** Whether a program follows the event bus or the master follows jobs now. */
   readonly isHeard: () => boolean;
-  /** Whether jobs are followed now. */
+  /** Whether the master follows jobs now. */
   readonly isFollowed: () => boolean;
   /** Takes decided authentications with their connections, one for one. Settles when they are answered. */
-  readonly onAuths: (auths: AuthBatch, peers: readonly (RequestPeer | undefined)[]) => Promise<void>;
+  readonly onAuths: (auths: AuthBatch, connections: readonly (RequestConnection | undefined)[]) => Promise<void>;
   readonly onFault: (error: Error) => void;
 };
 
@@ -70,9 +83,12 @@ export class Batcher {
 
   constructor(options: BatcherOptions) {
     this.#options = options;
+    const ranks = new AddressRanks(options.addresses);
     this.#queues = Array.from({ length: options.pool.slotCount }, () => ({
-      waiting: new WaitingRequests<StandingItem>(options),
+      waiting: new RequestQueue<RequestWithStanding>(options, ranks),
       isFlushPlanned: false,
+      linger: new Linger(options.lingerMs),
+      lingerTimer: undefined,
       heldTimer: undefined,
       batchesInFlight: 0,
       meter: new SlotMeter(),
@@ -84,38 +100,47 @@ export class Batcher {
     });
   }
 
-  /** Takes a frame from the request socket. */
-  offer(peer: RequestPeer, frame: Buffer): void {
+  /** Takes a frame from the request socket. The frame is valid only during the call. */
+  offer(connection: RequestConnection, frame: Buffer): void {
     this.counters.frames += 1;
     const route = routeOf(frame);
-    const id = route.kind === "clear" || route.kind === "unreadable" ? undefined : route.id;
-    const slot = this.#slotOf(id, peer);
+    const id = route.kind === "auth" || route.kind === "sealed" ? route.id : undefined;
+    const slot = this.#slotOf(id, connection);
     const queue = this.#queues[slot];
     if (queue === undefined) return;
-    // A larger `_auth` goes the ordinary way, where it is refused.
+    // A larger `_auth` joins the ordinary queue, and the worker refuses it.
     if (route.kind === "auth" && frame.byteLength <= authFrameBytesMax) {
       const kind = this.#options.isOverMinionsMax(route.id) ? itemKinds.overMinionsMax : itemKinds.auth;
-      this.#auths.offer(slot, { kind, bytes: frame, peer, id: route.id, pub: route.pub, queuedMs: performance.now() });
+      const pub = route.pub === undefined ? undefined : Buffer.from(route.pub);
+      this.#auths.offer(slot, { kind, bytes: kept(frame), connection, id: route.id, pub, queuedMs: performance.now() });
     } else {
-      this.#offerOrdinary(queue, peer, frame, route, id);
+      this.#offerOrdinary(queue, connection, frame, route, id);
     }
     if (queue.waiting.fillsBatch) this.#flushOrdinary(slot, queue);
-    this.#planFlush(slot, queue);
+    // Others than minions ask in clear, and an authentication takes a thread of its own for milliseconds.
+    if (route.kind === "sealed") this.#planLate(slot, queue, queue.linger.delayMs(connection, performance.now()));
+    else this.#planFlush(slot, queue);
   }
 
-  #offerOrdinary(queue: SlotQueue, peer: RequestPeer, frame: Buffer, route: Route, id: string | undefined): void {
-    const standing = standingOf(route, frame.byteLength, peer.isProven, this.#options.standing);
+  #offerOrdinary(
+    queue: SlotQueue,
+    connection: RequestConnection,
+    frame: Buffer,
+    route: Route,
+    id: string | undefined,
+  ): void {
+    const standing = standingOf(route, frame.byteLength, connection.isProven, this.#options.standing);
     if (standing === undefined) {
-      const { reply, isForged } = refusedUnread(route);
-      if (isForged) queue.waiting.noteForged(frame.byteLength, performance.now());
+      queue.waiting.noteRefusedUnread(frame.byteLength, performance.now());
       this.counters.refusedLarge += 1;
-      this.#options.reply(peer, reply);
+      this.#options.reply(connection, refusedUnread(route));
       return;
     }
-    this.#enqueue(queue, { kind: itemKinds.ordinary, bytes: frame, peer, id, standing, queuedMs: performance.now() });
+    const bytes = kept(frame);
+    this.#enqueue(queue, { kind: itemKinds.ordinary, bytes, connection, id, standing, queuedMs: performance.now() });
   }
 
-  /** Whether to stop reading these connections and leave the rest to TCP, because every slot's queue is at its bound. `onRoom` ends it. */
+  /** Whether to stop reading these connections, because the queue of every worker is full for them. TCP then slows their senders, until `onRoom`. */
   holdsBack(readers: PeerGroupName): boolean {
     if (this.#isFullFor(readers)) this.#heldBack.add(readers);
     return this.#heldBack.has(readers);
@@ -125,13 +150,13 @@ export class Batcher {
     return this.#queues.every(({ waiting }) => waiting.isFullFor(readers, nowMs));
   }
 
-  /** Whether connections that proved nothing may send requests over `hugeRequestBytes`. */
+  /** Whether unproven connections may send requests over `hugeRequestBytes`. */
   get takesHuge(): boolean {
     return this.#queues.every(({ waiting }) => waiting.takesHuge(performance.now()));
   }
 
-  /** Takes a load that one worker has opened for another's partition. */
-  offerOpened(peer: RequestPeer, work: Extract<Deferred, { kind: "forward" }>): void {
+  /** Takes a load that one worker has decrypted, but whose minion is in another worker's partition. */
+  offerOpened(connection: RequestConnection, work: Extract<Deferred, { kind: "forward" }>): void {
     const slot = this.#options.partitioner.slotOf(work.id, this.#options.pool.slotCount);
     const queue = this.#queues[slot];
     if (queue === undefined) return;
@@ -144,7 +169,7 @@ export class Batcher {
       standing: "proven",
       id: undefined,
       queuedMs: performance.now(),
-      peer,
+      connection,
     });
     this.#planFlush(slot, queue);
   }
@@ -161,7 +186,7 @@ export class Batcher {
     );
   }
 
-  /** Requests that found no room in their row: strangers', and unproven ones while forgeries came. */
+  /** Refused requests: strangers' for lack of room, unproven ones while forgeries came. */
   get rowCounters(): RowCounters {
     return sumOfCounters(this.#queues.map(({ waiting }) => waiting.counters));
   }
@@ -174,26 +199,33 @@ export class Batcher {
     return this.#auths.counters;
   }
 
-  /** The worker that owns the id. If the id is not visible, any worker, by connection. */
-  #slotOf(id: string | undefined, peer: RequestPeer): number {
+  /** The worker of the id's partition. Without a visible id the connection's number selects a worker. */
+  #slotOf(id: string | undefined, connection: RequestConnection): number {
     const { partitioner, pool } = this.#options;
     if (id !== undefined) return partitioner.slotOf(id, pool.slotCount);
-    return peer.number % pool.slotCount;
+    return connection.number % pool.slotCount;
+  }
+
+  #planLate(slot: number, queue: SlotQueue, delayMs: number): void {
+    if (delayMs === 0) this.#planFlush(slot, queue);
+    else if (!queue.isFlushPlanned) queue.lingerTimer ??= setTimeout(() => this.#flush(slot, queue), delayMs);
   }
 
   #planFlush(slot: number, queue: SlotQueue): void {
     if (queue.isFlushPlanned) return;
     queue.isFlushPlanned = true;
-    const flush = () => {
-      queue.isFlushPlanned = false;
-      this.#flushOrdinary(slot, queue);
-      this.#flushAuths(slot, queue);
-    };
-    if (this.#options.lingerMs > 0) setTimeout(flush, this.#options.lingerMs);
-    else setImmediate(flush);
+    setImmediate(() => this.#flush(slot, queue));
   }
 
-  /** A busy worker gets the gathered requests as one batch, so that one commit is enough. */
+  #flush(slot: number, queue: SlotQueue): void {
+    queue.isFlushPlanned = false;
+    clearTimeout(queue.lingerTimer);
+    queue.lingerTimer = undefined;
+    this.#flushOrdinary(slot, queue);
+    this.#flushAuths(slot, queue);
+  }
+
+  /** While a worker is busy, requests gather into one batch, which needs only one commit. */
   #flushOrdinary(slot: number, queue: SlotQueue): void {
     while (queue.batchesInFlight < this.#options.batchesInFlightMax) {
       const items = queue.waiting.take(performance.now());
@@ -207,7 +239,7 @@ export class Batcher {
     }
   }
 
-  /** Requests that are held back because of forgeries leave when the hold is over, even if no other request comes. */
+  /** Sets a timer, so that requests held back because of forgeries leave in time even if no other request comes. */
   #lookAgain(slot: number, queue: SlotQueue): void {
     const heldMs = queue.waiting.heldMs(performance.now());
     if (heldMs === undefined || queue.heldTimer !== undefined) return;
@@ -217,19 +249,22 @@ export class Batcher {
     }, heldMs).unref();
   }
 
-  #enqueue(queue: SlotQueue, item: StandingItem): void {
-    const hasRoom = queue.waiting.offer(item, performance.now());
-    if (!hasRoom) this.#turnAway(item, new SaltworksError("QUEUE_FULL", "a worker's queue is full"));
+  #enqueue(queue: SlotQueue, item: RequestWithStanding): void {
+    for (const out of queue.waiting.offer(item, performance.now()))
+      this.#turnAway(out, new SaltworksError("QUEUE_FULL", "a worker's queue is full"));
   }
 
   /** Operators get the reason in the reply. Minions get the generic failure, on which they retry. */
-  #turnAway(item: QueuedItem, error: Error): void {
+  #turnAway(item: QueuedRequest, error: Error): void {
     this.counters.refused += 1;
-    this.#options.reply(item.peer, isForAnyWorker(item) ? unservedReply(item.bytes, error) : failedReply);
+    this.#options.reply(item.connection, isForAnyWorker(item) ? unservedReply(item.bytes, error) : failedReply);
   }
 
-  /** Passes a request without a partition to the next worker, to each once, so that a worker without a store does not fail a share of all commands. */
-  #passOn(slot: number, item: QueuedItem, error: Error): boolean {
+  /**
+   * Passes a request without a partition to the next worker, at most once to each. Otherwise a worker whose store
+   * fails would fail its share of all commands.
+   */
+  #passOn(slot: number, item: QueuedRequest, error: Error): boolean {
     const failedSlots = (item.failedSlots ?? 0) + 1;
     if (!isForAnyWorker(item) || failedSlots >= this.#queues.length || !isWorthAnotherWorker(error)) return false;
     const next = (slot + 1) % this.#queues.length;
@@ -241,14 +276,14 @@ export class Batcher {
     return true;
   }
 
-  /** Holds back only while a batch is under way, because its end calls this again; other work of the pool does not. */
+  /** Dispatches authentications. Holds them back only while a batch is under way, because only the end of a batch calls this again. */
   #flushAuths(slot: number, queue: SlotQueue): void {
     const isBusy = queue.waiting.count > 0 || this.#options.pool.depth(slot) > 0;
     const items = this.#auths.take(slot, isBusy && queue.batchesInFlight > 0);
     if (items.length > 0) this.#dispatch(slot, items, "auths");
   }
 
-  #dispatch(slot: number, items: readonly QueuedItem[], kind: QueueKind): void {
+  #dispatch(slot: number, items: readonly QueuedRequest[], kind: QueueKind): void {
     this.counters.batches += 1;
     const queue = this.#queues[slot];
     const leftMs = performance.now();
@@ -262,18 +297,18 @@ export class Batcher {
       const task: BatchTask = { kind: "batch", buffer, isHeard: isHeard(), isFollowed: isFollowed() };
       return { task, transfer: [buffer] };
     };
-    // Counted here (`WaitingRequests`): the pool's bound is for other tasks. docs/decisions/0018-batch-limits.md
+    // `bytes: 0`, because `RequestQueue` bounds these bytes. The pool's own bound is for other tasks. docs/decisions/0018-batch-limits.md
     this.#options.pool.offer<BatchResult>(slot, { bytes: 0, build }).then(
       (result) => this.#deliver(slot, items, result, kind, leftMs),
       (error: Error) => this.#refuse(slot, items, error, kind),
     );
   }
 
-  #deliver(slot: number, items: readonly QueuedItem[], result: BatchResult, kind: QueueKind, leftMs: number): void {
+  #deliver(slot: number, items: readonly QueuedRequest[], result: BatchResult, kind: QueueKind, leftMs: number): void {
     const backMs = performance.now();
     try {
       if (kind === "requests") this.#noteForgeries(slot, items, result);
-      bringHome(items, result, this.#options);
+      deliverResult(items, result, this.#options);
       this.#queues[slot]?.meter.noteResult(backMs - leftMs, result.workedMs, performance.now() - backMs);
     } catch (error) {
       this.#options.onFault(error as Error);
@@ -282,12 +317,12 @@ export class Batcher {
     this.#finish(slot);
   }
 
-  /** The next batch is taken when this one is answered: requests that wait here can be given up, in the lane they cannot. */
-  async #answerAuths(slot: number, items: readonly QueuedItem[], { auths }: BatchResult): Promise<void> {
+  /** Takes the next batch only when this one is answered, because a request can be given up in this queue, but not in the RSA lane. */
+  async #answerAuths(slot: number, items: readonly QueuedRequest[], { auths }: BatchResult): Promise<void> {
     try {
       if (auths === undefined) return;
-      const peers = Array.from(auths.items, (item) => items[item]?.peer);
-      await this.#options.onAuths(auths, peers);
+      const connections = Array.from(auths.items, (item) => items[item]?.connection);
+      await this.#options.onAuths(auths, connections);
     } finally {
       this.#settleAuths(slot);
     }
@@ -300,8 +335,10 @@ export class Batcher {
     this.#noteIdle();
   }
 
-  /** A request that a worker defers is not forged: it had an opened seal, or a credential that another part checks. */
-  #noteForgeries(slot: number, items: readonly QueuedItem[], { proven, deferred }: BatchResult): void {
+  /**
+   * Counts as forged what the worker neither proved nor deferred. A deferred request was decrypted, or brings a credential that another part checks.
+   */
+  #noteForgeries(slot: number, items: readonly QueuedRequest[], { proven, deferred }: BatchResult): void {
     const handedOn = new Set(deferred.map(({ item }) => item));
     const nowMs = performance.now();
     const waiting = this.#queues[slot]?.waiting;
@@ -311,12 +348,12 @@ export class Batcher {
       this.#turnAway(item, new SaltworksError("QUEUE_FULL", "large requests are refused while forgeries come"));
   }
 
-  #refuse(slot: number, items: readonly QueuedItem[], error: Error, kind: QueueKind): void {
+  #refuse(slot: number, items: readonly QueuedRequest[], error: Error, kind: QueueKind): void {
     this.#options.onFault(error);
     if (kind === "auths") {
       this.counters.refused += items.length;
-      // An answer that is not a verdict makes a minion give up its `_auth`; without an answer it tries again.
-      for (const { peer } of items) this.#options.forget(peer);
+      // A minion gives up its `_auth` on an answer that is not a verdict. Without an answer it tries again.
+      for (const { connection } of items) this.#options.forget(connection);
       this.#settleAuths(slot);
     } else {
       const nowMs = performance.now();
@@ -332,9 +369,8 @@ export class Batcher {
     const queue = this.#queues[slot];
     if (queue !== undefined) {
       queue.batchesInFlight -= 1;
-      // Lingering requests leave when their time has come, or at once if it has passed while the worker was busy.
-      const isLingering = this.#options.lingerMs > 0 && queue.isFlushPlanned;
-      if (!isLingering) {
+      // While the linger timer runs, requests wait for it. If it fired while the worker was busy, they leave now.
+      if (queue.lingerTimer === undefined) {
         this.#flushOrdinary(slot, queue);
         this.#flushAuths(slot, queue);
       }

@@ -1,10 +1,13 @@
-/** Tracks the answers that lanes and commands owe: each request gets one, a failure becomes an error that its client understands, and a shutdown waits for them. */
+/**
+ * Tracks the requests that lanes and commands answer. Each gets one reply; a failure is answered with Salt's
+ * generic one. A shutdown waits for all of them.
+ */
 import type { Logger } from "pino";
 import { failedReply } from "../../wire/reply.ts";
-import type { RequestPeer } from "../ports/request-peer.ts";
+import type { RequestConnection } from "../ports/request-connection.ts";
 
 export type OwedAnswersOptions = {
-  readonly reply: (peer: RequestPeer, frame: Uint8Array) => void;
+  readonly reply: (connection: RequestConnection, frame: Uint8Array) => void;
   readonly logger: Logger;
 };
 
@@ -17,16 +20,16 @@ export class OwedAnswers {
   }
 
   /** Answers with the frame when it resolves. */
-  owe(peer: RequestPeer, answer: Promise<Uint8Array>): void {
-    this.oweBy(peer, async (reply) => reply(await answer));
+  owe(connection: RequestConnection, answer: Promise<Uint8Array>): void {
+    this.oweBy(connection, async (reply) => reply(await answer));
   }
 
   /** Answers with the first frame that `run` passes to `reply`. A second reply would count as the answer to the client's next request. */
-  oweBy(peer: RequestPeer, run: (reply: (frame: Uint8Array) => void) => Promise<void>): void {
+  oweBy(connection: RequestConnection, run: (reply: (frame: Uint8Array) => void) => Promise<void>): void {
     const { reply, logger } = this.#options;
     let isAnswered = false;
     const replyOnce = (frame: Uint8Array) => {
-      if (!isAnswered) reply(peer, frame);
+      if (!isAnswered) reply(connection, frame);
       isAnswered = true;
     };
     this.track(

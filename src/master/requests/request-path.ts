@@ -1,6 +1,6 @@
 /**
- * The way of a request through the main thread: from its port into a batch for a worker, and from the worker's result to the part that goes on with it.
- * Each request gets one reply. docs/ARCHITECTURE.md, "A job's life".
+ * Moves a request through the main thread: from its port into a worker's batch, and from the batch's result to the reply or to the part that answers
+ * later. Each request gets at most one reply; an `_auth` that is given up gets none. docs/ARCHITECTURE.md, "A job's life".
  */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
@@ -11,47 +11,47 @@ import { type KeyDirectories, openKeyDirectories } from "../../store/keys/keys.t
 import { peerGroupNames } from "../../transport/zmtp/peer-group.ts";
 import type { AuthBatch, BatchResult } from "../../workers/messages/batch.ts";
 import type { Deferred } from "../../workers/messages/deferred.ts";
-import type { ShardStart } from "../../workers/messages/shard.ts";
+import type { WorkerStart } from "../../workers/messages/worker.ts";
 import { keyOwner } from "../../workers/requests/key-owner.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import type { Partitioner } from "../../workers/threads/partition.ts";
-import type { ShardPool } from "../../workers/threads/pool.ts";
+import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
+import { mayBeLarge } from "../admission/large-request.ts";
 import type { FileAnswers } from "../answers/files.ts";
 import type { MineAnswers } from "../answers/mines.ts";
 import type { Peers } from "../answers/peers.ts";
-import type { JobKeeping } from "../jobs/keeping.ts";
+import type { Jobs } from "../jobs/jobs.ts";
 import { RefusalLog } from "../log/refusal-log.ts";
 import type { Commands } from "../operators/commands.ts";
-import type { Connection } from "../operators/connection.ts";
+import type { OperatorConnection } from "../operators/connection.ts";
 import type { Pillars } from "../pillars/pillars.ts";
 import type { Bus } from "../ports/bus.ts";
 import { portOptions } from "../ports/endpoint.ts";
 import type { OpenedPorts } from "../ports/port-check.ts";
+import type { RequestConnection } from "../ports/request-connection.ts";
 import { RequestFront } from "../ports/request-front.ts";
-import type { RequestPeer } from "../ports/request-peer.ts";
-import type { KeyRing } from "../upkeep/key-ring.ts";
+import type { KeyManagement } from "../upkeep/key-management.ts";
 import type { Presence } from "../upkeep/presence.ts";
-import { mayBeLarge } from "../waiting/large-request.ts";
-import { AuthLane } from "./auth-lane.ts";
+import { AuthResponder } from "./auth-responder.ts";
 import { Batcher } from "./batcher.ts";
 import { OwedAnswers } from "./owed-answers.ts";
 
 export type RequestPathParts = {
   readonly config: MasterConfig;
   readonly logger: Logger;
-  readonly start: ShardStart;
+  readonly start: WorkerStart;
   readonly bus: Bus;
-  readonly pool: ShardPool;
+  readonly pool: WorkerPool;
   readonly rsa: LanePool;
   readonly partitioner: Partitioner;
   readonly openedPorts: OpenedPorts;
 };
 
-/** The parts that go on with the results of a batch. */
+/** The parts that take the results of a batch. */
 export type RequestPathEnds = {
   readonly presence: Presence;
-  readonly keeping: JobKeeping;
-  readonly keyRing: KeyRing;
+  readonly jobs: Jobs;
+  readonly keyManagement: KeyManagement;
   readonly pillars: Pick<Pillars, "answer">;
   readonly mines: Pick<MineAnswers, "answer">;
   readonly files: Pick<FileAnswers, "answer">;
@@ -60,15 +60,16 @@ export type RequestPathEnds = {
 };
 
 const owingSentence =
-  "an address begins requests that it does not finish: its unproven connections may not send large ones for a while";
+  "an address does not finish its requests: for a while its unproven connections may not send large requests";
 
 export class RequestPath {
   readonly batcher: Batcher;
-  readonly authLane: AuthLane;
+  readonly authResponder: AuthResponder;
   readonly #parts: RequestPathParts;
   readonly #ends: RequestPathEnds;
   readonly #answers: OwedAnswers;
   readonly #refusals: RefusalLog;
+  readonly #isProxy: (address: string) => boolean;
   #front: RequestFront | undefined;
 
   constructor(parts: RequestPathParts, ends: RequestPathEnds) {
@@ -76,10 +77,11 @@ export class RequestPath {
     this.#ends = ends;
     const { rsa, start, logger } = parts;
     this.#refusals = new RefusalLog(logger, Date.now);
-    const reply = (peer: RequestPeer, frame: Uint8Array) => this.#reply(peer, frame);
-    const forget = (peer: RequestPeer) => this.#front?.forget(peer);
+    this.#isProxy = networkMatcher(parts.config.trusted_proxies);
+    const reply = (connection: RequestConnection, frame: Uint8Array) => this.#reply(connection, frame);
+    const forget = (connection: RequestConnection) => this.#front?.forget(connection);
     this.#answers = new OwedAnswers({ reply, logger });
-    this.authLane = new AuthLane({
+    this.authResponder = new AuthResponder({
       rsa,
       keys: () => start.keys,
       reply,
@@ -103,15 +105,15 @@ export class RequestPath {
       descriptor: this.#parts.openedPorts.get("ret_port"),
       ...portOptions(config),
       messageBytesMax: config.request_max_bytes,
-      isProxy: networkMatcher(config.trusted_proxies),
+      isProxy: this.#isProxy,
       mayBeLarge: (start, bytes) => bytes <= hugeRequestBytes || (this.batcher.takesHuge && mayBeLarge(start)),
-      onRequest: (peer, frame) => this.#receive(peer, frame),
+      onRequest: (connection, frame) => this.#receive(connection, frame),
       onOwing: (address) => this.#refusals.note({ address }, owingSentence),
       onFault,
     });
   }
 
-  /** Stops reading. Settles when everything that was read is answered. */
+  /** Stops reading. Resolves when every request read so far is answered. */
   async drain(): Promise<void> {
     this.#front?.stopReceiving();
     await this.batcher.idle();
@@ -122,68 +124,70 @@ export class RequestPath {
     await this.#front?.close();
   }
 
-  #receive(peer: RequestPeer, frame: Buffer): void {
-    this.batcher.offer(peer, frame);
+  #receive(connection: RequestConnection, frame: Buffer): void {
+    this.batcher.offer(connection, frame);
     for (const readers of peerGroupNames) if (this.batcher.holdsBack(readers)) this.#front?.pause(readers);
   }
 
-  #reply(peer: RequestPeer, payload: Uint8Array): void {
-    this.#front?.reply(peer, payload);
+  #reply(connection: RequestConnection, payload: Uint8Array): void {
+    this.#front?.reply(connection, payload);
   }
 
   #takeResult(result: BatchResult): void {
-    const { keyRing, presence, keeping } = this.#ends;
-    if (result.accepted.length > 0) keyRing.noteAccepted(result.accepted);
+    const { keyManagement, presence, jobs } = this.#ends;
+    if (result.accepted.length > 0) keyManagement.noteAccepted(result.accepted);
     presence.noteContacts(result.contacts);
     for (const { id, text, level } of result.refusals) this.#refusals.note({ id }, text, level);
     if (result.eventCount > 0)
       this.#parts.bus.publishFrames(new Uint8Array(result.buffer, result.eventsStart), result.eventCount);
     // After the events, so that the end of a job follows its last return.
-    keeping.noteResult(result);
+    jobs.noteResult(result);
   }
 
-  #takeDeferred(work: Deferred, peer: RequestPeer): void {
+  #takeDeferred(work: Deferred, connection: RequestConnection): void {
     switch (work.kind) {
       case "forward":
-        this.batcher.offerOpened(peer, work);
+        this.batcher.offerOpened(connection, work);
         break;
       case "rsa":
-        this.#answers.owe(peer, this.#parts.rsa.run<Uint8Array>(work.task));
+        this.#answers.owe(connection, this.#parts.rsa.run<Uint8Array>(work.task));
         break;
       case "pillar":
-        this.#answers.owe(peer, this.#ends.pillars.answer(work));
+        this.#answers.owe(connection, this.#ends.pillars.answer(work));
         break;
       case "mineGet":
-        this.#answers.owe(peer, this.#ends.mines.answer(work.ask));
+        this.#answers.owe(connection, this.#ends.mines.answer(work.ask));
         break;
       case "files":
-        this.#answers.owe(peer, this.#ends.files.answer(work, peer));
+        this.#answers.owe(connection, this.#ends.files.answer(work, connection));
         break;
       case "peer":
-        this.#answers.owe(peer, this.#ends.peers.answer(work.ask));
+        this.#answers.owe(connection, this.#ends.peers.answer(work.ask));
         break;
       case "publish":
       case "command":
       case "makeToken":
       case "readToken":
-        this.#answers.oweBy(peer, (reply) => this.#ends.commands.answer(work, reply, this.#connectionOf(peer)));
+        this.#answers.oweBy(connection, (reply) =>
+          this.#ends.commands.answer(work, reply, this.#operatorConnection(connection)),
+        );
         break;
     }
   }
 
-  #connectionOf(peer: RequestPeer): Connection {
-    return { address: peer.address, prove: () => this.#front?.prove(peer) };
+  #operatorConnection(connection: RequestConnection): OperatorConnection {
+    return { address: connection.address, prove: () => this.#front?.prove(connection) };
   }
 
-  #answerAuths(auths: AuthBatch, peers: readonly (RequestPeer | undefined)[]): Promise<void> {
-    const answered = this.authLane.answer(auths, peers);
+  #answerAuths(auths: AuthBatch, connections: readonly (RequestConnection | undefined)[]): Promise<void> {
+    const answered = this.authResponder.answer(auths, connections);
     this.#answers.track(answered);
     return answered;
   }
 
   #createBatcher(): Batcher {
     const { config, logger, pool, partitioner, bus, start } = this.#parts;
-    const { presence, keeping } = this.#ends;
+    const { presence, jobs } = this.#ends;
     const keys = openKeyDirectories(config.pki_dir);
     const minionsMax = config.max_minions;
     return new Batcher({
@@ -192,7 +196,7 @@ export class RequestPath {
       framesMax: config.batch_max_frames,
       bytesMax: config.batch_max_bytes,
       auths: {
-        // One batch in each RSA thread and one on its way there.
+        // Two batches for each RSA thread: one is computed while the next waits. The workers share them.
         batchesPerSlotMax: Math.ceil((2 * config.rsa_threads) / pool.slotCount),
         authsMax: config.auth_queue_max,
         clientTimeoutMs: config.auth_client_timeout * 1_000,
@@ -204,29 +208,33 @@ export class RequestPath {
       batchesInFlightMax: config.batches_in_flight,
       queueBytesMax: config.queue_max_bytes,
       onRoom: (readers) => this.#front?.resume(readers),
-      reply: (peer, payload) => this.#reply(peer, payload),
-      forget: (peer) => this.#front?.forget(peer),
-      prove: (peer) => this.#front?.prove(peer),
+      reply: (connection, payload) => this.#reply(connection, payload),
+      forget: (connection) => this.#front?.forget(connection),
+      prove: (connection) => this.#front?.prove(connection),
       standing: {
         isAccepted: (id) => start.accepted.has(id),
         hasRightKey: (user, key) => keyOwner(start, user, key) !== undefined,
       },
+      addresses: {
+        isProxy: this.#isProxy,
+        hasProven: (address) => this.#front?.hasProven(address) ?? false,
+      },
       isOverMinionsMax: (id) => minionsMax > 0 && !presence.isConnected(id) && presence.connectedCount > minionsMax,
-      isHeard: () => bus.subscriberCount > 0 || keeping.isListening,
-      isFollowed: () => keeping.isListening,
+      isHeard: () => bus.subscriberCount > 0 || jobs.isListening,
+      isFollowed: () => jobs.isListening,
       onContact: (id) => {
         presence.noteContact(id);
-        keeping.deliveries.noteContact(id);
+        jobs.deliveries.noteContact(id);
       },
       onResult: (result) => this.#takeResult(result),
-      onDeferred: (work, peer) => this.#takeDeferred(work, peer),
-      onAuths: (auths, peers) => this.#answerAuths(auths, peers),
+      onDeferred: (work, connection) => this.#takeDeferred(work, connection),
+      onAuths: (auths, connections) => this.#answerAuths(auths, connections),
       onFault: (error) => logger.error({ err: error }, "a batch was answered with an error"),
     });
   }
 }
 
-/** One that cannot be read counts as none here: the lane that decides reads it again, and answers with the error. */
+/** The known key of an id. An unreadable key counts as unknown here; the worker that decides the `_auth` reads it again and meets the error. */
 function knownKey(keys: Pick<KeyDirectories, "read">, id: string): string | undefined {
   try {
     return keys.read("accepted", id) ?? keys.read("pending", id);

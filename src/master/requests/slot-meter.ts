@@ -1,10 +1,12 @@
-/** Measures one worker's batches on the main thread: how long requests wait, how long a batch takes to reach the worker, and its replies to leave. */
+/**
+ * Measures one worker's batches on the main thread: their wait in the queue, their hand-over between the threads, and the sending of their replies.
+ */
 import { Histogram, type HistogramSnapshot, secondsBounds } from "../../workers/measures/histogram.ts";
 
-/** Authentications have waits of their own, because they wait behind all others and would hide the waits of returns. */
+/** Authentications are measured apart: they wait behind all other requests and would hide the waits of returns. */
 export type QueueKind = "requests" | "auths";
 
-/** One look at a slot's queue and its times, seconds. */
+/** A slot's queue, and its histograms in seconds. */
 export type SlotReading = {
   readonly items: number;
   readonly bytes: number;
@@ -15,18 +17,18 @@ export type SlotReading = {
   readonly reply: HistogramSnapshot;
 };
 
-/** Each is observed once a batch. */
+/** Each histogram gets one observation a batch. */
 export class SlotMeter {
   readonly #waits = { requests: new Histogram(secondsBounds), auths: new Histogram(secondsBounds) };
   readonly #handOver = new Histogram(secondsBounds);
   readonly #reply = new Histogram(secondsBounds);
 
-  /** A batch leaves whose oldest request waited this long. */
+  /** Notes that a batch leaves whose oldest request waited for `waitedMs`. */
   noteWait(kind: QueueKind, waitedMs: number): void {
     this.#waits[kind].observe(waitedMs / 1_000);
   }
 
-  /** A batch came back after `awayMs`, of which the worker worked for `workedMs`. Sending its replies took `replyMs`. */
+  /** Notes that a batch came back after `awayMs`. The worker worked for `workedMs` of that; sending the replies took `replyMs`. */
   noteResult(awayMs: number, workedMs: number, replyMs: number): void {
     this.#handOver.observe(Math.max(0, awayMs - workedMs) / 1_000);
     this.#reply.observe(replyMs / 1_000);

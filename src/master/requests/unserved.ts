@@ -1,15 +1,15 @@
 /**
- * Answers a request that no worker could serve. Minions get Salt's words, on which they authenticate again and retry. Operators get the kind of failure,
- * in forms that Salt's command lines print, but no paths or data of the master, because the client has not proved itself.
+ * Answers a request that no worker could serve. Minions get Salt's generic failure, on which they authenticate again and retry. Operators get the
+ * kind of failure, in forms that Salt's command lines print, but no paths or data of the master, because the client has not proved itself.
  */
 import { type ErrorCode, errorCodes, hasCode } from "../../errors.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { failedReply } from "../../wire/reply.ts";
-import { routeOf } from "../waiting/route.ts";
+import { routeOf } from "../admission/route.ts";
 
-/** Whether another worker may serve the request: by `error`, this worker did not begin it. */
+/** Whether to try another worker: true if `error` shows that this worker did not begin the request. */
 export function isWorthAnotherWorker(error: Error): boolean {
-  // With the first two the thread ended, maybe because of the request. The last one ends all threads.
+  // WORKER_LOST and TASK_TIMEOUT: the thread ended, maybe because of the request. CHANNEL_CLOSED: all threads end.
   return !(["WORKER_LOST", "TASK_TIMEOUT", "CHANNEL_CLOSED"] as const).some((code) => hasCode(error, code));
 }
 

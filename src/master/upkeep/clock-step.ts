@@ -1,16 +1,16 @@
 /**
- * Notices that the wall clock was set forward, by comparing it with a clock that is never set. Nothing may be removed for its age by a clock that
- * may be a year ahead.
+ * Detects that the wall clock was set, by comparing it with a monotonic clock. While the wall clock may be a year
+ * ahead, nothing may be removed for its age.
  */
 import { uptime } from "node:os";
 import { clockTrustMs } from "../../limits.ts";
 
-/** Milliseconds since the machine started, to 10 ms: a clock that is never set, and counts while the machine sleeps. */
+/** Milliseconds since boot, to 10 ms: a monotonic clock that also counts while the machine sleeps. */
 export function bootMs(): number {
   return uptime() * 1_000;
 }
 
-/** Smaller differences are drift, or a late timer. */
+/** Smaller differences count as drift or as a late timer. */
 const stepMs = 60_000;
 
 export class ClockStep {
@@ -19,7 +19,7 @@ export class ClockStep {
   #aheadMs: number;
   #trustedFromMs = Number.NEGATIVE_INFINITY;
 
-  /** `leastMs`: the smallest step. */
+  /** `leastMs`: the smallest difference that counts as a step. */
   constructor(nowMs: number, steadyMs: () => number, leastMs = stepMs) {
     this.#leastMs = leastMs;
     this.#steadyMs = steadyMs;
@@ -36,7 +36,7 @@ export class ClockStep {
     return step;
   }
 
-  /** False for a while after the clock was set forward, or until it is set back. */
+  /** False for `clockTrustMs` after the clock was set forward, or until it is set back. */
   get isTrusted(): boolean {
     return this.#steadyMs() >= this.#trustedFromMs;
   }

@@ -1,24 +1,27 @@
-/** Makes the master's directories with Salt's modes, which Salt's command-line tools rely on. */
+/** Makes the master's directories with the modes that Salt's command-line tools expect. */
 import { chmodSync, mkdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { MasterConfig } from "../../config/load.ts";
 
 const keyFolders = ["minions", "minions_pre", "minions_rejected", "minions_denied", "minions_autosign"];
-/** Folders with data of minions: at most the master's group may read them. */
+/** Folders with minions' data. Besides the master's user at most its group may read them. */
 const dataFolders = ["jobs", "minions"];
 const openMode = 0o755;
 const dataMode = 0o750;
 const pkiMode = 0o700;
 const permissionBits = 0o777;
-/** The caller's own umask might hide shared files or expose private ones. Files set narrower modes themselves. */
+/** The umask that the process inherits could hide shared files or expose private ones. Files set narrower modes themselves. */
 const umask = 0o022;
 
-/** Sets the process' umask. Existing directories keep their modes, except for a `pki_dir` that others may write to or search. */
+/**
+ * Makes the directories and sets the process' umask. Existing directories keep their modes, except for a
+ * `pki_dir` with modes other than 0700 and 0750.
+ */
 export function prepareDirectories(config: Pick<MasterConfig, "pki_dir" | "cachedir" | "sock_dir">): void {
   process.umask(umask);
   mkdirSync(dirname(config.pki_dir), { recursive: true, mode: openMode });
   mkdirSync(config.pki_dir, { recursive: true, mode: pkiMode });
-  // As in Salt: 0700, or 0750 if an operator chose that.
+  // As in Salt: 0700, unless an operator set 0750.
   const mode = statSync(config.pki_dir).mode & permissionBits;
   if (mode !== pkiMode && mode !== dataMode) chmodSync(config.pki_dir, pkiMode);
   for (const name of keyFolders) mkdirSync(join(config.pki_dir, name), { recursive: true, mode: openMode });

@@ -1,20 +1,22 @@
 /**
- * Ends the sessions of minions whose keys were removed or replaced while no master ran. Each stored session names the key that it was given to. A key
- * file that cannot be read, or a missing directory, ends no session.
+ * Drops the sessions of minions whose keys were removed or replaced while no master ran. A stored session names the key that it was given to.
+ * An unreadable key file, or a missing directory, ends no session.
  */
 import type { Logger } from "pino";
 import { logItemsMax } from "../../limits.ts";
 import type { KeyDirectories } from "../../store/keys/keys.ts";
 import type { MinionData } from "../../store/minions/data.ts";
 import type { SecretBox } from "../../store/secrets/sealed.ts";
-import { openSession, sessionKeyName } from "../../workers/holding/session-record.ts";
+import { openSession, sessionKeyName } from "../../workers/state/session-record.ts";
 
 export type LostKeysOptions = {
   readonly minions: Pick<MinionData, "sessionIds" | "getSession" | "dropSession">;
   readonly keys: Pick<KeyDirectories, "read" | "list">;
   readonly box: SecretBox;
   readonly logger: Pick<Logger, "warn">;
-  /** Their holders know the AES key. Called before their sessions are dropped, so that a failed start finds them again. */
+  /**
+   * Called before the sessions are dropped, so that the next start finds them again if this one fails. The holders of the lost keys know the AES key.
+   */
   readonly onLost: (ids: readonly string[]) => Promise<void>;
 };
 
@@ -28,7 +30,7 @@ export async function dropSessionsOfLostKeys({
 }: LostKeysOptions): Promise<string[]> {
   const ids = minions.sessionIds();
   if (ids.length > 0 && keys.list("accepted").length === 0) {
-    // A broken link or a late mount must not make the whole fleet authenticate again.
+    // A broken link or a late mount of `pki_dir` must not make the whole fleet authenticate again.
     logger.warn(
       { sessions: ids.length },
       "pki_dir holds no accepted key, and sessions of minions are kept: is it the right directory?",

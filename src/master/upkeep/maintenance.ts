@@ -1,27 +1,25 @@
-/** Maintenance every `loop_interval`: rotates the key if it is due, removes expired tokens, reads the workers' faults, trims old jobs. */
+/** Maintenance every `loop_interval`: rotates the AES key if it is due, removes expired tokens, reads the workers' faults, trims old jobs. */
+import { trimmedPerStepMax } from "../../limits.ts";
 import { jidAt } from "../../wire/jid.ts";
-import type { TrimAnswer } from "../../workers/messages/shard.ts";
-import type { ShardPool } from "../../workers/threads/pool.ts";
+import type { TrimAnswer } from "../../workers/messages/worker.ts";
+import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
 import { bootMs, ClockStep } from "./clock-step.ts";
-
-/** Records of one trim. It is one transaction of some milliseconds, so that it hardly delays returns. */
-const trimRecordsPerStep = 200;
 
 export type MaintenanceOptions = {
   readonly intervalMs: number;
   /** Age at which jobs leave the cache; 0 keeps them. */
   readonly keepJobsMs: number;
-  /** Bounds of the newest jobs that the cache keeps; 0: unbounded. */
+  /** Most jobs and bytes that the cache keeps, newest first; 0: unbounded. */
   readonly keep: { readonly jobsMax: number; readonly bytesMax: number };
-  readonly pool: Pick<ShardPool, "offer">;
+  readonly pool: Pick<WorkerPool, "offer">;
   readonly rotateIfDue: () => Promise<void>;
   readonly sweepTokens: (nowMs: number) => Promise<void>;
-  /** Workers have no log of their own, so their faults come with the counters. */
+  /** Reads the workers' faults, which come with their counters, because workers do not write to the log. */
   readonly readFaults: () => Promise<unknown>;
   readonly onFault: (error: Error) => void;
-  /** The wall clock was set by `stepMs`. After a step forward, jobs and tokens are not removed for their age for a while. */
+  /** Called when the wall clock was set by `stepMs`. After a step forward, jobs and tokens are not removed for their age for `clockTrustMs`. */
   readonly onClockSet: (stepMs: number) => void;
-  /** A clock that is never set. */
+  /** A monotonic clock. */
   readonly steadyMs?: () => number;
 };
 
@@ -47,7 +45,7 @@ export class Maintenance {
     const setByMs = this.#clock.look(nowMs);
     if (setByMs !== 0) onClockSet(setByMs);
     rotateIfDue().catch(onFault);
-    // Tokens that expired by a clock that may be wrong are refused, but not removed.
+    // Tokens that have expired by an untrusted clock are refused, but not removed.
     if (this.#clock.isTrusted) this.#sweep(nowMs).catch(onFault);
     readFaults().catch(onFault);
     this.trim(nowMs).catch(onFault);
@@ -63,7 +61,7 @@ export class Maintenance {
     }
   }
 
-  /** Trims step by step until no old job is left, to keep up with new ones. One run at a time. */
+  /** Trims in short steps until no old job is left, so that it keeps up with new jobs. One run at a time. */
   async trim(nowMs: number): Promise<void> {
     const { keep, pool } = this.#options;
     const keepJobsMs = this.#clock.isTrusted ? this.#options.keepJobsMs : 0;
@@ -71,7 +69,7 @@ export class Maintenance {
     if (isKeepingAll || this.#isTrimming) return;
     this.#isTrimming = true;
     const olderThanJid = jidAt(keepJobsMs <= 0 ? 0 : nowMs - keepJobsMs, 0);
-    const task = { kind: "trim", olderThanJid, keep, stepsMax: trimRecordsPerStep };
+    const task = { kind: "trim", olderThanJid, keep, stepsMax: trimmedPerStepMax };
     try {
       for (let hasMore = true; hasMore && !this.#isClosed; ) {
         const answer = await pool.offer<TrimAnswer>(0, { bytes: 0, build: () => ({ task, transfer: [] }) });

@@ -1,4 +1,4 @@
-/** `presence_events`: fires the connected minions on the event bus in each round of maintenance, in the form and order of Salt's events. */
+/** `presence_events`: fires the ids of the connected minions every `loop_interval`, in the form and order of Salt's events. */
 import type { Fire } from "../publish/publisher.ts";
 
 export type PresenceEventsOptions = {
@@ -17,7 +17,7 @@ export class PresenceEvents {
     this.#timer = setInterval(() => this.tell(), options.intervalMs).unref();
   }
 
-  /** Fires a change first, if there is one. */
+  /** Fires `change` first if minions came or went, then `present`. */
   tell(): void {
     const { connected, fire } = this.#options;
     const present = connected();

@@ -1,17 +1,17 @@
-/** Makes the master's presence, which pings silent minions by a job that leaves no trace. */
+/** Makes the master's `Presence`. It pings silent minions by a job that is neither stored nor shown on the bus. */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/schema.ts";
-import { keepPresencePing } from "../../workers/holding/presence-pings.ts";
-import type { ShardStart } from "../../workers/messages/shard.ts";
-import type { ShardPool } from "../../workers/threads/pool.ts";
+import type { WorkerStart } from "../../workers/messages/worker.ts";
+import { keepPresencePing } from "../../workers/state/presence-pings.ts";
+import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
 import { ownJob } from "../publish/own-job.ts";
 import type { Publisher } from "../publish/publisher.ts";
 import { Presence } from "./presence.ts";
 
 export type PresenceParts = {
   readonly config: MasterConfig;
-  readonly start: ShardStart;
-  readonly pool: ShardPool;
+  readonly start: WorkerStart;
+  readonly pool: WorkerPool;
   readonly logger: Logger;
 };
 

@@ -1,20 +1,15 @@
 /**
- * Knows the connected minions, which proved themselves within `presence_timeout`. ZeroMQ does not tell which peer came or went, so
+ * Tracks the connected minions: a verified request came from them within `presence_timeout`. ZeroMQ does not tell which peer came or went, so
  * silent minions are pinged, a bounded number at a time. docs/compatibility.md, "Presence".
  */
-
-/** Silent minions pinged per round: a publish carries their ids, and their returns cost work. */
-const pingedPerRoundMax = 2_000;
-const roundsPerTimeout = 6;
-/** How long the count of connected minions holds, milliseconds. */
-const countedForMs = 250;
+import { connectedCountAgeMsMax, presencePingsMax, presenceRounds } from "../../limits.ts";
 
 export type PresenceOptions = {
   readonly timeoutMs: number;
   readonly accepted: ReadonlySet<string>;
   readonly ping: (ids: readonly string[]) => Promise<void>;
   readonly onFault: (error: Error) => void;
-  /** A clock that is never set, milliseconds. */
+  /** A monotonic clock, milliseconds. */
   readonly now?: () => number;
 };
 
@@ -25,7 +20,7 @@ export class Presence {
   readonly #timer: NodeJS.Timeout;
   readonly #now: () => number;
   #round = 0;
-  /** Minions silent for longer than the timeout that this turn of six rounds has not pinged yet. */
+  /** Minions silent for longer than the timeout that have not been pinged yet in the present six rounds. */
   #untried: string[] = [];
   #latestContactMs = Number.NEGATIVE_INFINITY;
   #counted = 0;
@@ -34,10 +29,10 @@ export class Presence {
   constructor(options: PresenceOptions) {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
-    this.#timer = setInterval(() => this.pingSilent(), options.timeoutMs / roundsPerTimeout).unref();
+    this.#timer = setInterval(() => this.pingSilent(), options.timeoutMs / presenceRounds).unref();
   }
 
-  /** Ids without an accepted key are left out, so that a request that outlived its key is not remembered for ever. */
+  /** Ignores ids without an accepted key, so that a request that arrives after its key was removed is not remembered for ever. */
   noteContacts(ids: readonly string[]): void {
     for (const id of ids) this.noteContact(id);
   }
@@ -52,7 +47,7 @@ export class Presence {
     this.#contactMs.delete(id);
   }
 
-  /** When the minion last proved itself, by the present wall clock. Undefined if it did not since this master's start. */
+  /** When the last verified request of the minion came, by the present wall clock; undefined if none came since this master's start. */
   contactMs(id: string): number | undefined {
     const contactMs = this.#contactMs.get(id);
     return contactMs === undefined ? undefined : Date.now() - (this.#now() - contactMs);
@@ -66,8 +61,8 @@ export class Presence {
   }
 
   /**
-   * Whether a minion counts as "not connected" rather than silent. As in Salt, a minion that this master has not met never does, nor
-   * does any while no minion is connected.
+   * Whether a minion counts as "not connected" rather than silent. As in Salt, a minion that this master has not met never counts as "not connected",
+   * and while no minion is connected none does.
    */
   isGone(id: string): boolean {
     const isAnyConnected = this.#now() - this.#latestContactMs <= this.#options.timeoutMs;
@@ -78,10 +73,10 @@ export class Presence {
     return [...this.#contactMs.keys()].filter((id) => this.isConnected(id));
   }
 
-  /** Cached for `countedForMs`, because `max_minions` asks at every `_auth`, and a storm of them must not walk the fleet each time. */
+  /** Cached for `connectedCountAgeMsMax`: `max_minions` asks at every `_auth`, and an auth storm must not walk the fleet each time. */
   get connectedCount(): number {
     const nowMs = this.#now();
-    if (nowMs - this.#countedMs >= countedForMs) {
+    if (nowMs - this.#countedMs >= connectedCountAgeMsMax) {
       this.#countedMs = nowMs;
       this.#counted = this.connected().length;
     }
@@ -89,8 +84,8 @@ export class Presence {
   }
 
   /**
-   * Pings minions that have been silent for half the timeout. Minions silent for longer take the places that are left, each once in six
-   * rounds. So dead minions do not delay others, and after a restart the whole fleet is asked within one timeout.
+   * Pings minions that have been silent for half the timeout. Minions silent for longer than the timeout take the places left in the round, each once
+   * in six rounds. So dead minions do not delay others, and after a restart the whole fleet is asked within one timeout.
    */
   pingSilent(): void {
     const nowMs = this.#now();
@@ -102,10 +97,10 @@ export class Presence {
       if (silentMs > timeoutMs) gone.push(id);
       else if (silentMs >= timeoutMs / 2) silent.push(id);
     }
-    const pinged = silent.slice(0, pingedPerRoundMax);
-    if (this.#round % roundsPerTimeout === 0) this.#untried = gone;
+    const pinged = silent.slice(0, presencePingsMax);
+    if (this.#round % presenceRounds === 0) this.#untried = gone;
     this.#round += 1;
-    pinged.push(...this.#untried.splice(0, pingedPerRoundMax - pinged.length));
+    pinged.push(...this.#untried.splice(0, presencePingsMax - pinged.length));
     if (pinged.length === 0) return;
     this.counters.pings += pinged.length;
     this.#options.ping(pinged).catch(this.#options.onFault);

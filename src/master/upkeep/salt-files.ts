@@ -1,6 +1,6 @@
 /**
- * Salt's own files beside ours: takes over what a Salt master left, and if Salt is on the machine keeps its files current while this
- * master runs, for Salt's tools and for a way back.
+ * Salt's own files beside ours: takes over what a Salt master left. If Salt is on the machine, keeps its files current while this master runs, for
+ * Salt's tools and for a way back to Salt.
  */
 import { existsSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -16,37 +16,40 @@ import {
   saltMirrorStopMs,
   saltTakeJobsRetryMsMax,
 } from "../../limits.ts";
+import { driverOf } from "../../store/drivers/registry.ts";
 import type { MinionData } from "../../store/minions/data.ts";
 import { AliveMark } from "../../store/salt/alive-mark.ts";
 import { findSaltFiles, findSaltPrograms } from "../../store/salt/detect.ts";
-import { SaltFeed, saltFeedFile } from "../../store/salt/feed.ts";
-import { fillFeed } from "../../store/salt/fill-feed.ts";
+import { fillMirrorQueue } from "../../store/salt/fill-mirror-queue.ts";
 import { layoutsIn, type MinionLayout } from "../../store/salt/minion-files.ts";
 import type { MirrorStep } from "../../store/salt/mirror.ts";
-import { hasChangedJobs } from "../../store/salt/old-jobs.ts";
-import { takeOverMinionData } from "../../store/salt/take-over.ts";
+import { MirrorQueue, mirrorQueueFile } from "../../store/salt/mirror-queue.ts";
+import { hasChangedJobs } from "../../store/salt/take-over-jobs.ts";
+import { takeOverMinionData } from "../../store/salt/take-over-minion-data.ts";
 import { jidAt } from "../../wire/jid.ts";
 
 import type { SaltAnswer, SaltTask, TakenJobs } from "../../workers/messages/lanes.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 
-/** Number of unreadable files that a start names in the log. */
+/** Most unreadable files that the log names. */
 const faultsShownMax = 20;
 
 export type SaltPlan = {
-  /** The feed of what is to be written; undefined if Salt's files are not kept current. */
-  readonly feedFile: string;
+  /** The store of changes to be written to Salt's files. */
+  readonly queueFile: string;
   readonly isMirrored: boolean;
   readonly layouts: readonly MinionLayout[];
   readonly minionsMark: AliveMark;
   readonly jobsMark: AliveMark;
-  /** Job directories that changed after this time are read; none if undefined. */
+  /** Job directories that changed after this time are read; undefined: none is read. */
   readonly jobsSinceMs: number | undefined;
-  /** When they were last looked through: before it every job is known, or left out. */
+  /** When the job directories were last scanned. Every job from before is taken over, or left out. */
   readonly jobsLookedMs: number;
 };
 
-/** Looks for Salt and takes over its master's data of minions. Call it before any port opens. @throws SaltworksError STORE_FAILED */
+/**
+ * Looks for Salt's programs and files, and takes over its master's minion data. Call it before any port opens. @throws SaltworksError STORE_FAILED
+ */
 export async function prepareSaltFiles(
   config: MasterConfig,
   {
@@ -56,10 +59,10 @@ export async function prepareSaltFiles(
     programPath,
   }: {
     readonly minions: MinionData;
-    /** Of minions whose keys are accepted. */
+    /** Ids with an accepted key. */
     readonly ids: readonly string[];
     readonly logger: Logger;
-    /** Folders in which Salt's programs are looked for, as in PATH. */
+    /** Folders to search for Salt's programs, in the form of PATH. */
     readonly programPath: string;
   },
 ): Promise<SaltPlan> {
@@ -67,7 +70,7 @@ export async function prepareSaltFiles(
   const minionsMark = new AliveMark(join(cachedir, ".saltworks-minions-seen"));
   const jobsMark = new AliveMark(join(cachedir, ".saltworks-jobs-seen"));
   const jobsSinceMs = hasChangedJobs(cachedir, jobsMark.sinceMs) ? jobsMark.sinceMs : undefined;
-  // An earlier release wrote no text: it looked at its start alone.
+  // An earlier release wrote no text. It scanned the jobs only when it started.
   const jobsLookedMs = Math.min(Number(jobsMark.text) || jobsMark.sinceMs, jobsMark.sinceMs);
   const layouts = layoutsIn(cachedir);
   const taken = await takeMinions(config, minions, ids, minionsMark, logger);
@@ -76,11 +79,11 @@ export async function prepareSaltFiles(
   const left = known.length === 0 && isSaltsNew ? findSaltFiles(cachedir) : known;
   const isMirrored = mirrors(config, [...findSaltPrograms(programPath), ...left], logger);
   minionsMark.set(left.join("\n"));
-  const feedFile = saltFeedFile(cachedir);
-  if (isMirrored) await openFeed(feedFile, config, minions, logger);
-  // From now on nothing is fed, so the next feed must start from all that is stored.
-  else if (existsSync(feedFile)) rmSync(dirname(feedFile), { recursive: true, force: true });
-  return { feedFile, isMirrored, layouts, minionsMark, jobsMark, jobsSinceMs, jobsLookedMs };
+  const queueFile = mirrorQueueFile(cachedir);
+  if (isMirrored) await openQueue(queueFile, config, minions, logger);
+  // Changes are no longer queued, so a later queue must start from all that is stored.
+  else if (existsSync(queueFile)) rmSync(dirname(queueFile), { recursive: true, force: true });
+  return { queueFile, isMirrored, layouts, minionsMark, jobsMark, jobsSinceMs, jobsLookedMs };
 }
 
 function mirrors({ salt_files: option, master_job_cache: driver }: MasterConfig, found: string[], logger: Logger) {
@@ -90,7 +93,7 @@ function mirrors({ salt_files: option, master_job_cache: driver }: MasterConfig,
   return true;
 }
 
-/** @returns the number of taken facts and mines */
+/** @returns how many facts and mines were taken over */
 async function takeMinions(
   config: MasterConfig,
   minions: MinionData,
@@ -119,26 +122,28 @@ async function takeMinions(
   return taken.facts + taken.mines;
 }
 
-/** Minions whose Salt files were still to be written when the master ended, so that the files are outdated. */
+/** Minions whose Salt files are outdated, because they were still to be written when the last master ended. */
 async function outdatedIn(cachedir: string): Promise<(id: string) => boolean> {
-  const file = saltFeedFile(cachedir);
+  const file = mirrorQueueFile(cachedir);
   if (!existsSync(file)) return () => false;
-  const feed = new SaltFeed(file);
+  const queue = new MirrorQueue(file);
   try {
-    const ids = new Set(feed.minions(feed.minionCount).map(({ id }) => id));
+    const ids = new Set(queue.minions(queue.minionCount).map(({ id }) => id));
     return (id) => ids.has(id);
   } finally {
-    await feed.close();
+    await queue.close();
   }
 }
 
-async function openFeed(file: string, config: MasterConfig, minions: MinionData, logger: Logger): Promise<void> {
-  const feed = new SaltFeed(file);
+async function openQueue(file: string, config: MasterConfig, minions: MinionData, logger: Logger): Promise<void> {
+  const queue = new MirrorQueue(file);
+  const returns = driverOf(config).openKeyedReturns(config, (fault) => logger.error(fault));
   try {
-    const count = await fillFeed({ feed, jobsPath: join(config.cachedir, "jobs.lmdb"), minions });
+    const count = await fillMirrorQueue({ queue, returns, minions });
     if (count > 0) logger.info({ count }, "Salt's own files will be brought up to date");
   } finally {
-    await feed.close();
+    await returns.close();
+    await queue.close();
   }
 }
 
@@ -172,7 +177,7 @@ export class SaltFiles {
     this.#running = this.#run();
   }
 
-  /** Call it after the workers have closed their stores: their last returns are written, too, as far as time allows. */
+  /** Call it after the workers have closed their stores. Writes their last returns, too, for at most `saltMirrorStopMs`. */
   async close(): Promise<void> {
     this.#wait.abort();
     await this.#running;
@@ -182,7 +187,7 @@ export class SaltFiles {
     }
     const { returnsWaiting, minionsWaiting } = this.counters;
     if (returnsWaiting + minionsWaiting > 0)
-      this.#logger.warn({ returnsWaiting, minionsWaiting }, "Salt's own files will be whole after the next start");
+      this.#logger.warn({ returnsWaiting, minionsWaiting }, "Salt's own files are incomplete until the next start");
     clearInterval(this.#marking);
     this.#plan.minionsMark.end();
     if (this.#areJobsSeen) this.#plan.jobsMark.end();
@@ -206,10 +211,10 @@ export class SaltFiles {
     }
   }
 
-  /** For jobs that were copied in while this master ran, or just after it died. @returns when they were last looked through */
+  /** Takes over jobs that were copied in while this master ran, or just after it died. @returns when they were last scanned */
   async #lookForJobs(lookedMs: number): Promise<number> {
     const startMs = Date.now();
-    // A clock that was set back must hide none.
+    // `min`: a clock that was set back must not hide a job.
     const sinceMs = Math.min(lookedMs, startMs - saltJobsLookEveryMs) - aliveMarkMarginMs;
     if (!(await this.#takeJobs(sinceMs, true))) return lookedMs;
     this.#setJobsMark(startMs);
@@ -222,7 +227,7 @@ export class SaltFiles {
     await this.#pause(Math.min(step === undefined || step.isHeldUp ? saltMirrorRetryMs : saltMirrorEveryMs, restMsMax));
   }
 
-  /** Keeps Salt's files current for this time. */
+  /** Keeps Salt's files current for `ms`. */
   async #mirrorFor(ms: number): Promise<void> {
     if (!this.#plan.isMirrored) return this.#pause(ms);
     const endMs = performance.now() + ms;
@@ -230,7 +235,7 @@ export class SaltFiles {
       await this.#mirrorAndRest(leftMs);
   }
 
-  /** Takes over jobs, and keeps Salt's files current in between, because the jobs of a large site take minutes. @returns whether it came to its end */
+  /** Takes over jobs. Keeps Salt's files current in between, because the jobs of a large site take minutes. @returns whether it came to its end */
   async #takeJobs(sinceMs: number, isBrief: boolean): Promise<boolean> {
     const keepMs = this.#config.keep_jobs_seconds * 1_000;
     const olderThanJid = jidAt(keepMs === 0 ? 0 : Date.now() - keepMs, 0);
@@ -240,7 +245,7 @@ export class SaltFiles {
       if (step === undefined) {
         await this.#mirrorFor(retryMs);
         retryMs = Math.min(2 * retryMs, saltTakeJobsRetryMsMax);
-        // The lane begins anew, and names the faults again.
+        // The lane starts again, and reports the faults again.
         leftOut = 0;
         continue;
       }
@@ -259,7 +264,7 @@ export class SaltFiles {
     return false;
   }
 
-  /** Without it the next start looks through Salt's jobs again. */
+  /** Writes the mark of scanned jobs. Without it the next start scans all of Salt's jobs again. */
   #setJobsMark(lookedMs: number): void {
     try {
       this.#plan.jobsMark.set(String(lookedMs));

@@ -18,8 +18,8 @@ export function busPaths(config: BusPlace): { pub: string; pull: string } {
 }
 
 /**
- * Fires on the bus of a minion that runs as another process. An event reader of this process that is already connected gets the answer,
- * because the bus takes connections in turn; a message that reaches the minion another way may overtake the reader's connection.
+ * Fires on the bus of a minion that runs as another process. The bus accepts connections in order, so a reader that this process connected
+ * before gets the answer. A message that reaches the minion another way may arrive before the reader is connected.
  *
  * @throws SaltworksError MASTER_UNREACHABLE if no minion runs
  */
@@ -27,7 +27,7 @@ export async function fireOnBus(config: BusPlace, tag: string, data: Encodable):
   await fireEvents(busPaths(config).pull, [stampedEvent(tag, data)]);
 }
 
-/** Adds the time, as Salt's events have it. */
+/** Encodes an event with the time in `_stamp`, as in Salt's events. */
 export function stampedEvent(tag: string, data: Encodable): Uint8Array {
   const members = data instanceof Map ? data : new Map(Object.entries(data ?? {}));
   return encodeEvent(tag, new Map([...members, ["_stamp", stampText(now())]]));

@@ -41,7 +41,7 @@ export class MinionBus {
       subscriberBytesMax: subscriberEventsMax * config.max_event_size,
       onEvent: (body) => bus.#take(body),
       onSubscriberDrop: (droppedEvents) => log.warn({ droppedEvents }, "a reader of the minion's events is too slow"),
-      onRefused: () => log.warn("too many programs are connected to the minion's event bus: one was turned away"),
+      onRefused: () => log.warn("too many programs are connected to the minion's event bus: a connection was refused"),
       onBadFrame: (error) => log.warn({ err: error }, "bytes on the minion's event bus are not an event"),
     });
     const bus: MinionBus = new MinionBus(server, options);
@@ -68,5 +68,5 @@ export class MinionBus {
   }
 }
 
-/** Events of the largest size that may wait for one reader. */
+/** Limit of unread bytes for one reader, in events of the largest size (`max_event_size`). */
 const subscriberEventsMax = 16;

@@ -1,5 +1,5 @@
 /**
- * Calls an execution function for a program on the master's machine, not for a job. No master is asked, nothing is returned to one, and grains are
+ * Calls an execution function for a program on the master's machine, outside a job. Does not contact a master and sends no return. Grains are
  * this machine's. Source: the runner `salt.cmd`.
  */
 import type { Logger } from "pino";
@@ -17,7 +17,7 @@ import { openCallHost } from "./call-host.ts";
 /** `failure`: Python's traceback of the function's exception. */
 export type CalledHere = { readonly value: Encodable } | { readonly failure: string };
 
-/** Calls the function as another function would. A function that does not exist is answered with Salt's sentence. */
+/** Calls the function as another function would. Returns Salt's sentence if the function does not exist. */
 export async function callHere(
   config: MinionConfig,
   surrounding: { readonly log: Logger; readonly environment: Environment; readonly extras: Extras },

@@ -1,4 +1,4 @@
-/** What surrounds a single call: a session with a master made for the call, or none; and the minion's daemon, if it runs. */
+/** The host of a single call: a session with a master for this call, or this machine's files. Events reach the minion's daemon, if it runs. */
 import type { Logger } from "pino";
 import type { MinionConfig } from "../../config/schema.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
@@ -14,7 +14,7 @@ import type { Load } from "../session/session.ts";
 
 export type CallHost = Host & {
   readonly pillar: ValueMap;
-  /** Sends the result as a job of its own; does nothing without a master. Logs a failure. */
+  /** Sends the result to the master as the return of a separate job. Does nothing without a master. Logs a failure. */
   sendReturn(members: Load): Promise<void>;
   close(): void;
 };
@@ -37,6 +37,7 @@ export async function openCallHost(
     pillar,
     fireMinion,
     fireMaster: (tag, data) => link.fireLoneEvent(tag, data),
+    setGrains: async () => undefined,
     masterRequest: (load) => link.ask(load),
     compilePillar: (options) => requestPillar(link.session, config, grains, options),
     sendReturn: async (members) => {
@@ -84,6 +85,7 @@ function localHost(fireMinion: Host["fireMinion"], compile: (options: PillarOpti
     pillar: compile({}),
     fireMinion,
     fireMaster: async () => false,
+    setGrains: async () => undefined,
     masterRequest: noMaster,
     compilePillar: async (options = {}) => compile(options),
     sendReturn: async () => undefined,
@@ -91,7 +93,7 @@ function localHost(fireMinion: Host["fireMinion"], compile: (options: PillarOpti
   };
 }
 
-/** Fires on the daemon's bus if the daemon runs. Without a daemon the event has no reader. */
+/** Fires on the daemon's bus. Drops the event if the daemon does not run, because then it has no reader. */
 async function fireIfHeard(config: MinionConfig, tag: string, data: Encodable, log: Logger): Promise<void> {
   try {
     await fireOnBus(config, tag, data);

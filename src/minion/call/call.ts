@@ -1,24 +1,29 @@
 /**
  * `call`: runs one function in this process, with the minion's configuration and key. Prints what Salt's salt-call prints.
- * Source: docs/compatibility.md (the command line). With a master, uses its pillar and returns the result to it as a job.
+ * Source: docs/compatibility.md, "saltworks call". With a master, uses its pillar and returns the result to it as a job.
  */
 import type { Logger } from "pino";
 import type { MinionConfig } from "../../config/schema.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
 import { summaryOf, tracebackOf } from "../../python/traceback.ts";
+import { wordValue } from "../../python/word.ts";
 import { jidAsText } from "../../wire/jid.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
-import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
+import { asValue, type Encodable, type Value, type ValueMap } from "../../wire/values.ts";
 import { keywordOf } from "../functions/binding.ts";
 import { type Call, makeContext, type Surroundings } from "../functions/call-context.ts";
 import { jidText, now } from "../functions/clock-text.ts";
 import { JobRecords } from "../functions/job-records.ts";
 import type { Extras, ModuleFunction, ModuleLog, ModuleTable } from "../functions/module-contract.ts";
 import { type Outcome, runFunction } from "../functions/run-function.ts";
-import { parseYamlWord } from "../functions/yaml-values.ts";
+import { configToValue } from "../functions/yaml-values.ts";
 import { collectGrains } from "../modules/grains/core.ts";
 import type { Environment } from "../modules/machine/environment.ts";
 import { loadModules } from "../modules/registry.ts";
+import type { ReturnerTable } from "../returners/contract/returner.ts";
+import { withFailures } from "../returners/job-record.ts";
+import { loadReturners, returnerDocs } from "../returners/registry.ts";
+import { namesIn, passOn } from "../returners/run.ts";
 import { type CallHost, type LocalPillar, openCallHost } from "./call-host.ts";
 
 /** What the command line asks for. `file_client: local` in the configuration means no master. */
@@ -39,16 +44,18 @@ export type CallRequest = {
   readonly isSkippingGrains?: boolean;
   /** Keywords whose value stays text (`--no-parse`). */
   readonly noParse?: readonly string[];
+  /** `--return`: names separated by commas. Undefined: `return` of the configuration. */
+  readonly returners?: string;
 };
 
 export type CallOutput = {
-  /** `value` is a map with the one key `local`; outputter names are Salt's, `nested` unless a function says otherwise. */
+  /** `value` is a map with the one key `local`; outputter names are Salt's, `nested` unless the function names another. */
   show(value: Value, outputter: string, retcode: number): void;
   /** Writes to standard output without changes. */
   write(text: string): void;
   /** Writes to standard error without changes. */
   complain(text: string): void;
-  /** What functions log; the log level decides what is shown. */
+  /** Takes log lines of functions. The log level decides which are shown. */
   log(level: "debug" | "info" | "warn" | "error", text: string): void;
 };
 
@@ -83,6 +90,7 @@ export async function runCall(
   const grains: ValueMap = request.isSkippingGrains
     ? new Map<Value, Value>([["id", config.id]])
     : await collectGrains({ config, environment, log });
+  const table = loadReturners(config);
   const host = await openHost(config, grains, surrounding, out);
   if (typeof host === "number") return host;
   try {
@@ -94,13 +102,14 @@ export async function runCall(
       records: await JobRecords.open(config.cachedir),
       log,
       extras: surrounding.extras,
+      returners: () => returnerDocs(table),
     };
     if (request.isDoc) return printDocs(surroundings, request.fun ?? "", out);
     if (request.isGrains) {
       out.show(underLocal(grains), "grains", 0);
       return callExitCodes.done;
     }
-    return await callAndShow(surroundings, host, request, out);
+    return await callAndShow({ surroundings, table, host, request, out });
   } finally {
     host.close();
   }
@@ -134,17 +143,21 @@ function printDocs({ functions }: Surroundings, start: string, out: CallOutput):
   return callExitCodes.done;
 }
 
-async function callAndShow(
-  surroundings: Surroundings,
-  host: CallHost,
-  request: CallRequest,
-  out: CallOutput,
-): Promise<number> {
+type Running = {
+  readonly surroundings: Surroundings;
+  readonly table: ReturnerTable;
+  readonly host: CallHost;
+  readonly request: CallRequest;
+  readonly out: CallOutput;
+};
+
+async function callAndShow(running: Running): Promise<number> {
+  const { surroundings, host, request, out } = running;
   const fun = request.fun ?? "";
   const jid = jidText(now());
   const target = surroundings.functions.get(fun);
   if (target === undefined) return await answerUnknown(surroundings, { jid, fun, publish: new Map() }, out);
-  const metadata = request.metadata === undefined ? undefined : parseYamlWord(request.metadata);
+  const metadata = request.metadata === undefined ? undefined : wordValue(request.metadata);
   const publish: ValueMap = new Map<Value, Value>([
     ["fun", fun],
     ["pid", process.pid],
@@ -173,11 +186,21 @@ async function callAndShow(
     fun_args: request.words,
     metadata,
   };
-  if (!request.isReturnOff) await host.sendReturn({ ...result, jid: "req" });
+  const passed = await passToReturners(running, result);
+  if (!request.isReturnOff) await host.sendReturn({ ...passed, jid: "req" });
   const shown = request.isMetadataShown ? result : (value ?? null);
   out.show(underLocal(shown), request.isMetadataShown ? "nested" : (outputter ?? "nested"), retcode);
   if (request.isRetcodePassedThrough) return retcode;
   return retcode === 0 ? callExitCodes.done : callExitCodes.failed;
+}
+
+/** As in Salt, returners run before the master gets the return, and their failures do not change the exit code. */
+async function passToReturners({ surroundings, table, request, out }: Running, result: Result): Promise<Result> {
+  const names = namesIn(request.returners ?? configToValue(surroundings.config.return));
+  if (names.length === 0) return result;
+  const passed = { ...result, success: true };
+  const print = (line: string) => out.write(`${line}\n`);
+  return withFailures(passed, await passOn({ surroundings, table, print }, names, asValue(passed) as ValueMap));
 }
 
 /** Functions may build their result from plain objects; outputters take values of the wire. */
@@ -185,7 +208,7 @@ function underLocal(value: Encodable): Value {
   return decode(encode({ local: value }, "bin"));
 }
 
-/** If other names begin with this one, the answer is their documentation. */
+/** Shows the documentation of functions whose names begin with `call.fun`; if there are none, an error. */
 async function answerUnknown(surroundings: Surroundings, call: Call, out: CallOutput): Promise<number> {
   const missing = `'${call.fun}' is not available.`;
   if (surroundings.functions.has("sys.doc")) {
@@ -222,7 +245,7 @@ export function parseWords(words: readonly string[], noParse: readonly string[] 
   const kwargs: ValueMap = new Map<Value, Value>([["__kwarg__", true]]);
   for (const word of words) {
     const keyword = keywordOf(word);
-    if (keyword === undefined) args.push(jidAsText(parseYamlWord(word)));
+    if (keyword === undefined) args.push(jidAsText(wordValue(word)));
     else kwargs.set(keyword.name, noParse.includes(keyword.name) ? textOf(word) : keyword.value);
   }
   return kwargs.size > 1 ? [...args, kwargs] : args;

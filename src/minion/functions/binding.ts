@@ -5,10 +5,10 @@
 
 import { keywordWord } from "../../config/yaml/word.ts";
 import { strOf } from "../../python/repr.ts";
+import { wordValue } from "../../python/word.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { argumentError, invocationError } from "./errors.ts";
 import type { BoundArguments, ModuleFunction } from "./module-contract.ts";
-import { parseYamlWord } from "./yaml-values.ts";
 
 export type Passed = { readonly args: Value[]; readonly kwargs: ValueMap };
 
@@ -55,7 +55,7 @@ function keywordsOf(value: Value): ValueMap | undefined {
 /** A text of the form `k=v`; undefined for any other. */
 export function keywordOf(text: string): { readonly name: string; readonly value: Value } | undefined {
   const keyword = keywordWord(text);
-  return keyword && { name: keyword.name, value: parseYamlWord(keyword.word) };
+  return keyword && { name: keyword.name, value: wordValue(keyword.word) };
 }
 
 /**

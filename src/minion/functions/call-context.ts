@@ -1,13 +1,13 @@
-/** What one function call sees of the minion, made from the host that runs it. */
+/** Makes the context of one function call: what the function sees of the minion. */
 import type { MinionConfig } from "../../config/schema.ts";
 import { SaltworksError } from "../../errors.ts";
 import type { ValueMap } from "../../wire/values.ts";
 import { bindCall } from "./binding.ts";
 import type { Host, MinionFacts } from "./host.ts";
 import type { JobRecords } from "./job-records.ts";
-import type { CallContext, Extras, ModuleLog, ModuleTable } from "./module-contract.ts";
+import type { CallContext, Extras, ModuleLog, ModuleTable, ReturnerDocs } from "./module-contract.ts";
 
-/** What calls need and what outlives one call. */
+/** What all calls of one process share. */
 export type Surroundings = {
   readonly config: MinionConfig;
   readonly functions: ModuleTable;
@@ -16,6 +16,8 @@ export type Surroundings = {
   readonly records: JobRecords;
   readonly log: ModuleLog;
   readonly extras?: Extras | undefined;
+  /** Without it the process has no returners. */
+  readonly returners?: () => ReturnerDocs;
 };
 
 export type Call = { readonly jid: string; readonly fun: string; readonly publish: ValueMap };
@@ -25,12 +27,13 @@ export function makeContext(
   surroundings: Surroundings,
   call: Call,
 ): { readonly context: CallContext; readonly retcode: () => number } {
-  const { config, functions, facts, host, records, log, extras } = surroundings;
+  const { config, functions, facts, host, records, log, extras, returners } = surroundings;
   let code = 0;
   const context: CallContext = {
     ...call,
     config,
     functions,
+    returners: returners ?? (() => new Map()),
     extras,
     log,
     grains: () => facts().grains,
@@ -46,6 +49,7 @@ export function makeContext(
     },
     fireMaster: (tag, data) => host.fireMaster(tag, data),
     fireMinion: (tag, data) => host.fireMinion(tag, data),
+    setGrains: (change) => host.setGrains(change),
     masterRequest: (load) => host.masterRequest(load),
     runningJobs: () => records.running(process.pid),
     signalJob: (jid, signal) => records.signal(jid, signal),

@@ -1,21 +1,21 @@
-/** Moments in Salt's forms: event stamps, job ids, start messages. The time is an argument. */
+/** The current time, and times in Salt's forms: event stamps, job ids, start messages. */
 import { jidAt } from "../../wire/jid.ts";
 
-/** Whole milliseconds since 1970, and microseconds within the last one. */
+/** A time: whole milliseconds since 1970, and the microseconds beyond them. */
 export type Moment = { readonly epochMs: number; readonly micros: number };
 
-/** From 20 ms on, a difference means that the system's clock was set after this process started. Node's fine clock does not follow such a change. */
+/** A difference above 20 ms means that the system clock was set after this process started. `performance.now()` does not follow such a change. */
 const setMsMin = 20;
 const readingsMax = 5;
 let originMs = performance.timeOrigin;
 
-/** The present, with the precision of the system's clock, at most a microsecond. */
+/** The current time in microseconds; follows the system clock within `setMsMin`. */
 export function now(): Moment {
   for (let reading = 0; reading < readingsMax; reading += 1) {
     const beforeMs = performance.now();
     const setByMs = Date.now() - (originMs + beforeMs);
     if (Math.abs(setByMs) <= setMsMin) break;
-    // The process was held up between the two readings, so that their difference says nothing.
+    // The process paused between the two readings, which makes their difference useless: reads again.
     if (performance.now() - beforeMs > setMsMin / 4) continue;
     originMs += setByMs;
     break;

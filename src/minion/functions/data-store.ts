@@ -1,4 +1,4 @@
-/** The minion's own data store, Salt's file `datastore` in its cache, which `data` targets match. Source: Salt 3007's `data` module. */
+/** Reads the minion's data store, the file `datastore` in its cache directory. `data` targets match it. Source: Salt 3007's `data` module. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
@@ -6,7 +6,7 @@ import { SaltworksError } from "../../errors.ts";
 import { decode } from "../../wire/msgpack.ts";
 import type { ValueMap } from "../../wire/values.ts";
 
-/** Empty without the file. @throws SaltworksError TARGET_INVALID for a file that cannot be read, because a target cannot be matched then */
+/** Returns an empty map without the file. @throws SaltworksError TARGET_INVALID if the file cannot be read: its targets cannot be matched */
 export function readDataStore(cacheDir: string): ValueMap {
   try {
     const value = decode(readFileSync(join(cacheDir, "datastore")));

@@ -1,4 +1,4 @@
-/** How an execution function fails: the kinds of exception that Salt shows with different texts in a job's return. */
+/** Makers of the errors of execution functions: the kinds of exception that Salt shows with different texts in a job's return. */
 import { SaltworksError } from "../../errors.ts";
 
 /** Salt's CommandExecutionError: the return is `ERROR: <text>`. */

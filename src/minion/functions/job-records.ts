@@ -1,5 +1,5 @@
 /**
- * Which jobs run: one file per job in `<cachedir>/proc` with the publish load and the process id, as Salt keeps them.
+ * The records of running jobs: one file per job in `<cachedir>/proc` with the publish load and the process id, as in Salt.
  * Every process of this minion, `call` included, lists and signals jobs through these files.
  */
 import { mkdir, readdir, readFile, unlink, writeFile } from "node:fs/promises";
@@ -11,7 +11,7 @@ import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import type { RunningJob } from "./module-contract.ts";
 
-/** Characters and length of a job id, which is a file name here. */
+/** A valid job id. It is the name of the record's file. */
 const jidText = /^[A-Za-z0-9_-]{1,64}$/;
 
 export function isUsableJid(jid: Value | undefined): jid is string {
@@ -31,7 +31,7 @@ export class JobRecords {
     return new JobRecords(directory);
   }
 
-  /** `load` without serial. */
+  /** `load`: the publish load without its serial number. */
   async write(jid: string, load: ReadonlyMap<Value, Value>, pid: number): Promise<void> {
     await writeFile(this.#pathOf(jid), encode(new Map<Value, Value>([["pid", pid], ...load]), "bin"));
   }
@@ -40,7 +40,7 @@ export class JobRecords {
     await removeIfThere(this.#pathOf(jid));
   }
 
-  /** Jobs whose process lives, without the process `exceptPid`. Removes the records of other jobs. */
+  /** Jobs whose process lives, except the process `exceptPid`. Removes the records of jobs whose process has ended. */
   async running(exceptPid?: number): Promise<RunningJob[]> {
     const jobs: RunningJob[] = [];
     for (const name of await readdir(this.#directory)) {
@@ -54,13 +54,13 @@ export class JobRecords {
     return jobs;
   }
 
-  /** Signals a running job's process and all processes that it started. @returns Salt's text; empty when the job does not run */
+  /** Signals a running job's process and all processes that it started. @returns Salt's text; an empty text if the job does not run */
   async signal(jid: string, signal: number): Promise<string> {
     const job = (await this.running()).find((candidate) => textField(candidate, "jid") === jid);
     const pid = job === undefined ? undefined : intField(job, "pid");
     if (pid === undefined) return "";
     const descendants = await descendantsOf(pid);
-    // The job first: otherwise a shell whose command has ended would start the next one.
+    // Signals the job's own process first. Otherwise its shell would start the next command when the current one ends.
     const isSent = sendSignal(pid, signal);
     for (const descendant of descendants) sendSignal(descendant, signal);
     if (isSent) return `Signal ${signal} sent to job ${jid} at pid ${pid}`;
@@ -74,7 +74,7 @@ export class JobRecords {
   }
 }
 
-/** Undefined for a record that is gone, or not yet written completely. */
+/** Returns undefined if the record is gone or only partly written. */
 async function readRecord(path: string): Promise<ValueMap | undefined> {
   try {
     const record = decode(await readFile(path));
@@ -87,7 +87,7 @@ async function readRecord(path: string): Promise<ValueMap | undefined> {
   }
 }
 
-/** Whether the process lives and is one of ours; the system may have given the process id to another program since. */
+/** Whether the process lives and its command line names salt: the kernel may have given the id to another program. */
 async function isSaltProcess(pid: number): Promise<boolean> {
   if (pid === process.pid) return true;
   try {
@@ -120,7 +120,7 @@ async function parentOf(pid: number): Promise<number | undefined> {
   }
 }
 
-/** False if there is no such process. */
+/** Returns false if the process does not exist. */
 function sendSignal(pid: number, signal: number): boolean {
   try {
     return process.kill(pid, signal);

@@ -1,6 +1,6 @@
 /**
  * Runs a publish's function or functions and makes the content of its `_return`, with Salt's fields, order and texts.
- * Source: docs/protocol.md section 9. Operators and scripts know the texts.
+ * Source: docs/protocol.md section 9. The texts are Salt's, because scripts compare them.
  */
 import type { SaltworksError } from "../../errors.ts";
 import { tracebackOf } from "../../python/traceback.ts";
@@ -13,10 +13,8 @@ import { type Outcome, runFunction } from "./run-function.ts";
 /** Members in the order in which they are sent. */
 export type JobReturn = { readonly [field: string]: Encodable };
 
-/** `load` is a publish load without serial, whose target matches. Never throws when the function fails. */
+/** `load`: a publish load without its serial number, whose target matches. The return reports a function's failure; `runJob` does not throw it. */
 export async function runJob(surroundings: Surroundings, load: ValueMap): Promise<JobReturn> {
-  const returners = textField(load, "ret") ?? "";
-  if (returners !== "") surroundings.log.error(`Returner ${returners} could not be loaded: this minion has none`);
   const fun = load.get("fun");
   return Array.isArray(fun) ? await runSeveral(surroundings, load, fun) : await runOne(surroundings, load, String(fun));
 }
@@ -49,7 +47,7 @@ async function bodyOfCall(surroundings: Surroundings, load: ValueMap, fun: strin
 
 const exceptionText = "The minion function caused an exception";
 
-/** The text for an operator, by kind of failure (errors.ts). */
+/** The return's text for a failure, by its kind (errors.ts). Also logs the failure. */
 export function failureText(
   error: unknown,
   fun: string,
@@ -77,12 +75,12 @@ export function failureText(
   }
 }
 
-/** Tells the master's event bus that a function broke, as Salt's minion does. */
+/** Fires `_salt_error`, which the minion forwards to the master's event bus, as Salt's minion does. */
 async function reportException({ host }: Surroundings): Promise<void> {
   await host.fireMinion("_salt_error", { message: exceptionText, args: [exceptionText] });
 }
 
-/** If other names begin with this one (`test.pin`), the answer is their documentation. */
+/** Returns the documentation of functions whose names begin with `fun` (`test.pin`), if there are any. */
 async function bodyOfUnknown(surroundings: Surroundings, load: ValueMap, fun: string): Promise<JobReturn> {
   const missing = `'${fun}' is not available.`;
   let value: Encodable = missing;
@@ -125,7 +123,7 @@ async function runSeveral(surroundings: Surroundings, load: ValueMap, names: rea
   };
 }
 
-/** Without a retcode if the function raised. */
+/** The outcome has no retcode if the function threw. */
 async function outcomeOrTraceback(
   surroundings: Surroundings,
   load: ValueMap,
@@ -140,7 +138,7 @@ async function outcomeOrTraceback(
   }
 }
 
-/** What Python says when Salt calls a name without a function. */
+/** Python's error when Salt calls a function that does not exist. */
 const notCallable = "Traceback (most recent call last):\nTypeError: 'str' object is not callable\n";
 
 function trailerOf(load: ValueMap, fun: Encodable): JobReturn {

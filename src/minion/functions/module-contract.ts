@@ -1,6 +1,6 @@
 /**
- * What an execution function is, and what it may use while it runs: the seam between the minion and its `modules/`.
- * Types only. Source: Salt's execution-module interface (`__salt__`, `__grains__`, `__pillar__`, `__context__`, `__opts__`), with the behaviour in docs/compatibility.md.
+ * What an execution function is, and what it may use while it runs: the interface between the minion and its `modules/`. Types only. Source: Salt's
+ * execution-module interface (`__salt__`, `__grains__`, `__pillar__`, `__context__`, `__opts__`), with the behaviour in docs/functions.md.
  */
 import type { MinionConfig } from "../../config/schema.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
@@ -27,7 +27,10 @@ export type BoundArguments = {
 };
 
 export type ModuleFunction = Signature & {
-  /** Documentation, shown by `sys.doc` and below "Passed invalid arguments". In the form of a Python docstring: starts with a line feed, indented four. */
+  /**
+   * Documentation, shown by `sys.doc` and below "Passed invalid arguments".
+   * It has the form of a Python docstring: a line feed, then lines indented by four blanks.
+   */
   readonly doc: string;
   /** The name in Python's messages, if it is not the last part of the function's name (`test.false` is `false_`). */
   readonly pythonName?: string;
@@ -43,7 +46,10 @@ export type ModuleFunction = Signature & {
 /** Keys are whole names: `test.ping`. */
 export type ModuleTable = ReadonlyMap<string, ModuleFunction>;
 
-/** A running job: the publish load without serial, `pid` first, as `saltutil.running` shows it. */
+/** Documentation of returners' functions, by whole name: `mysql.returner`. */
+export type ReturnerDocs = ReadonlyMap<string, string>;
+
+/** A running job: the publish load without its serial number, `pid` first, as `saltutil.running` shows it. */
 export type RunningJob = ValueMap;
 
 export type ModuleLog = {
@@ -56,10 +62,10 @@ export type ModuleLog = {
 /** A function that templates may call. */
 export type TemplateFunction = (args: readonly Value[], kwargs: ValueMap) => Promise<Value>;
 
-/** What the program around the minion adds to it. */
+/** What the program that starts the minion supplies: a template renderer and the names of runner functions. */
 export type Extras = {
   /**
-   * Renders Jinja. A template sees the names of `namesOf`, asked again for each rendering, and as `salt` the functions of `functionOf`.
+   * Renders Jinja. A template's variables come from `namesOf`, called for each rendering, and the functions in `salt` from `functionOf`.
    *
    * @throws PILLAR_FAILED
    */
@@ -68,27 +74,29 @@ export type Extras = {
     namesOf: () => ValueMap,
     functionOf: (name: string) => TemplateFunction | undefined,
   ): Promise<string>;
-  /** Whole names. */
+  /** Whole names: `jobs.list_jobs`. */
   runnerFunctions(): Promise<readonly string[]>;
 };
 
-/** The world as one call sees it. Valid until `run` has settled. */
+/** What one call sees of the minion. Valid until `run` settles. */
 export type CallContext = {
   readonly config: MinionConfig;
   readonly functions: ModuleTable;
+  /** The returners that can work on this minion. */
+  returners(): ReturnerDocs;
   readonly extras?: Extras | undefined;
   readonly log: ModuleLog;
   readonly jid: string;
   /** The function's whole name as called. */
   readonly fun: string;
-  /** The publish load without serial; for `saltworks call` the one that a master would have sent. */
+  /** The publish load without its serial number. `saltworks call` makes one as a master would send it. */
   readonly publish: ValueMap;
   grains(): ValueMap;
-  /** The pillar in memory; `compilePillar` asks the master for a fresh one. */
+  /** The pillar in memory, which may be old. `compilePillar` makes a new one. */
   pillar(): ValueMap;
-  /** Asks the master to render the pillar now; the one in memory stays. Empty without a master. */
+  /** Compiles the pillar anew, on the master or, in `call` without a master, here. The one in memory stays. @throws MASTER_UNREACHABLE */
   compilePillar(options?: PillarOptions): Promise<ValueMap>;
-  /** The job's retcode (Salt's `__context__["retcode"]`); the last call wins. */
+  /** Sets the job's retcode (Salt's `__context__["retcode"]`). The last call counts. */
   setRetcode(retcode: number): void;
   /** Calls another function in this same job. Throws its argument errors and failures. @throws FUNCTION_UNKNOWN */
   callFunction(name: string, args?: readonly Value[], kwargs?: ValueMap): Promise<Encodable>;
@@ -96,13 +104,21 @@ export type CallContext = {
   fireMaster(tag: string, data: Encodable): Promise<boolean>;
   /** Fires on the minion's own bus. The minion acts on `pillar_refresh`, `grains_refresh` and `module_refresh`. */
   fireMinion(tag: string, data: Encodable): Promise<void>;
-  /** Sends one encrypted request to the master, e.g. `{cmd: "_mine_get", ...}`; adds id, nonce and token. @throws MASTER_UNREACHABLE without a master */
+  /** Changes the grains in the minion's memory. The grains file is the caller's. */
+  setGrains(change: GrainsChange): Promise<void>;
+  /**
+   * Sends one encrypted request to the master, e.g. `{cmd: "_mine_get", ...}`; adds id, nonce and token.
+   *
+   * @throws MASTER_UNREACHABLE without a master
+   */
   masterRequest(load: { readonly [key: string]: Encodable }): Promise<Value>;
   /** Jobs of this minion that run now, without this one. */
   runningJobs(): Promise<RunningJob[]>;
   /** Sends `signal` to a running job's process. @returns Salt's text, empty when no such job runs */
   signalJob(jid: string, signal: number): Promise<string>;
 };
+
+export type GrainsChange = { readonly set: ValueMap; readonly removed: readonly Value[] };
 
 export type PillarOptions = {
   readonly override?: Encodable;

@@ -1,4 +1,4 @@
-/** Numbers and words as Salt's functions read their arguments: which words mean yes, and `int()` with Python's errors. */
+/** Reads arguments as Salt's functions do: words that mean yes, and whole numbers by Python's `int()`. */
 import { reprOf } from "../../python/repr.ts";
 import { isTrue, numberOf, typeName } from "../../python/values.ts";
 import type { Value } from "../../wire/values.ts";
@@ -15,7 +15,7 @@ function numericText(text: string): number | undefined {
   return /^\s*[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d+)?\s*$/i.test(text) ? Number(text) : undefined;
 }
 
-/** `int(value)`: cuts fractions off numbers; a text must be a whole number. @throws as Python does */
+/** `int(value)`: drops the fraction of a number; a text must be a whole number. @throws Python's errors */
 export function wholeNumber(value: Value): number {
   const number = numberOf(value);
   if (number !== undefined) {

@@ -7,7 +7,7 @@ import { invocationError } from "./errors.ts";
 
 export type Outcome = { readonly value: Encodable; readonly retcode: number };
 
-/** @throws SaltworksError FUNCTION_UNKNOWN, FUNCTION_ARGUMENTS, FUNCTION_FAILED, and what else the function throws */
+/** @throws SaltworksError FUNCTION_UNKNOWN, FUNCTION_ARGUMENTS, FUNCTION_FAILED, and any other error of the function */
 export async function runFunction(surroundings: Surroundings, call: Call, arg: readonly Value[]): Promise<Outcome> {
   checkBlackout(surroundings, call.fun);
   const target = surroundings.functions.get(call.fun);
@@ -21,7 +21,7 @@ export async function runFunction(surroundings: Surroundings, call: Call, arg: r
   return { value, retcode: retcode() !== 0 ? retcode() : saysFailure(value) ? 1 : 0 };
 }
 
-/** A map with `result: False` or `success: False` is a failure, whatever the function's code. */
+/** Whether the result is a map with `result: False` or `success: False`. Such a result makes a retcode of 0 a 1. */
 function saysFailure(value: Encodable): boolean {
   const fields = ["result", "success"];
   if (value instanceof Map) return fields.some((name) => value.has(name) && !isTruthy(value.get(name)));
@@ -29,7 +29,7 @@ function saysFailure(value: Encodable): boolean {
   return fields.some((name) => value[name] !== undefined && !isTruthy(value[name]));
 }
 
-/** As Python sees it: empty and zero are false. */
+/** Python's truth: empty values and zero are false. */
 function isTruthy(value: Encodable): boolean {
   if (value instanceof Float) return value.value !== 0;
   if (value instanceof Uint8Array || Array.isArray(value)) return value.length > 0;
@@ -61,7 +61,7 @@ export function checkBlackout(surroundings: Surroundings, fun: string): void {
   }
 }
 
-/** Calls functions directly. Salt's other executors (sudo, splay, docker) do not exist here and are refused. */
+/** Accepts the executor `direct_call` only. Salt's others (sudo, splay, docker) do not exist here. */
 function checkExecutors(publish: ValueMap): void {
   const wanted = publish.get("module_executors");
   const names = Array.isArray(wanted) ? wanted : typeof wanted === "string" ? [wanted] : [];

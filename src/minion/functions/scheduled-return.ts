@@ -1,6 +1,6 @@
 /**
- * Runs the function of a scheduled job and makes the content of its return, with the fields, order and texts of Salt's scheduler,
- * which has success and "unhandled exception" only. Source: docs/protocol.md section 9.
+ * Runs the function of a scheduled job and makes the content of its return, with the fields, order and texts of Salt's scheduler.
+ * Salt's scheduler knows two outcomes: success and "unhandled exception". Source: docs/protocol.md section 9.
  */
 
 import { strOf } from "../../python/repr.ts";
@@ -12,13 +12,21 @@ import { makeContext, type Surroundings } from "./call-context.ts";
 import type { JobReturn } from "./job-return.ts";
 import { checkBlackout } from "./run-function.ts";
 
-/** `record`: what is known of the job before it runs, `fun` and `jid` included; the return starts with its members. */
-export type ScheduledCall = { readonly record: ValueMap; readonly args: readonly Value[]; readonly kwargs: ValueMap };
+/** `record`: the first members of the return, known before the job runs, `fun` and `jid` included. */
+export type ScheduledCall = {
+  readonly record: ValueMap;
+  readonly args: readonly Value[];
+  readonly kwargs: ValueMap;
+  /** `returner` of the job and `schedule_returner` of the configuration. */
+  readonly returners: readonly string[];
+  /** `ret_config` and `ret_kwargs`, where the job has them. */
+  readonly choice: ValueMap;
+};
 
 /** The retcode of Salt's scheduler for any failure. */
-const failureRetcode = 254;
+export const failureRetcode = 254;
 
-/** Never throws when the function fails. */
+/** The return reports a function's failure; `runScheduled` does not throw it. */
 export async function runScheduled(surroundings: Surroundings, call: ScheduledCall): Promise<JobReturn> {
   const fun = strOf(call.record.get("fun") ?? null);
   const target = surroundings.functions.get(fun);

@@ -1,13 +1,7 @@
-/** Values of the wire from YAML: of words and of configurations. */
+/** Converts configurations to wire values. */
 
 import { type ConfigValue, isConfigMap } from "../../config/yaml/values.ts";
-import { parseWord } from "../../config/yaml/word.ts";
-import { Float, type Value } from "../../wire/values.ts";
-
-/** The value of one word of a command line or of a `k=v` text, as Salt reads it. */
-export function parseYamlWord(word: string): Value {
-  return parseWord(word, (value) => new Float(value));
-}
+import type { Value } from "../../wire/values.ts";
 
 export function configToValue(value: ConfigValue): Value {
   if (value === null || typeof value !== "object" || value instanceof Uint8Array) return value;

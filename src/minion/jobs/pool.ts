@@ -1,6 +1,6 @@
 /**
- * Runs jobs in processes of their own, so that each can be killed. A process takes one job after the other. The pool keeps one
- * ready, starts more as jobs come, and ends idle ones.
+ * Runs jobs in child processes, so that each can be killed. A process takes one job after the other. The pool keeps one process
+ * ready, starts more as jobs arrive, and ends idle ones.
  */
 
 import { fileURLToPath } from "node:url";
@@ -27,7 +27,7 @@ import { JobProcess } from "./process-handle.ts";
 type Work = {
   readonly name: string;
   readonly begin: (process: JobProcess, pid: number) => Promise<void>;
-  readonly onDone: (result: Value, bytes: number) => Promise<void>;
+  readonly onReturned: (result: Value, bytes: number) => Promise<void>;
   readonly onEnd: (how: Ending) => Promise<void>;
 };
 type Ending =
@@ -47,7 +47,9 @@ type Task = {
 type Slot = {
   readonly process: JobProcess;
   work: Work | undefined;
-  /** Its work has ended, and `onDone` or `onEnd` runs. */
+  /** Runs `onReturned` once the return is there. Returners may still run. */
+  returned: Promise<void> | undefined;
+  /** Its work has ended, and `onReturned` or `onEnd` runs. */
   isSettling: boolean;
   isReady: boolean;
   isRetired: boolean;
@@ -64,7 +66,7 @@ export type JobPoolOptions = {
   readonly onReturn: (result: ValueMap, bytes: number) => void;
 };
 
-/** How long a job waits for a busy process before another one starts. A start takes five times as long. */
+/** How long a job waits for a busy process before the pool starts another. A start takes some 100 ms. */
 const startDelayMs = 20;
 
 const entryPath = fileURLToPath(new URL("./process.js", import.meta.url));
@@ -84,7 +86,7 @@ export class JobPool {
     this.#facts = { grains: nothing, pillar: nothing, version: 0 };
   }
 
-  /** Starts a process for the first job. */
+  /** Starts a process before the first job, if none runs. */
   warm(): void {
     if (this.#slots.size === 0 && !this.#isClosed) this.#start();
   }
@@ -95,7 +97,7 @@ export class JobPool {
     this.#facts = { grains: encode(facts.grains, "bin"), pillar: encode(facts.pillar, "bin"), version };
   }
 
-  /** Takes a publish load without serial. */
+  /** Queues a job. `load`: the publish load without its serial number. */
   submit(load: ValueMap): void {
     const { onReturn } = this.#options;
     this.#take({
@@ -113,18 +115,14 @@ export class JobPool {
    *
    * @returns the members of its return; undefined if it was killed
    */
-  runScheduled({ record, args, kwargs }: ScheduledCall, isListed: boolean): Promise<ValueMap | undefined> {
+  runScheduled(call: ScheduledCall, isListed: boolean): Promise<ValueMap | undefined> {
+    const { record } = call;
     return new Promise((resolve) => {
       const fun = strOf(record.get("fun") ?? null);
       this.#take({
         jid: String(record.get("jid")),
         record: isListed ? record : undefined,
-        message: {
-          kind: "scheduled",
-          record: encode(record, "bin"),
-          args: encode(args, "bin"),
-          kwargs: encode(kwargs, "bin"),
-        },
+        message: { kind: "scheduled", call: encode(call, "bin") },
         onReturn: resolve,
         onFailure: (text) => {
           this.#options.log.error({ job: record.get("schedule") }, text);
@@ -138,7 +136,7 @@ export class JobPool {
   #take({ jid, record, message, onReturn, onFailure, onKilled }: Task): void {
     const { records, log } = this.#options;
     if (this.#queue.length >= minionJobQueueMax) {
-      log.error({ jid, max: minionJobQueueMax }, "too many jobs wait; this one is refused");
+      log.error({ jid, max: minionJobQueueMax }, "the queue of jobs is full; this job is refused");
       onFailure(`ERROR: ${minionJobQueueMax} jobs wait on this minion already`);
       return;
     }
@@ -148,7 +146,7 @@ export class JobPool {
         if (record !== undefined) await records.write(jid, record, pid);
         process.send(message);
       },
-      onDone: async (result, bytes) => {
+      onReturned: async (result, bytes) => {
         await records.remove(jid);
         if (result instanceof Map) onReturn(result, bytes);
       },
@@ -194,13 +192,13 @@ export class JobPool {
     this.#fill();
   }
 
-  /** Gives waiting work to idle processes, and starts more processes if work is left. */
+  /** Gives queued work to idle processes. Starts more processes if work is left. */
   #fill(): void {
     for (const slot of this.#slots) {
       if (this.#queue.length === 0) return;
       if (slot.isReady && slot.work === undefined && !slot.isRetired) this.#give(slot);
     }
-    // A quick job ends before another process could start, so that busy processes get `startDelayMs` to take the next job.
+    // Gives busy processes `startDelayMs` to take the next job: a quick job ends before another process has started.
     if (this.#queue.length > 0)
       this.#startTimer ??= setTimeout(() => this.#startMore(), this.#hasReady ? startDelayMs : 0);
   }
@@ -237,11 +235,15 @@ export class JobPool {
           this.#failedStarts = 0;
           this.#next(slot);
         },
-        onDone: (result, bytes) => this.#settle(slot, (work) => work.onDone(result, bytes)),
+        onReturned: (result, bytes) => {
+          slot.returned = slot.work?.onReturned(result, bytes);
+        },
+        onDone: () => this.#settle(slot, async () => await slot.returned),
         onExit: (code, signal) => this.#onExit(slot, code, signal),
         onLog: (level, text) => log[level]({ job: slot.work?.name }, text),
       }),
       work: undefined,
+      returned: undefined,
       isSettling: false,
       isReady: false,
       isRetired: false,
@@ -260,7 +262,7 @@ export class JobPool {
       slot.process.factsVersion = version;
     }
     work.begin(slot.process, pid).catch((error: unknown) => {
-      this.#options.log.error({ err: error, job: work.name }, "a job could not be started");
+      this.#options.log.error({ err: error, job: work.name }, "the minion failed to start a job");
       slot.process.kill("SIGKILL");
     });
   }
@@ -271,9 +273,12 @@ export class JobPool {
     if (work === undefined || slot.isSettling) return;
     slot.isSettling = true;
     tell(work)
-      .catch((error: unknown) => this.#options.log.error({ err: error, job: work.name }, "the end of a job failed"))
+      .catch((error: unknown) =>
+        this.#options.log.error({ err: error, job: work.name }, "the minion failed to finish a job"),
+      )
       .finally(() => {
         slot.work = undefined;
+        slot.returned = undefined;
         slot.isSettling = false;
         this.#next(slot);
       });
@@ -298,7 +303,11 @@ export class JobPool {
     this.#slots.delete(slot);
     if (this.#isClosed) return;
     const text = `the job's process ended with ${signal ?? `code ${code}`}`;
-    if (slot.work !== undefined) {
+    const { returned } = slot;
+    if (returned !== undefined) {
+      this.#options.log.error({ job: slot.work?.name }, `returners of a job did not end: ${text}`);
+      this.#settle(slot, async () => await returned);
+    } else if (slot.work !== undefined) {
       this.#settle(slot, (work) => work.onEnd(signal === null ? { kind: "broken", text } : { kind: "killed", signal }));
     } else if (!slot.isReady) {
       this.#onFailedStart(text);
@@ -313,7 +322,7 @@ export class JobPool {
     if (this.#failedStarts >= jobProcessStartTriesMax) {
       const work = this.#queue.shift();
       work?.onEnd({ kind: "broken", text }).catch((error: unknown) => {
-        this.#options.log.error({ err: error, job: work.name }, "the end of a job failed");
+        this.#options.log.error({ err: error, job: work.name }, "the minion failed to finish a job");
       });
     }
     this.#fill();

@@ -1,10 +1,11 @@
-/** One job process as the pool sees it: what it is told, what it answers, and how it ends. */
+/** The pool's handle of one job process: sends it messages, passes on its answers, reports its end. */
 import { type ChildProcess, fork } from "node:child_process";
 import type { MinionConfig } from "../../config/schema.ts";
 import { SaltworksError } from "../../errors.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Encodable, Value } from "../../wire/values.ts";
 import type { Host } from "../functions/host.ts";
+import type { GrainsChange } from "../functions/module-contract.ts";
 import type { Environment } from "../modules/machine/environment.ts";
 import type { Ask, FromJobProcess, LogLevel, ToJobProcess } from "./messages.ts";
 
@@ -17,13 +18,15 @@ export type JobProcessOptions = {
   readonly host: Host;
   readonly onReady: () => void;
   /** `bytes`: size of the packed result. */
-  readonly onDone: (result: Value, bytes: number) => void;
+  readonly onReturned: (result: Value, bytes: number) => void;
+  /** The process takes the next job. */
+  readonly onDone: () => void;
   /** The process has ended, by itself or killed. */
   readonly onExit: (code: number | null, signal: NodeJS.Signals | null) => void;
   readonly onLog: (level: LogLevel, text: string) => void;
 };
 
-/** `ps` shows it, and job-records.ts recognises our processes by it. */
+/** A word on the command line: `ps` shows it, and functions/job-records.ts recognises our processes by it. */
 const commandLineMark = "saltworks-job";
 
 export class JobProcess {
@@ -63,7 +66,7 @@ export class JobProcess {
   }
 
   send(message: ToJobProcess): void {
-    // `onExit` tells of a process that has ended, so that a message to it can be dropped.
+    // Drops messages to a process that has ended: `onExit` reports the end.
     if (this.#child.connected) this.#child.send(message, () => undefined);
   }
 
@@ -81,8 +84,12 @@ export class JobProcess {
       case "ready":
         this.#options.onReady();
         break;
+      case "returned":
+        this.#options.onReturned(decode(message.result), message.result.length);
+        break;
       case "done":
-        this.#options.onDone(decode(message.result), message.result.length);
+        if (message.result !== undefined) this.#options.onReturned(decode(message.result), message.result.length);
+        this.#options.onDone();
         break;
       case "log":
         this.#options.onLog(message.level, message.text);
@@ -121,11 +128,20 @@ async function askHost(host: Host, ask: Ask): Promise<Encodable> {
       return await host.masterRequest(membersOf(data));
     case "compilePillar":
       return await host.compilePillar(membersOf(data));
+    case "setGrains":
+      await host.setGrains(grainsChangeOf(membersOf(data)));
+      return null;
     default: {
       const never: never = ask;
       throw never;
     }
   }
+}
+
+function grainsChangeOf({ set, removed }: { readonly [key: string]: Value }): GrainsChange {
+  if (!(set instanceof Map) || !Array.isArray(removed))
+    throw new SaltworksError("WIRE_MALFORMED", "a change of grains from a job process that is not one");
+  return { set, removed };
 }
 
 function membersOf(data: Value): { readonly [key: string]: Value } {

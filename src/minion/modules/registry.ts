@@ -1,4 +1,4 @@
-/** The table of execution functions that this minion has, without what the configuration disables. */
+/** The table of this minion's execution functions, without the modules that the configuration disables. */
 import type { MinionConfig } from "../../config/load.ts";
 import type { ModuleFunction, ModuleTable } from "../functions/module-contract.ts";
 import { cmdModule } from "./cmd/cmd.ts";

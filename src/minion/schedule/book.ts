@@ -1,4 +1,4 @@
-/** The scheduled jobs of a minion. Its own come from the configuration and from operators, and are kept in a file; they replace jobs of the same name in its pillar. */
+/** A minion's scheduled jobs. Its own come from the configuration and operators; a file keeps them. They replace pillar jobs of the same name. */
 
 import type { Logger } from "pino";
 import type { MinionConfig } from "../../config/schema.ts";
@@ -13,7 +13,7 @@ import type { ScheduleClock } from "./timing.ts";
 /** Members of a schedule that are settings, not jobs. */
 const settingNames = new Set(["enabled", "skip_function", "skip_during_range", "splay"]);
 
-/** `given`: the specification as it arrived. */
+/** `given`: the specification as received, before the scheduler adds defaults. */
 type Source = {
   readonly settings: ValueMap;
   readonly jobs: Map<string, { readonly job: ScheduledJob; readonly given: Value }>;
@@ -39,7 +39,7 @@ export class ScheduleBook {
     for (const [name, spec] of schedule) this.#put(this.#own, strOf(name), spec);
   }
 
-  /** @returns whether the minion had one of its own */
+  /** @returns whether the minion had its own job or setting of this name */
   delete(name: string): boolean {
     return this.#own.jobs.delete(name) || this.#own.settings.delete(name);
   }
@@ -53,7 +53,7 @@ export class ScheduleBook {
     return this.#pillar.jobs.has(name);
   }
 
-  /** The job that runs under this name. */
+  /** The job that runs under this name: the minion's own, else the pillar's. */
   job(name: string): ScheduledJob | undefined {
     return this.own(name) ?? this.#pillar.jobs.get(name)?.job;
   }
@@ -67,7 +67,7 @@ export class ScheduleBook {
     return new Map([...this.#pillar.settings, ...this.#own.settings]);
   }
 
-  /** Takes the schedule of a new pillar; unchanged jobs keep their progress. */
+  /** Replaces the pillar's schedule. Unchanged jobs keep their progress. */
   setPillar(pillar: ValueMap): void {
     const schedule = pillar.get("schedule") ?? new Map<Value, Value>();
     if (!(schedule instanceof Map)) {
@@ -85,7 +85,7 @@ export class ScheduleBook {
     }
   }
 
-  /** The schedule in the form of events; with `where`, of one source only. */
+  /** The schedule as events show it. `where`: only the jobs of the pillar (`pillar`) or the minion's own (`opts`). */
   listed(where?: string): ValueMap {
     const sources = where === "pillar" ? [this.#pillar] : where === "opts" ? [this.#own] : [this.#pillar, this.#own];
     const listed: ValueMap = new Map();

@@ -1,7 +1,7 @@
-/** Detects that the wall clock was set, by comparing it with the machine's uptime, which is never set and counts during suspend. */
+/** Detects that the wall clock was set, by comparing it with the machine's uptime, which cannot be set and counts during suspend. */
 import { uptime } from "node:os";
 
-/** A smaller difference is drift, or the time between two readings. */
+/** Smaller differences do not count as a set clock: they are drift, or the time between two readings. */
 const stepMsMin = 1_000;
 
 export class ClockSet {

@@ -1,4 +1,4 @@
-/** The file that keeps a minion's schedule: `_schedule.conf` among the files that its configuration includes. Name, place and form are Salt's. */
+/** The file that keeps a minion's schedule: `_schedule.conf` in the directory of `default_include`. Name, place and form are Salt's. */
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { MinionConfig } from "../../config/schema.ts";
@@ -16,7 +16,11 @@ export function scheduleFile(config: Place): string {
   return join(includeDirectory(config), "_schedule.conf");
 }
 
-/** Replaces the whole file by renaming, so that readers never see half of it. Leaves a file with the same content alone. @throws errors of the file system */
+/**
+ * Replaces the whole file by renaming, so that readers never see half of it. Leaves a file with the same content alone.
+ *
+ * @throws errors of the file system
+ */
 export function writeScheduleFile(config: Place, schedule: ValueMap): void {
   const path = scheduleFile(config);
   const text = yamlFileText(new Map([["schedule", schedule]]));

@@ -1,5 +1,6 @@
 /**
- * One scheduled job: its specification as operators see it, and its progress. `look` tells whether it runs now, `wakeMs` when to look again.
+ * One scheduled job: its specification as operators see it, and its progress. `look` decides whether it runs now; `wakeMs` is the time of the next
+ * `look`.
  * Source: the behaviour and the names (`_next_fire_time`, `_skip_reason`...) of Salt 3007's scheduler.
  */
 
@@ -20,7 +21,7 @@ export type Surrounding = {
 
 export type Decision =
   | { readonly kind: "wait" }
-  /** `fun`: the function that runs in place of the job's. `missedMs`: how late it is. */
+  /** `fun`: the function that runs in place of the job's own. `missedMs`: how late the run is. */
   | { readonly kind: "run"; readonly fun?: Value; readonly missedMs: number }
   | { readonly kind: "skip"; readonly reason: SkipReason }
   /** `isNew`: the fault was not reported before. */
@@ -41,7 +42,7 @@ export function timeTextOf(value: Value): string | undefined {
 
 export class ScheduledJob {
   readonly name: string;
-  /** The configured members, and defaults of the scheduler: `name`, and when it runs `jid_include` and `maxrunning`. */
+  /** The configured members and the scheduler's defaults: `name`, and from the first run on `jid_include` and `maxrunning`. */
   readonly spec: ValueMap;
   #sinceMs: number;
   #handledMs: number | undefined;
@@ -54,7 +55,7 @@ export class ScheduledJob {
   #skipped: { readonly reason: SkipReason; readonly atMs: number } | undefined;
   #fault: string | undefined;
   #changeMs: number | undefined;
-  /** Only of a job with an interval. */
+  /** Undefined for a job without an interval. */
   #everyMs: number | undefined;
 
   constructor(name: string, spec: ValueMap, clock: ScheduleClock) {
@@ -84,20 +85,20 @@ export class ScheduledJob {
     return this.#nextMs === undefined ? undefined : this.#nextMs + (this.#splay?.seconds ?? 0) * 1_000;
   }
 
-  /** When to look at the job again; undefined: not until it is changed. Valid after `look`. */
+  /** When to look at the job again; undefined if only a change can make it run. Valid after `look`. */
   wakeMs(surrounding: Surrounding): number | undefined {
     const moments = [this.fireMs, this.#nextExplicit(surrounding), this.#changeMs];
     const known = moments.filter((moment) => moment !== undefined);
     return known.length === 0 ? undefined : Math.min(...known);
   }
 
-  /** Finds the next moment at which the job runs, which `fireMs` then tells. */
+  /** Finds the next moment at which the job runs. `fireMs` then returns it. */
   plan(surrounding: Surrounding): void {
     const timing = timingOf(this.name, this.spec, surrounding.clock);
     if (timing.kind !== "faulty") this.#plan(timing, surrounding);
   }
 
-  /** What to do with the job now. The answer counts as done: the next call answers for the next moment. */
+  /** Decides what to do with the job now. The decision counts as carried out: the next call decides about the next moment. */
   look(surrounding: Surrounding): Decision {
     const { clock, common } = surrounding;
     const timing = timingOf(this.name, this.spec, clock);
@@ -119,8 +120,8 @@ export class ScheduledJob {
   }
 
   /**
-   * Call when the clock was set by `stepMs`, to `nowMs`. An interval continues as if the clock had not been set. Other timers are planned by the new
-   * time. Moments dealt with are not repeated if the clock went back by at most `scheduleCorrectionMsMax`; if by more, the job does not wait for the old time.
+   * Call when the clock was set by `stepMs`, to `nowMs`. An interval continues as if the clock had not been set. Other timers follow the new time:
+   * if the clock went back by at most `scheduleCorrectionMsMax`, handled moments are not repeated; if by more, they are.
    */
   noteClockSet(stepMs: number, nowMs: number): void {
     const isInterval = this.#everyMs !== undefined;
@@ -174,7 +175,7 @@ export class ScheduledJob {
     return typeof seconds === "string" ? seconds : undefined;
   }
 
-  /** Records that this moment is dealt with. `isExtra`: the timer did not set the moment. */
+  /** Records that this moment is handled. `isExtra`: the moment does not come from the timer. */
   #pass(timing: Timing, verdict: Verdict, nowMs: number, isExtra: boolean): void {
     this.#explicitDoneMs = nowMs;
     const isDue = this.fireMs !== undefined && this.fireMs <= nowMs;

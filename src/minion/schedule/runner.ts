@@ -21,7 +21,7 @@ export type RunnerOptions = {
   readonly run: (call: ScheduledCall, isListed: boolean) => Promise<ValueMap | undefined>;
 };
 
-/** When the minion reads this tag on its bus, it sends the load to its master. */
+/** Tag of returns on the minion's bus. The minion sends them to its master. */
 export const scheduleReturnTag = "__schedule_return";
 
 export class ScheduleRunner {
@@ -33,7 +33,7 @@ export class ScheduleRunner {
     this.#options = options;
   }
 
-  /** Runs `fun` as this job, unless too many run already. The log shows `why`. */
+  /** Runs `fun` as this job, unless a limit is reached (see `#hasRoom`). `why` goes to the log. */
   begin(job: ScheduledJob, fun: Value, why: string, nowMs: number): void {
     const { config, log, run } = this.#options;
     const { name, spec } = job;
@@ -46,18 +46,18 @@ export class ScheduleRunner {
       return;
     }
     job.noteRun(nowMs);
-    const call = scheduledCallOf(config.id, job, fun, jidText(now()));
+    const call = scheduledCallOf(config, job, fun, jidText(now()));
     log.info({ job: name, fun: strOf(fun), jid: call.record.get("jid"), why }, "running a scheduled job");
     this.#count(name, 1);
     run(call, job.isListed)
       .then((members) => {
         if (members !== undefined) this.#report(job, members);
       })
-      .catch((error: unknown) => log.error({ err: error, job: name }, "a scheduled job could not be run"))
+      .catch((error: unknown) => log.error({ err: error, job: name }, "the minion failed to run a scheduled job"))
       .finally(() => this.#count(name, -1));
   }
 
-  /** Salt's `maxrunning` for the job, by default 1, and a limit for all jobs together. */
+  /** Checks the job's `maxrunning`, by default 1, and `scheduledJobsRunningMax` for all jobs together. */
   #hasRoom({ name, spec, isListed }: ScheduledJob): boolean {
     const { log } = this.#options;
     if (this.#runningCount >= scheduledJobsRunningMax) {

@@ -1,6 +1,6 @@
 /**
  * The minion's scheduler: runs each job at its time, with one timer. Questions and changes arrive as `manage_schedule` events on the minion's
- * bus; answers are events too. Source: Salt 3007's scheduler (events, files, fields); docs/compatibility.md names the differences.
+ * bus; answers are events too. Source: Salt 3007's scheduler (events, files, fields); differences: docs/compatibility.md, "The minion's scheduler".
  */
 
 import { scheduleLookMs } from "../../limits.ts";
@@ -17,7 +17,7 @@ import type { ScheduleClock } from "./timing.ts";
 
 type SchedulerOptions = RunnerOptions & { readonly facts: () => MinionFacts };
 
-/** The tag of questions to the scheduler. */
+/** Tag of events that question or change the schedule. */
 export const manageTag = "manage_schedule";
 
 export class Scheduler {
@@ -65,7 +65,7 @@ export class Scheduler {
     return this.#book.own(name) !== undefined;
   }
 
-  /** Takes a new pillar. */
+  /** Replaces the jobs of the old pillar. */
   setPillar(pillar: ValueMap): void {
     this.#book.setPillar(pillar);
     this.#changed(false);
@@ -118,7 +118,7 @@ export class Scheduler {
     }
   }
 
-  /** Answers the functions that are questions. */
+  /** Answers questions: functions that do not change the schedule. */
   #answer(func: string, name: string, data: ValueMap): void {
     switch (func) {
       case "list":
@@ -164,7 +164,7 @@ export class Scheduler {
     this.#changed(isPersisted);
   }
 
-  /** The job, if it is the minion's own. */
+  /** The job if it is the minion's own. Logs a warning if it is the pillar's. */
   #changeable(name: string): ScheduledJob | undefined {
     const job = this.#book.own(name);
     if (job === undefined) this.#warnOfPillar(name);
@@ -173,10 +173,10 @@ export class Scheduler {
 
   #warnOfPillar(name: string): void {
     if (!this.#book.isInPillar(name)) return;
-    this.#options.log.warn({ job: name }, "a scheduled job of the pillar cannot be changed here");
+    this.#options.log.warn({ job: name }, "a scheduled job of the pillar cannot be changed on the minion");
   }
 
-  /** `skip_job` and `postpone_job`; the latter adds the moment at which the job runs instead. */
+  /** Carries out `skip_job` and `postpone_job`. `postpone_job` also adds the moment at which the job runs instead. */
   #appoint(job: ScheduledJob | undefined, data: ValueMap): void {
     const format = textField(data, "time_fmt") ?? standardFormat;
     for (const [list, time] of [
@@ -239,7 +239,7 @@ export class Scheduler {
     return nowMs;
   }
 
-  /** Plans new jobs at once, so that questions see their times. Jobs run from the next turn on. */
+  /** Plans new jobs at once, so that answers show their next run. Jobs run from the next turn of the event loop on. */
   #changed(isPersisted: boolean): void {
     if (isPersisted) this.#book.persist();
     const surrounding = this.#surrounding();

@@ -1,6 +1,6 @@
 /**
  * When a scheduled job is due: reads and applies the timers of its specification. Pure: the clock is an argument.
- * Source: the behaviour of Salt 3007's scheduler; docs/compatibility.md names the differences.
+ * Source: the behaviour of Salt 3007's scheduler; differences: docs/compatibility.md, "The minion's scheduler".
  */
 
 import { Cron } from "croner";
@@ -11,10 +11,10 @@ import { parseByFormat, standardFormat } from "../../python/strftime.ts";
 import { isTrue, numberOf } from "../../python/values.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 
-/** What the rules use beyond the job itself. */
+/** Input of the rules, besides the job. */
 export type ScheduleClock = {
   readonly nowMs: number;
-  /** The grain of time, milliseconds (`loop_interval`): a job never runs more often, and a moment lasts this long. */
+  /** Length of one round in milliseconds (`loop_interval`). A job runs at most once a round, and a moment lasts one round. */
   readonly loopMs: number;
   /** Texts for `when` by name: `whens` of pillar and grains. The first that has the name wins. */
   readonly whens: readonly ValueMap[];
@@ -25,7 +25,7 @@ export type Timing =
   | { readonly kind: "once"; readonly atMs: number }
   | { readonly kind: "when"; readonly texts: readonly string[] }
   | { readonly kind: "cron"; readonly cron: Cron }
-  /** Without a timer, the job runs only when an operator says so. */
+  /** The job has no timer: it runs only if an operator asks for it. */
   | { readonly kind: "never" }
   | { readonly kind: "faulty"; readonly fault: string };
 
@@ -33,7 +33,7 @@ export type Timing =
 export type Progress = {
   /** When the scheduler first saw the job. */
   readonly sinceMs: number;
-  /** All moments up to this one are dealt with; undefined before the first. */
+  /** All moments up to this one are handled; undefined before the first. */
   readonly handledMs: number | undefined;
 };
 
@@ -68,7 +68,7 @@ function intervalOf(name: string, spec: ValueMap, loopMs: number): Timing {
   return { kind: "interval", everyMs: Math.max(everyMs, loopMs) };
 }
 
-/** The whole number of a number or of its text; undefined for anything else. */
+/** Truncates a number, or reads a whole number from a text. Undefined for any other value. */
 export function wholeOf(value: Value): number | undefined {
   const number = typeof value === "string" && /^\s*[-+]?\d+\s*$/.test(value) ? Number(value) : numberOf(value);
   return number === undefined || !Number.isFinite(number) ? undefined : Math.trunc(number);
@@ -114,7 +114,7 @@ const cronFields = [
   { names: "sun mon tue wed thu fri sat".split(" "), first: 0, last: 6 },
 ] as const;
 
-/** Salt puts the seconds last; the library puts them first, and cannot read a range across the end. @throws TypeError */
+/** Reads Salt's cron text. The library wants seconds first, not last, and cannot read ranges that wrap (`22-2`). @throws TypeError */
 function readCron(text: string): Cron {
   const parts = text.trim().split(/\s+/);
   const [seconds] = parts.splice(5, 1);
@@ -122,7 +122,7 @@ function readCron(text: string): Cron {
   return new Cron([...(seconds === undefined ? [] : [seconds]), ...fields].join(" "));
 }
 
-/** `22-2` as `22-23,0-2`. */
+/** Splits ranges that wrap: `22-2` becomes `22-23,0-2`. */
 function wholeRanges(part: string, index: number): string {
   const field = cronFields[index];
   if (field === undefined) return part;
@@ -164,7 +164,7 @@ export function nextDue(timing: Timing, progress: Progress, clock: ScheduleClock
   }
 }
 
-/** The first appointed moment that is neither dealt with nor missed. A job that is added after a moment does not run for it. */
+/** The first listed moment that is neither handled nor missed. A job that is added after a moment does not run for it. */
 function firstOpen(moments: readonly number[], progress: Progress, clock: ScheduleClock): number | undefined {
   const { sinceMs, handledMs } = progress;
   const afterMs = handledMs ?? sinceMs - clock.loopMs - 1;
@@ -172,12 +172,12 @@ function firstOpen(moments: readonly number[], progress: Progress, clock: Schedu
   return open.length === 0 ? undefined : Math.min(...open);
 }
 
-/** As in Salt, moments during which the machine slept are left out. A busy machine may be late by `scheduleLateMs`. */
+/** Whether the moment lies more than `scheduleLateMs` back, the time by which a busy machine may be late. As in Salt, missed moments are left out. */
 export function isMissed(momentMs: number, nowMs: number): boolean {
   return momentMs < nowMs - scheduleLateMs;
 }
 
-/** When `nextDue` may change although the job did not run: texts without a date mean another day after midnight. */
+/** When `nextDue` may change without a run: a text without a date means another day after midnight. */
 export function nextChange(timing: Timing, nowMs: number): number | undefined {
   return timing.kind === "when" ? nextMidnight(nowMs) : undefined;
 }

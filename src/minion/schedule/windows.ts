@@ -1,6 +1,6 @@
 /**
  * Whether a job that is due may run now: `range`, `skip_during_range`, `skip_explicit`, `until`, `after`. Pure.
- * Source: the behaviour of Salt 3007's scheduler, except that here every rule must allow the run; in Salt the last rule alone decides.
+ * Source: the behaviour of Salt 3007's scheduler, except that here all rules must allow the run; in Salt only the last rule counts.
  */
 
 import { nextMidnight, parseDateText } from "../../python/dateutil.ts";
@@ -11,7 +11,7 @@ import type { Value, ValueMap } from "../../wire/values.ts";
 
 export type Verdict =
   | { readonly kind: "open" }
-  /** `opensMs`: when a job that waits for its range runs. `isReplaced`: the schedule's `skip_function` runs instead. */
+  /** `opensMs`: the next start of the range that the job waits for. `isReplaced`: the schedule's `skip_function` runs instead. */
   | {
       readonly kind: "shut";
       readonly reason: SkipReason;
@@ -73,7 +73,7 @@ function inRange(name: string, range: Value | undefined, nowMs: number): Verdict
   return { kind: "shut", reason: "not_in_range", opensMs: nextStart(range, startMs, nowMs), isReplaced: true };
 }
 
-/** A range without a date starts again tomorrow. */
+/** The next start of a range. A range without a date starts again tomorrow. */
 function nextStart(range: Value, startMs: number, nowMs: number): number | undefined {
   if (startMs > nowMs) return startMs;
   const text = range instanceof Map ? strOf(range.get("start") ?? null) : "";

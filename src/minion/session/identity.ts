@@ -1,6 +1,6 @@
 /**
  * The minion's identity on disk: its key pair, and the master key that it has pinned.
- * Files, names and modes are Salt's (docs/protocol.md sections 3.5 and 3.6), so that either minion can take over from the other.
+ * Files, names and modes are Salt's (docs/protocol.md sections 3.5 and 3.6), so that Salt's minion and this one can replace each other.
  */
 import type { KeyObject } from "node:crypto";
 import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
@@ -15,9 +15,9 @@ const pinnedName = "minion_master.pub";
 export type Identity = {
   readonly id: string;
   readonly privateKey: KeyObject;
-  /** Cleaned, as current minions send it. */
+  /** In the form of `cleanPem`, which Salt's current minions send. */
   readonly publicPem: string;
-  /** Proves in each request that the minion has the private key: X9.31 over `salt`, always the same. */
+  /** Proves in each request that the minion has the private key: the X9.31 signature of the text `salt`, constant for a key. */
   readonly token: Buffer;
   /** Reads the pair from disk again, because `saltutil.regen_keys` and operators replace it while the minion runs. */
   readonly renew: () => Promise<void>;
@@ -47,7 +47,7 @@ export async function openIdentity(config: KeyConfig): Promise<Identity> {
 
 type Pair = Pick<Identity, "privateKey" | "publicPem" | "token"> & { readonly privatePem: string };
 
-/** Returns `known` while the files hold that pair. */
+/** Returns `known` if the files still hold that pair. */
 async function openPair(config: KeyConfig, known?: Pair): Promise<Pair> {
   await mkdir(config.pki_dir, { recursive: true, mode: 0o700 });
   const privatePath = join(config.pki_dir, "minion.pem");
@@ -69,26 +69,23 @@ async function openPair(config: KeyConfig, known?: Pair): Promise<Pair> {
 
 export type PinnedKey = { readonly pem: string; readonly key: KeyObject };
 
-/** The master key of an earlier contact; undefined before the first. @throws SaltworksError CRYPTO_BAD_KEY if the file is damaged */
+/** The master key that an earlier sign-in pinned; undefined before the first. @throws SaltworksError CRYPTO_BAD_KEY if the file is damaged */
 export async function readPinnedKey(pkiDir: string): Promise<PinnedKey | undefined> {
   const text = await readIfThere(join(pkiDir, pinnedName));
   if (text === undefined) return undefined;
   return { pem: cleanPem(text), key: loadPublicKey(text) };
 }
 
-/** From now on the minion trusts only this master. */
+/** Stores the master's key. From then on the minion trusts only this master. */
 export async function pinMasterKey(pkiDir: string, pem: string): Promise<void> {
   await writeWhole(join(pkiDir, pinnedName), pem, 0o644);
 }
 
-/** The key that signs master keys, which an operator has put here. @throws SaltworksError AUTH_MASTER_MISMATCH if the file does not exist */
+/** The key that signs master keys; an operator puts it into `pki_dir`. @throws SaltworksError AUTH_MASTER_MISMATCH if the file does not exist */
 export async function readSigningKey(pkiDir: string, name: string): Promise<KeyObject> {
   const text = await readIfThere(join(pkiDir, `${name}.pub`));
   if (text === undefined) {
-    throw new SaltworksError(
-      "AUTH_MASTER_MISMATCH",
-      `${name}.pub, which vouches for the master's key, is not in pki_dir`,
-    );
+    throw new SaltworksError("AUTH_MASTER_MISMATCH", `${name}.pub, which verifies the master's key, is not in pki_dir`);
   }
   return loadPublicKey(text);
 }

@@ -7,7 +7,7 @@ export type MasterAddress = { readonly host: string; readonly port: number };
 const addressPattern =
   /^(?:\[([0-9A-Fa-f:.]+)\]|([^:\s]+)|([0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*))(?::(\d{1,5}))?$/;
 
-/** In the order in which to try them. @throws SaltworksError CONFIG_INVALID */
+/** Addresses in the order in which the minion tries them. @throws SaltworksError CONFIG_INVALID */
 export function masterAddresses(
   config: Pick<MinionConfig, "master" | "master_port" | "random_master">,
 ): MasterAddress[] {

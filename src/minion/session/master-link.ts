@@ -26,7 +26,7 @@ export type MasterLinkOptions = {
 };
 
 const peerCommands: ReadonlySet<string> = new Set(["minion_pub", "pub_ret", "minion_runner"]);
-/** Time for an event to reach the master and for its reply; it is Salt's. */
+/** Salt's timeout for an event and the master's reply. */
 const eventTimeoutMs = 60_000;
 
 export class MasterLink {
@@ -51,7 +51,7 @@ export class MasterLink {
     });
   }
 
-  /** Authenticates, then connects to the publish port. Publishes wait for `listen` from then on. */
+  /** Authenticates, then connects to the publish port. From then on the socket queues publishes for `listen`. */
   async connect(): Promise<void> {
     await this.session.authenticate();
     const { config, address } = this.#options;
@@ -59,7 +59,7 @@ export class MasterLink {
     this.#subscriber = new Subscriber(endpointOf(address.host, port), config);
   }
 
-  /** Passes on every publish that opens and verifies, until `close`. */
+  /** Calls `onPublish` with each publish that decrypts and verifies, until `close`. */
   async listen(onPublish: (load: ValueMap) => void): Promise<void> {
     if (this.#subscriber === undefined) return;
     for await (const frame of this.#subscriber.frames()) {
@@ -74,17 +74,17 @@ export class MasterLink {
     this.session.close();
   }
 
-  /** @returns whether the master accepted it; logs why not */
+  /** Sends one event; logs a failure. @returns whether the master accepted the event */
   async fireEvent(tag: string, data: Encodable, grains?: Encodable): Promise<boolean> {
     return await this.#sendEvent({ pretag: null, data, tag, grains });
   }
 
-  /** Sends an event in the form of a program that is not a minion. */
+  /** Sends one event without `pretag`, the form of programs other than the minion's daemon. */
   async fireLoneEvent(tag: string, data: Encodable): Promise<boolean> {
     return await this.#sendEvent({ tag, data });
   }
 
-  /** Sends several events in one request, each under its own tag; with `pretag`, below that tag too. */
+  /** Sends several events in one request. The master fires each under its own tag and, with `pretag`, again below that tag. */
   async fireEvents(events: Encodable, pretag: Encodable): Promise<boolean> {
     return await this.#sendEvent({ pretag, events });
   }
@@ -102,7 +102,7 @@ export class MasterLink {
     }
   }
 
-  /** Tells the master that this minion has started: with Salt's old tag, then with the minion's own. */
+  /** Tells the master that this minion has started: with Salt's old tag `minion_start`, then with the tag of this minion. */
   async fireStart(): Promise<void> {
     const { config, grains } = this.#options;
     const text = `Minion ${config.id} started at ${asctime(new Date())}`;
@@ -112,7 +112,7 @@ export class MasterLink {
     await this.fireEvent(`salt/minion/${config.id}/start`, text, shown);
   }
 
-  /** Sends any other request of a function. Requests that act for other minions carry the token in every version. Throws errors of the session. */
+  /** Sends any other request of a function. Mine and peer requests carry the token in every request version. Throws errors of the session. */
   async ask(load: Load): Promise<Value> {
     const { config, identity } = this.#options;
     const cmd = typeof load.cmd === "string" ? load.cmd : "";
@@ -137,7 +137,7 @@ function openRequestChannel(config: MinionConfig, address: MasterAddress): Reque
   });
 }
 
-/** Salt's minions prefer a `publish_port` of their own, unless it is the default of the request port. */
+/** The configured `publish_port`, which Salt's minions prefer to the master's. 4506, the default request port, does not count. */
 function ownPublishPort(config: MinionConfig): number | undefined {
   const port = config.opts.get("publish_port");
   return typeof port === "number" && port !== 4506 ? port : undefined;

@@ -1,6 +1,6 @@
 /**
  * Decides whether the master that answered an authentication is the trusted one, and reads its keys.
- * Source: docs/protocol.md sections 3.4 and 3.5. Unlike Salt, it writes nothing before everything is verified.
+ * Source: docs/protocol.md sections 3.4 and 3.5. Unlike Salt, writes files only after all checks have passed.
  */
 import { createHash, type KeyObject } from "node:crypto";
 import type { MinionConfig } from "../../config/schema.ts";
@@ -44,7 +44,7 @@ export type Credentials = {
 /**
  * Verifies a reply that carries keys.
  *
- * @throws SaltworksError AUTH_MASTER_MISMATCH if it is not the trusted master, CRYPTO_BAD_SIGNATURE, CRYPTO_BAD_NONCE, AUTH_FAILED
+ * @throws SaltworksError AUTH_MASTER_MISMATCH if the master is not the trusted one, CRYPTO_BAD_SIGNATURE, CRYPTO_BAD_NONCE, AUTH_FAILED
  */
 export async function acceptKeys(
   reply: AuthReply & { accepted: AuthAccepted },
@@ -82,7 +82,7 @@ export async function acceptKeys(
   return { aes, session, publishPort: accepted.publishPort, masterPem, masterKey };
 }
 
-/** A verdict (pending, refused, full) must be signed by the pinned master. Before the first contact there is no key to check it with. */
+/** Checks a reply without keys (pending, refused, full): the pinned master must have signed it. Without a pinned key, checks its nonce only. */
 export function checkVerdict(
   reply: AuthReply,
   asked: AuthAsked,

@@ -12,7 +12,7 @@ import type { MinionFacts } from "../functions/host.ts";
 import { isUsableJid } from "../functions/job-records.ts";
 
 const mandatoryFields = ["tgt", "jid", "fun", "arg"];
-/** Kinds whose keys are split at the publish's delimiter. The others are split at the colon, as in Salt. */
+/** Target kinds whose keys are split at the publish's delimiter. Keys of other kinds are split at the colon, as in Salt. */
 const delimitedKinds = new Set(["grain", "grain_pcre", "pillar"]);
 
 type FilterConfig = Pick<MinionConfig, "id" | "minion_jid_queue_hwm" | "cachedir" | "target_parser_release">;

@@ -30,12 +30,12 @@ export class ReturnSender {
     this.#log = log;
   }
 
-  /** Returns that were not sent: every try failed, or too many waited. */
+  /** Number of lost returns: every try failed, or the queue was full. */
   get lostCount(): number {
     return this.#lostCount;
   }
 
-  /** `members`: of the return, in order. `bytes`: their approximate size. Logs the outcome. */
+  /** Queues a return. `members`: its fields in order. `bytes`: their approximate size. Logs the outcome. */
   send(members: ValueMap, bytes: number): void {
     if (!this.#config.pub_ret) return;
     const jid = String(members.get("jid"));
@@ -43,7 +43,7 @@ export class ReturnSender {
       this.#lostCount += 1;
       this.#log.error(
         { jid, waiting: this.#queue.length, bytes: this.#queuedBytes },
-        "a return is lost: too many wait",
+        "a return is lost: the queue of returns is full",
       );
       return;
     }
@@ -75,14 +75,14 @@ export class ReturnSender {
   }
 }
 
-/** Random between both options, so that a fleet's retries spread. */
+/** A random time between both options, so that a fleet's retries spread. */
 export function returnTimeoutMs(config: Pick<ReturnConfig, "return_retry_timer" | "return_retry_timer_max">): number {
   const { return_retry_timer: least, return_retry_timer_max: most } = config;
   const seconds = most > least ? least + Math.random() * (most - least) : least;
   return Math.max(1, Math.round(seconds * 1_000));
 }
 
-/** `_stamp` comes last, because in Salt the load has passed the minion's event bus. */
+/** Makes the load. `_stamp` comes last: in Salt the minion's event bus adds it. */
 function loadOf(id: string, members: ReadonlyMap<Value, Value>): Load {
   const load: { [key: string]: Value } = { cmd: "_return", id };
   for (const [key, value] of members) load[String(key)] = value;

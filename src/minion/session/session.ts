@@ -1,6 +1,6 @@
 /**
- * The minion's session with its master: keys, encrypted requests and their replies, publishes opened and verified.
- * A message that does not open under the current keys causes one authentication, then one more try of the same message.
+ * The minion's session with its master: holds the keys, encrypts requests, decrypts and verifies replies and publishes.
+ * If a message does not decrypt under the current keys, the session authenticates once and tries the same message again.
  * Source: docs/protocol.md sections 2, 4 and 6.3.
  */
 import { randomBytes } from "node:crypto";
@@ -24,11 +24,11 @@ export type Load = { readonly [key: string]: Encodable };
 export type RequestOptions = {
   readonly timeoutMs?: number;
   readonly tries?: number;
-  /** The request may take long, so it has a channel of its own. */
+  /** Uses the second channel, because a slow request would delay the others. */
   readonly isSlow?: boolean;
 };
 
-/** Opened when first needed. */
+/** A channel to the master's request port. It connects at the first request. */
 export type Channel = Pick<RequestChannel, "request" | "close">;
 
 export type SessionOptions = {
@@ -37,14 +37,14 @@ export type SessionOptions = {
   readonly log: Logger;
   readonly openChannel: () => Channel;
   readonly signIn: () => Promise<Credentials>;
-  /** Authentication failed in a way that a retry cannot mend: the minion must end. */
+  /** Called if authentication failed and a retry cannot succeed: the minion must end. */
   readonly onEnd: (error: unknown) => void;
   readonly signal: AbortSignal;
 };
 
 type Keys = Credentials & { readonly publishSeal: Crypticle; readonly requestSeal: Crypticle };
 
-/** With these codes the minion ends; other errors may pass. */
+/** Errors of authentication that end the minion. */
 const finalCodes = ["AUTH_REJECTED"] as const;
 
 export class Session {
@@ -107,7 +107,7 @@ export class Session {
     }
   }
 
-  /** Authenticates after a message that did not open. Minions of the first version waited at random before it, to spread a fleet. */
+  /** Authenticates after a message that did not decrypt. In request version 0, as in Salt, waits a random time first, to spread a fleet. */
   async #authenticateAnew(seen: Keys): Promise<Keys> {
     if (this.#keys !== undefined && this.#keys !== seen) return this.#keys;
     if (this.#version === 0) {
@@ -121,7 +121,8 @@ export class Session {
   /**
    * One encrypted request. Adds `nonce`, `ts`, `tok` and `id` as the request version requires.
    *
-   * @throws SaltworksError REQUEST_TIMEOUT after all tries, CRYPTO_BAD_MAC if the master refuses it after authentication too, and what `authenticate` throws
+   * @throws SaltworksError REQUEST_TIMEOUT after all tries, CRYPTO_BAD_MAC if the reply does not decrypt after a new authentication either, and
+   * errors of `authenticate`
    */
   async request(load: Load, options: RequestOptions = {}): Promise<Value> {
     return await this.#withTries(options, async (keys, timeoutMs) => {
@@ -132,7 +133,11 @@ export class Session {
     });
   }
 
-  /** A request whose answer is sealed for this minion alone and signed (`_pillar`). */
+  /**
+   * Sends a request whose reply the master encrypts for this minion's key and signs (`_pillar`).
+   *
+   * @throws SaltworksError CRYPTO_DECRYPT_FAILED if the reply is encrypted for another key, and as `request`
+   */
   async requestPrivate(load: Load, options: RequestOptions = {}): Promise<Value> {
     return await this.#withTries(options, async (keys, timeoutMs) => {
       const { frame, nonce } = this.#pack(load, keys);
@@ -141,7 +146,7 @@ export class Session {
     });
   }
 
-  /** Tries one after the other. A reply that does not open causes one authentication and one more request. */
+  /** Makes up to `tries` attempts, one after the other. A reply that does not decrypt causes one authentication and one more request. */
   async #withTries<Result>(
     options: RequestOptions,
     attempt: (keys: Keys, timeoutMs: number) => Promise<Result>,
@@ -165,7 +170,7 @@ export class Session {
     }
   }
 
-  /** The load, sealed and enveloped. Extra fields and their order are those of Salt's minions of each version. */
+  /** Encrypts the load and packs it. Adds the fields of Salt's minions of each request version, in their order. */
   #pack(load: Load, keys: Keys): { frame: Buffer; nonce: string } {
     const { config, identity } = this.#options;
     const nonce = randomBytes(16).toString("hex");
@@ -186,7 +191,7 @@ export class Session {
     return { frame: encodeSealedRequest(sealed, envelope), nonce };
   }
 
-  /** Signs what the load still has when the master verifies it; the master has removed nonce and token by then. */
+  /** Signs the load without nonce and token, which the master removes before it verifies. */
   #signatureOf(load: Load): Buffer {
     const { nonce: _nonce, tok: _token, ...kept } = load;
     return sign(this.#options.identity.privateKey, encode(kept, "bin"), this.#options.config.signing_algorithm);
@@ -206,13 +211,14 @@ export class Session {
     if (!equalSecrets(content.key, reply.key)) {
       throw new SaltworksError("CRYPTO_BAD_SIGNATURE", "the signed pillar belongs to another key");
     }
-    if (content.nonce !== nonce) throw new SaltworksError("CRYPTO_BAD_NONCE", "a pillar for another request");
+    if (content.nonce !== nonce)
+      throw new SaltworksError("CRYPTO_BAD_NONCE", "the pillar is the reply to another request");
     return content.pillar;
   }
 
   /**
-   * The load of a publish. Undefined if the publish is unsigned where signatures are required, does not open even after an
-   * authentication, or is not newer than the last one.
+   * The load of a publish. Undefined if a required signature is missing or wrong, if the publish does not decrypt even after a new
+   * authentication, or if it is not newer than the last one.
    */
   async openPublish(frame: Uint8Array): Promise<ValueMap | undefined> {
     const { log } = this.#options;
@@ -246,7 +252,7 @@ export class Session {
     if (serial === undefined) return load;
     load.delete("serial");
     if (typeof serial !== "number" || serial <= this.#lastSerial) {
-      throw new SaltworksError("WIRE_MALFORMED", "a publish that is not newer than the last one");
+      throw new SaltworksError("WIRE_MALFORMED", "the serial number of a publish is not above the last one");
     }
     this.#lastSerial = serial;
     return load;
@@ -257,19 +263,26 @@ function isFingerMismatch(error: unknown): boolean {
   return hasCode(error, "AUTH_MASTER_MISMATCH") && error instanceof SaltworksError && error.detail.isFinger === true;
 }
 
-/** A retry would fail too: the channel is closed, or the master does not accept this minion. */
+/**
+ * Whether a retry would fail too: the channel is closed, the master does not accept this minion, or it encrypted the pillar for another key than
+ * this minion's. As in Salt, such a pillar fails at once, without a new authentication.
+ */
 function isHopeless(error: unknown): boolean {
-  return hasCode(error, "CHANNEL_CLOSED") || (error instanceof SaltworksError && error.code.startsWith("AUTH_"));
+  return (
+    hasCode(error, "CHANNEL_CLOSED") ||
+    hasCode(error, "CRYPTO_DECRYPT_FAILED") ||
+    (error instanceof SaltworksError && error.code.startsWith("AUTH_"))
+  );
 }
 
-/** Signs of a reply under other keys: the seal or the private key does not open it, or it is not a reply of this kind. */
+/** Whether the master's keys may have changed: the reply's MAC or signature does not verify, or the master could not read the request. */
 function isStaleKeys(error: unknown): boolean {
   return (
     hasCode(error, "CRYPTO_BAD_MAC") || hasCode(error, "REQUEST_REFUSED") || hasCode(error, "CRYPTO_BAD_SIGNATURE")
   );
 }
 
-/** Returns an empty reply as it is, because masters answer so a request without a result. */
+/** Decrypts a reply. Returns nil and an empty reply as they are: masters send them for a request without a result. */
 function readSealedReply(frame: Buffer, seal: Crypticle, nonce: string | undefined): Value {
   const sealed = decode(frame, "bytes");
   if (sealed === null) return null;

@@ -20,7 +20,7 @@ export type SignInOptions = {
   readonly config: MinionConfig;
   readonly identity: Identity;
   readonly log: Logger;
-  /** Opens the channel of one sign-in, which closes it. */
+  /** Opens the channel of one sign-in; `signIn` closes it. */
   readonly openChannel: () => Pick<RequestChannel, "request" | "close">;
   /** For `autosign_grains`. */
   readonly grains: () => ValueMap;
@@ -30,13 +30,14 @@ export type SignInOptions = {
   readonly isOneTry?: boolean;
 };
 
-/** The outcomes of a try without keys. */
+/** Outcomes of a try in which the master sent no keys. */
 type Again = "pending" | "timeout" | "rejected";
 
 /**
  * Asks until the master gives keys.
  *
- * @throws SaltworksError AUTH_REJECTED (unless `rejected_retry`), AUTH_FULL, AUTH_MASTER_MISMATCH, AUTH_FAILED, CRYPTO_BAD_SIGNATURE, CRYPTO_BAD_NONCE
+ * @throws SaltworksError AUTH_REJECTED (unless `rejected_retry`), AUTH_FULL, AUTH_MASTER_MISMATCH, AUTH_FAILED, CRYPTO_BAD_SIGNATURE,
+ * CRYPTO_BAD_NONCE
  */
 export async function signIn(options: SignInOptions): Promise<Credentials> {
   const { config, log, signal } = options;
@@ -96,7 +97,7 @@ function hasKeys(reply: AuthReply): reply is AuthReply & { accepted: AuthAccepte
   return reply.accepted !== undefined;
 }
 
-/** The master could not read the request, mostly because its `minimum_auth_version` is higher. */
+/** The error if the master could not read the request: usually its `minimum_auth_version` is higher. */
 function refusedUnread(version: number): SaltworksError {
   const hint = version < 3 ? "; its minimum_auth_version may be higher" : "";
   return new SaltworksError(
@@ -127,7 +128,7 @@ function afterVerdict(ret: boolean | string | undefined, config: MinionConfig): 
   );
 }
 
-/** Fields and their order are those of Salt's minions of each version. */
+/** The load of an authentication, with the fields and the order of Salt's minions of each request version. */
 function authLoad(options: SignInOptions, pinned: PinnedKey | undefined): { asked: AuthAsked; load: Encodable } {
   const { config, identity } = options;
   const version = Number(config.request_version);

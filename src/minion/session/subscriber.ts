@@ -26,7 +26,7 @@ export class Subscriber {
   readonly #socket: SubscribeSocket;
   readonly #topics: ReadonlySet<string>;
 
-  /** Connects in the background. Publishes from before the connection are lost. */
+  /** Connects in the background. Publishes that the master sends before the connection are lost. */
   constructor(endpoint: string, config: SubscriberConfig) {
     const ownTopic = createHash("sha1").update(config.id).digest("hex");
     this.#topics = new Set([broadcastTopic, ownTopic]);
@@ -60,7 +60,7 @@ export class Subscriber {
   }
 }
 
-/** Randomises the first wait, so that a restarted master does not see its whole fleet at once. */
+/** Randomises the first wait, so that the fleet of a restarted master does not reconnect all at once. */
 function reconnectTimes(config: SubscriberConfig): { reconnectInterval: number; reconnectMaxInterval: number } {
   const spread = config.recon_randomize ? Math.random() * config.recon_max : 0;
   return {

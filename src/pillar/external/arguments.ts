@@ -15,7 +15,7 @@ function quotedNames(names: readonly string[]): string {
   return `${quoted.slice(0, -1).join(", ")}, and ${last}`;
 }
 
-/** A map holds keywords, a list holds arguments in order, any other value is the first argument. @throws SaltworksError PILLAR_FAILED */
+/** A map holds keyword arguments, a list positional ones; any other value is the first argument. @throws SaltworksError PILLAR_FAILED */
 export function boundArguments({ parameters, requiredCount }: ExternalSource, written: Value): SourceArguments {
   const bound = new Map<string, Value>();
   if (written instanceof Map) {
@@ -42,7 +42,7 @@ export function boundArguments({ parameters, requiredCount }: ExternalSource, wr
   return bound;
 }
 
-/** Python also counts the minion's id and the pillar, which every source gets first. */
+/** Python's count includes the first two arguments of every source: the minion's id and the pillar. */
 function tooMany(parameterCount: number, requiredCount: number, givenCount: number): SaltworksError {
   const most = parameterCount + 2;
   const least = requiredCount + 2;

@@ -1,10 +1,10 @@
 /**
- * Ends commands whose thread or master has died, also by SIGKILL. A shell that outlives the master gets the process group of each running
- * command, and kills the remaining groups when its pipe closes. No other way of noticing a parent's death works on every system.
+ * Kills commands whose thread or master has died, even by SIGKILL. A shell that outlives the master reads the process group of each running
+ * command from a pipe. When the pipe closes, it kills the remaining groups. This works on every system, unlike other signs of a parent's death.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 
-/** Ignores signals to the whole group, as systemd sends them at a stop: the shell must outlive the commands. */
+/** The shell ignores HUP, INT and TERM, which systemd sends to the whole group at a stop: it must outlive the commands. */
 const script = `trap '' HUP INT TERM
 running=' '
 while read -r sign pid; do
@@ -25,7 +25,7 @@ export class CommandGuard {
     try {
       this.#spawn();
     } catch {
-      // The next command meets the same error and reports it.
+      // The next command fails to start with the same error and reports it.
     }
   }
 
@@ -50,7 +50,7 @@ export class CommandGuard {
       if (this.#shell === shell) this.#shell = undefined;
     };
     shell.once("error", forget).once("exit", forget);
-    // The next command replaces a shell that was killed.
+    // The next command starts a new shell if this one was killed.
     shell.stdin?.on("error", forget);
     shell.unref();
     this.#shell = shell;
@@ -62,14 +62,14 @@ export class CommandGuard {
   }
 }
 
-/** @returns the system's error code if processes run on, such as those of another user (`sudo`) */
+/** Kills a process group. @returns the system's error code if processes survive, for example those of another user (`sudo`) */
 export function endGroup(pid: number): string | undefined {
   try {
     process.kill(-pid, "SIGKILL");
     return undefined;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // The group has ended in the meantime.
+    // ESRCH: the group has ended already.
     return code === "ESRCH" ? undefined : (code ?? "an error");
   }
 }

@@ -11,14 +11,14 @@ import { dataOf } from "../jinja/values/objects.ts";
 import { sourceFault } from "./arguments.ts";
 import type { ExternalSource, SourceArguments, SourceContext } from "./contract.ts";
 
-/** The minion's id replaces it in a command. */
+/** Placeholder in a command; the minion's id replaces it. */
 const idMark = "%s";
 /**
- * Ids that a shell takes literally, quoted or not, and that a program does not take for an option. Other ids are refused: quotes of ours
- * could collide with the operator's quotes around the mark.
+ * Ids without shell characters, that do not look like an option. Other ids are refused: quotes added here could
+ * collide with the operator's quotes around `%s`.
  */
 const plainId = /^[\p{L}\p{N}_][\p{L}\p{N}_.@:+=,-]*$/u;
-/** Shells that take `-c`. An account without a login has another program instead. */
+/** Shells that take `-c`. For an account without a login, `SHELL` names another program. */
 const shells = /^\/(?:.*\/)?(?:sh|bash|dash|ash|ksh|zsh)$/;
 
 function commandText(args: SourceArguments, id: string): string {
@@ -42,12 +42,12 @@ function wordsOf(command: string): readonly [string, ...string[]] {
   return [program, ...rest];
 }
 
-/** Nothing where a command ends well without a word; what it says in the end otherwise. */
+/** The command's output; undefined if the command ends with 0 and writes nothing. Throws if it fails and writes nothing. */
 function outputOf({ outcome, note }: SourceContext): string | undefined {
-  if (outcome === undefined) throw sourceFault("commands run on a master only");
+  if (outcome === undefined) throw sourceFault("external pillar commands run only on a master");
   if ("fault" in outcome) throw sourceFault(outcome.fault, { isFatal: outcome.isFatal });
   const { stdout, exitCode, complaint } = outcome;
-  // As in Salt, which strips the output: a block scalar at its end has no line break.
+  // Salt strips the output too, so that a block scalar at its end has no line break.
   const text = stdout.trimEnd();
   if (exitCode !== 0) note(`the command ended with ${exitCode}${complaint === "" ? "" : `: ${complaint}`}`);
   if (text !== "") return text;

@@ -1,7 +1,7 @@
 /**
  * The contract of external pillar sources (`ext_pillar`): a name, parameters, and a value that is merged over the pillar. A source that
- * must wait says beforehand which command to run, and reads its value from the outcome during the compilation, so that a slow source does
- * not hold a rendering thread.
+ * runs a command names it in `command`; the command runs before the compilation, and `read` gets its outcome. A slow command therefore does
+ * not block a rendering thread.
  */
 import type { Value, ValueMap } from "../../wire/values.ts";
 import type { Minion } from "../input/minion.ts";
@@ -10,13 +10,13 @@ import type { PillarSettings } from "../input/settings.ts";
 /** A program to run before the pillar is compiled: the configured words, with the minion's id in place of `%s`. */
 export type SourceCommand = { readonly argv: readonly [string, ...string[]] };
 
-/** A command's end. `complaint`: its shortened stderr, for the master's log only. */
+/** How a command ended. `complaint`: its shortened stderr, for the master's log only. */
 export type CommandEnd = { readonly stdout: string; readonly exitCode: number; readonly complaint: string };
-/** `isFatal`: reported even with `ext_pillar_failures: ignore`. */
+/** `isFatal`: `ext_pillar_failures: ignore` does not hide the fault. */
 export type CommandFault = { readonly fault: string; readonly isFatal: boolean };
 export type CommandOutcome = CommandEnd | CommandFault;
 
-/** By the source's place in `ext_pillar`, as `placeOf` names it. */
+/** By the source's place in `ext_pillar`, in the form of `placeOf`. */
 export type SourceOutcomes = Readonly<Record<string, CommandOutcome>>;
 
 export type SourceContext = {
@@ -28,7 +28,7 @@ export type SourceContext = {
   /** The data that the minion's `pass_to_ext_pillars` names. */
   readonly extraData: ValueMap;
   readonly outcome: CommandOutcome | undefined;
-  /** Renders a text through this pipe (`jinja`, `jinja|yaml`) or the one that its first line names. */
+  /** Renders a text through the pipe that its first line names (`#!jinja|yaml`), else through `pipe.byDefault`. */
   readonly render: (path: string, text: string, pipe: TemplatePipe) => Value;
   /** Writes to the master's log only. */
   readonly note: (fault: string) => void;
@@ -43,7 +43,7 @@ export type TemplatePipe = {
 export type SourceArguments = ReadonlyMap<string, Value>;
 
 export type ExternalSource = {
-  /** In order. Parameters after the first `requiredCount` are optional. */
+  /** Names in order. Parameters after the first `requiredCount` are optional. */
   readonly parameters: readonly string[];
   readonly requiredCount: number;
   /** Whether minions may ask for it if `on_demand_ext_pillar` names it. */

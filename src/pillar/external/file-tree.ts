@@ -16,7 +16,7 @@ import type { ExternalSource, SourceArguments, SourceContext, TemplatePipe } fro
 type Options = {
   readonly followsLinks: boolean;
   readonly keepsNewline: boolean | readonly string[];
-  /** Undefined: files are values without rendering. */
+  /** Undefined: files become values without rendering. */
   readonly pipe: TemplatePipe | undefined;
 };
 
@@ -77,7 +77,7 @@ class Tree {
     return new Map([...directories, ...files]);
   }
 
-  /** Sorted, so that a tree always gives the same pillar. */
+  /** Entries in sorted order, so that a tree always gives the same pillar. */
   #listing(directory: string): readonly { readonly name: string; readonly isLink: boolean }[] {
     try {
       return readdirSync(directory, { withFileTypes: true })
@@ -116,7 +116,7 @@ function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? String(error);
 }
 
-/** Undefined for a missing path and for one that cannot be read: a circle of links, or a directory of another user. */
+/** Undefined if the path is missing or cannot be read: a loop of links, or a directory of another user. */
 function statsOf({ note }: SourceContext, path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
@@ -130,7 +130,7 @@ function isDirectory(context: SourceContext, path: string): boolean {
   return statsOf(context, path)?.isDirectory() === true;
 }
 
-/** @throws SaltworksError PILLAR_FAILED, because a group's data would silently be missing */
+/** @throws SaltworksError PILLAR_FAILED if the folder cannot be read: otherwise a group's data would silently be missing */
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder).sort();
@@ -168,7 +168,7 @@ function ofRoot(context: SourceContext, args: SourceArguments, root: string): Va
   return merged(groups, new Tree(context, options).read(host, ".", 0), false);
 }
 
-/** A relative root lies below each directory of the requested environment. */
+/** The directories of `root_dir`. A relative one is looked for below each pillar root of the requested environment. */
 function rootsOf({ pillarenv, roots, note }: SourceContext, root: string): readonly string[] {
   if (isAbsolute(root)) return [root];
   if (pillarenv === undefined) {
@@ -196,7 +196,7 @@ export const fileTree: ExternalSource = {
     "template",
   ],
   requiredCount: 0,
-  // Otherwise a minion would choose the directory.
+  // A minion that may ask for this source could choose the directory.
   isForMinions: false,
   read: (context, args) => {
     const root = args.get("root_dir") ?? null;

@@ -1,6 +1,6 @@
 /**
- * Merges external sources (`ext_pillar`) over a pillar, one after the other. A source that fails leaves an error in `_errors`, and the
- * next one runs. Source: Salt 3007's `Pillar.ext_pillar`, observed.
+ * Merges external sources (`ext_pillar`) over a pillar, one after the other. A source that fails adds an error to `_errors`; the next
+ * source still runs. Source: Salt 3007's `Pillar.ext_pillar`, observed.
  */
 
 import { hasCode, SaltworksError } from "../../errors.ts";
@@ -15,7 +15,7 @@ import { externalSources } from "./sources.ts";
 
 const malformed = 'The "ext_pillar" option is malformed';
 
-/** A source's key in the outcomes of commands. */
+/** The key of a source in `SourceOutcomes`. */
 function placeOf(index: number, name: string): string {
   return `${index}/${name}`;
 }
@@ -25,7 +25,7 @@ function isExcluded({ excludedSources }: PillarSettings, entry: ValueMap): boole
   return excludedSources.includes(String(first));
 }
 
-/** Whether pillars of this master wait for commands. */
+/** Whether a configured source runs a command, so that pillars wait for it. */
 export function hasCommands(settings: PillarSettings): boolean {
   return settings.sources.some(
     (entry) =>
@@ -35,7 +35,7 @@ export function hasCommands(settings: PillarSettings): boolean {
   );
 }
 
-/** Commands to run before this minion's pillar is compiled, by place. A fault stands for a command that cannot be made. */
+/** Commands to run before this minion's pillar is compiled, by place. A command with invalid arguments is a fault instead. */
 export function commandsOf(
   settings: PillarSettings,
   id: string,
@@ -64,13 +64,13 @@ export type SourceMerge = {
   readonly onDemand: Value | undefined;
   readonly outcomes: SourceOutcomes;
   readonly contextOf: (note: SourceContext["note"]) => Omit<SourceContext, "outcome">;
-  /** Into the pillar's `_errors` and the master's log. */
+  /** Writes to the pillar's `_errors` and the master's log. */
   readonly fail: (message: string) => void;
-  /** Into the master's log. */
+  /** Writes to the master's log only. */
   readonly note: (fault: string) => void;
 };
 
-/** @returns the pillar with all sources merged over it; an empty one where the option is malformed, as in Salt */
+/** @returns the pillar with all sources merged over it; an empty map if the option is malformed, as in Salt */
 export function withSources(pillar: ValueMap, merge: SourceMerge): ValueMap {
   const { settings } = merge;
   const entries = [...settings.sources, ...onDemandEntries(merge)];
@@ -81,7 +81,7 @@ export function withSources(pillar: ValueMap, merge: SourceMerge): ValueMap {
       return new Map();
     }
     if (isExcluded(settings, entry)) continue;
-    // As in Salt, the last source that succeeds counts if one entry names several.
+    // As in Salt, if an entry names several sources, the last one that succeeds counts.
     let value: Value = null;
     for (const [key, written] of entry) {
       const read = sourceValue(String(key), written, index, merge);
@@ -94,11 +94,11 @@ export function withSources(pillar: ValueMap, merge: SourceMerge): ValueMap {
   return result;
 }
 
-/** Undefined for a source that failed or is unknown. */
+/** The source's value; undefined if it failed or is unknown. */
 function sourceValue(name: string, written: Value, index: number, merge: SourceMerge): Value | undefined {
   const source = externalSources.get(name);
   if (source === undefined) {
-    // The pillar already has an error for a source that `accept_missing` names.
+    // If `accept_missing` names the source, the pillar already has an error for it.
     const isTold = merge.settings.errors.some((error) => error.startsWith(`ext_pillar: ${name} `));
     if (!isTold) merge.fail(`Failed to load ext_pillar ${name}: it is not available here`);
     return undefined;
@@ -118,7 +118,7 @@ function sourceValue(name: string, written: Value, index: number, merge: SourceM
   }
 }
 
-/** Returns the minion's entry if minions may ask for each source that it names; else reports an error. */
+/** Returns the minion's entry if minions may ask for every source in it. Otherwise reports errors and returns none. */
 function onDemandEntries({ settings, onDemand, fail }: SourceMerge): readonly ValueMap[] {
   if (onDemand === undefined || !isTrue(onDemand)) return [];
   if (!(onDemand instanceof Map) || onDemand.size > onDemandSourcesMax) {

@@ -1,9 +1,9 @@
-/** Source `extra_minion_data_in_pillar`: puts the data of a minion's `pass_to_ext_pillars` into its pillar. Source: Salt 3007, observed. */
+/** Source `extra_minion_data_in_pillar`: copies data that the minion sends (`pass_to_ext_pillars`) into its pillar. Source: Salt 3007, observed. */
 import { iterate } from "../../python/values.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import type { ExternalSource } from "./contract.ts";
 
-/** `key` may lead into maps (`a:b`); the value keeps its place. */
+/** The value at `key`, inside the same maps: `a:b` gives `{a: {b: value}}`. */
 function subtree(key: string, data: ValueMap): ValueMap {
   const parts = key.split(":");
   let value: Value = data;

@@ -1,6 +1,6 @@
 /**
- * Runs the commands of external pillar sources one after the other, with bounded output and one deadline for all. The deadline ends the
- * whole process group.
+ * Runs the commands of external pillar sources one after the other, with bounded output and one common deadline. At the deadline
+ * the whole process group is killed.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { accessSync, constants } from "node:fs";
@@ -13,7 +13,7 @@ import type { CommandOutcome, SourceCommand, SourceOutcomes } from "./contract.t
 import { commandsOf } from "./merge-sources.ts";
 
 type Ending = "ended" | "failed" | "timeout" | "tooLarge";
-/** How the commands of one pillar ended, by number. */
+/** Number of commands of one pillar by how they ended. */
 export type CommandCounts = Readonly<Record<Ending, number>>;
 
 /** As in Salt, commands run with an English locale. */
@@ -23,7 +23,7 @@ const plainLocale: Readonly<Record<string, string>> = Object.fromEntries(
     .map((part) => [`LC_${part}`, "C"]),
 );
 
-/** Variables of the environment, handed in by the program's entry. */
+/** Environment variables; the program's entry passes them in. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The master's environment without the variables that configure the master itself. */
@@ -38,7 +38,7 @@ function commandEnvironment(environment: Environment): Environment {
   return { ...rest, ...plainLocale, LANGUAGE: "C" };
 }
 
-/** The home directory, as in Salt, unless it cannot be read. */
+/** The home directory, as in Salt; `/` if it cannot be read. */
 function workingDirectory(): string {
   try {
     accessSync(homedir(), constants.R_OK);
@@ -48,7 +48,7 @@ function workingDirectory(): string {
   }
 }
 
-/** `guard`: gets each command while it runs. @returns the outcome of each command of this minion's pillar, and counts by outcome */
+/** `guard`: kills running commands if this process dies. @returns the outcome of each command of this minion's pillar, and counts by outcome */
 export async function runSourceCommands(
   settings: PillarSettings,
   id: string,
@@ -103,7 +103,7 @@ function run({ argv }: SourceCommand, env: Environment, limits: RunLimits): Prom
     child.once("error", (error) => end(unstarted(error)));
     const stop = (ending: Ending, fault: string) => {
       const left = pid === undefined ? undefined : endGroup(pid);
-      // The command is over, although a process that left the group may hold the pipes open.
+      // A process that left the group may still hold the pipes open; closes them here.
       child.stdout?.destroy();
       child.stderr?.destroy();
       end({
@@ -115,7 +115,7 @@ function run({ argv }: SourceCommand, env: Environment, limits: RunLimits): Prom
     const chunks: Buffer[] = [];
     let bytes = 0;
     let complaint = "";
-    // Without a free file descriptor there are no pipes; the error event follows.
+    // The pipes are missing if no file descriptor is free; the "error" event follows.
     child.stdout?.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
       chunks.push(chunk);
@@ -143,7 +143,7 @@ function started([program, ...args]: SourceCommand["argv"], env: Environment): C
       cwd: workingDirectory(),
       env,
       stdio: ["ignore", "pipe", "pipe"],
-      // A separate group, so that the deadline ends every process of the command.
+      // A separate process group, so that the deadline kills every process of the command.
       detached: true,
     });
   } catch (error) {

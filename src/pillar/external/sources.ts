@@ -1,4 +1,4 @@
-/** External sources by their names in `ext_pillar`. A new source is one file, one line here and its name in config/options/unbuilt.ts. */
+/** External sources by their names in `ext_pillar`. A new source needs one file, one line here, and a change of config/options/unbuilt.ts. */
 import { cmdJson, cmdYaml } from "./commands.ts";
 import type { ExternalSource } from "./contract.ts";
 import { fileTree } from "./file-tree.ts";

@@ -1,10 +1,11 @@
 /**
- * Finds and reads files below the pillar roots, and keeps them while they do not change. A path never leads outside a root. A file that
- * has just changed is read again each time, because its time stamp could hide a second change.
+ * Finds and reads files below the pillar roots. Caches them until they change. A path never leads outside a root. A file that has just
+ * changed is not cached, because a second change may leave its time stamp the same.
  */
 import { isUtf8 } from "node:buffer";
-import { readdirSync, readFileSync, type Stats, statSync } from "node:fs";
+import { readdirSync, readFileSync, type Stats } from "node:fs";
 import { join } from "node:path";
+import { statIfThere } from "../../config/files/kinds.ts";
 import { SaltworksError } from "../../errors.ts";
 import { fileTimesSettledMs, pillarDirectoryDepthMax, pillarFileBytesMax, pillarFilesMax } from "../../limits.ts";
 
@@ -21,7 +22,7 @@ function isSame(a: Stamp, b: Stamp): boolean {
   return a.modifiedMs === b.modifiedMs && a.changedMs === b.changedMs && a.inode === b.inode && a.size === b.size;
 }
 
-/** Keeps values made from files by path; the one used longest ago goes first. */
+/** Caches values made from files, by path. Drops the least recently used. */
 class FileCache<T> {
   readonly #kept = new Map<string, Kept<T>>();
   readonly #nowMs: () => number;
@@ -45,10 +46,6 @@ class FileCache<T> {
     if (this.#kept.size > pillarFilesMax && oldest !== undefined) this.#kept.delete(oldest);
     return value;
   }
-}
-
-function statOf(path: string): Stats | undefined {
-  return statSync(path, { throwIfNoEntry: false });
 }
 
 /** Whether a path stays below its root: none of its parts is empty, `.` or `..`. */
@@ -77,25 +74,25 @@ export class PillarFiles {
     return undefined;
   }
 
-  /** Reads any file of this machine. Only the operator's templates may name one. */
+  /** Reads any file of this machine. Call it only for paths from the operator's templates. */
   readAt(path: string): PillarFile | undefined {
-    const stats = statOf(path);
+    const stats = statIfThere(path);
     if (stats?.isFile() !== true) return undefined;
     if (stats.size > pillarFileBytesMax)
       throw new SaltworksError("PILLAR_FAILED", `${path} has ${stats.size} bytes (most: ${pillarFileBytesMax})`);
     return { path, text: this.#texts.get(path, stats, () => textOf(path)) };
   }
 
-  /** Sorted names of all SLS files of these roots; `init.sls` has its directory's name. */
+  /** Sorted names of all SLS files of these roots. `init.sls` counts under its directory's name. */
   slsNames(roots: readonly string[]): readonly string[] {
     const names = new Set<string>();
     for (const root of roots) this.#walk(root, "", [], names);
     return [...names].sort((a, b) => (a < b ? -1 : 1));
   }
 
-  /** `above`: the directories on the way here. A link back to one of them is left out: each circle would double the names. */
+  /** `above`: the parent directories. A link to one of them is skipped, because each loop would double the names. */
   #walk(directory: string, prefix: string, above: readonly string[], names: Set<string>): void {
-    const stats = statOf(directory);
+    const stats = statIfThere(directory);
     if (stats?.isDirectory() !== true || above.length > pillarDirectoryDepthMax) return;
     const place = `${stats.dev}:${stats.ino}`;
     if (above.includes(place)) return;
@@ -136,7 +133,7 @@ function notUtf8(bytes: Buffer): SaltworksError {
 function listing(directory: string): readonly { readonly name: string; readonly isDirectory: boolean }[] {
   return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
     const isDirectory = entry.isSymbolicLink()
-      ? statOf(join(directory, entry.name))?.isDirectory() === true
+      ? statIfThere(join(directory, entry.name))?.isDirectory() === true
       : entry.isDirectory();
     return isDirectory || entry.name.endsWith(".sls") ? [{ name: entry.name, isDirectory }] : [];
   });

@@ -1,8 +1,11 @@
-/** Merges pillars: maps key by key, other values replace, lists are joined only on request. Source: Salt's `recurse` strategy, observed. */
+/**
+ * Merges pillars: maps key by key; lists are joined on request; any other value replaces the old one.
+ * Source: Salt's `recurse` strategy, observed.
+ */
 import { type Item, isEqual } from "../../python/values.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 
-/** Values of `above` win. Changes neither map. */
+/** A new map with `above` merged over `below`. */
 export function merged(below: ValueMap, above: ValueMap, joinsLists: boolean): ValueMap {
   const result: ValueMap = new Map(below);
   for (const [key, value] of above) {
@@ -18,7 +21,7 @@ function mergedValue(below: Value, above: Value, joinsLists: boolean): Value {
   return joinedLists(below, above);
 }
 
-/** Appends members of the second that the first does not have; keeps repeats within each. */
+/** Appends the members of `second` that `first` does not have. Keeps repeats within each list. */
 export function joinedLists<Member extends Item>(first: readonly Member[], second: readonly Member[]): Member[] {
   return [...first, ...second.filter((item) => !first.some((other) => isEqual(other, item)))];
 }

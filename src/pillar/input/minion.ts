@@ -5,7 +5,7 @@ import { parseTarget } from "../../target/parse.ts";
 import type { ValueMap } from "../../wire/values.ts";
 import type { PillarSettings } from "./settings.ts";
 
-/** `pillar`: the values so far. There are none unless external sources come first. */
+/** `pillar`: the values so far; only set if external sources are merged before files (`ext_pillar_first`). */
 export type Minion = { readonly id: string; readonly grains: ValueMap; readonly pillar?: ValueMap };
 
 /** @throws SaltworksError TARGET_INVALID for a kind or expression that is invalid or refused */

@@ -1,4 +1,4 @@
-/** Reads the master's options that shape pillars. docs/pillar.md says which are refused. */
+/** Reads the master's options for pillars. docs/pillar.md lists the refused ones. */
 import type { MasterConfig } from "../../config/load.ts";
 import { pillarErrors } from "../../config/options/unbuilt.ts";
 import { masterOptions } from "../../config/schema.ts";
@@ -10,7 +10,7 @@ import type { LexerOptions } from "../jinja/syntax/lexer.ts";
 export type PillarSettings = {
   /** Directories by environment, in the order of the file. `base` is always there. */
   readonly roots: ReadonlyMap<string, readonly string[]>;
-  /** Directories of served files, for templates that read one. */
+  /** Directories of served files, for templates that read them. */
   readonly fileRoots: ReadonlyMap<string, readonly string[]>;
   readonly topFile: string;
   readonly renderer: string;
@@ -24,20 +24,20 @@ export type PillarSettings = {
   readonly joinsLists: boolean;
   readonly includesOverride: boolean;
   readonly hidesErrors: boolean;
-  /** `pillar.get` without a default fails for a missing key. */
+  /** Whether `pillar.get` fails for a missing key without a default. */
   readonly raisesOnMissing: boolean;
   readonly addsOptions: boolean;
   /** `ext_pillar` as configured: maps from a source's name to its arguments. */
   readonly sources: readonly Value[];
-  /** External sources are merged before files. */
+  /** Whether external sources are merged before files. */
   readonly sourcesFirst: boolean;
   readonly excludedSources: readonly string[];
   readonly onDemandSources: readonly string[];
-  /** A command that fails leaves no error in the pillar, as in Salt. */
+  /** Whether a failing command leaves no error in the pillar. */
   readonly ignoresFailures: boolean;
-  /** Errors of every pillar: configured sources that are not built. */
+  /** Errors that every pillar gets: configured sources that do not exist here. */
   readonly errors: readonly string[];
-  /** Returns every option that is not secret, for templates. Makes a new map for each pillar, because templates may change it. */
+  /** Returns every option that is not secret, for templates. Each call returns a new map, because templates may change it. */
   readonly opts: () => ValueMap;
 };
 
@@ -61,7 +61,7 @@ const secretOptions = new Set(
   Object.entries(masterOptions).flatMap(([name, option]) => (option.isSecret === true ? [name] : [])),
 );
 
-/** Reads Jinja's two white-space options: old names are for all files, new ones for some. */
+/** Reads Jinja's two white-space options. The old names (`jinja_trim_blocks`) apply to all files, those in `name` to some. */
 function jinjaOptions(opts: ReadonlyMap<string, unknown>, name: "jinja_env" | "jinja_sls_env"): LexerOptions {
   const isSet = (flag: string) =>
     isTrue(toValue(opts.get(`jinja_${flag}`))) ||
@@ -75,7 +75,7 @@ function rootsOf(option: unknown): ReadonlyMap<string, readonly string[]> {
   return roots;
 }
 
-/** `place`: the configuration's owner. A minion without a master compiles its own pillar. */
+/** `place`: whose configuration this is. A minion without a master compiles its own pillar. */
 export function pillarSettings(config: MasterConfig, place: "master" | "minion" = "master"): PillarSettings {
   const opts: ReadonlyMap<string, unknown> = config.opts;
   const visible = [...opts].filter(([name]) => !secretOptions.has(name));

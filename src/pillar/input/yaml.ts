@@ -1,6 +1,6 @@
 /**
- * Reads YAML of pillar files as Salt reads YAML 1.1: keeps the types of keys and numbers, follows merges and aliases.
- * Source: PyYAML's safe loader as Salt 3007 bends it, observed; test/pillar/golden.
+ * Reads YAML of pillar files as Salt reads YAML 1.1: keeps the types of keys and numbers, resolves merges (`<<`) and aliases.
+ * Source: PyYAML's safe loader with Salt 3007's changes, observed; test/pillar/golden.
  */
 import {
   type Document,
@@ -79,7 +79,7 @@ class Reader {
     return this.#plain(plainKind(source), source, node);
   }
 
-  /** A block scalar at the end of a text without a final line break has none there either. */
+  /** If the text ends inside a block scalar without a line break, the scalar does not end with one either. */
   #block(node: Scalar): string {
     const text = String(node.value ?? "");
     const [start = 0, , end = 0] = node.range ?? [];
@@ -100,7 +100,7 @@ class Reader {
     return kind === "float" && Number.isInteger(read.value) ? new Float(read.value as number) : read.value;
   }
 
-  /** Puts the pairs that `<<` names in front, except keys that the map has itself. */
+  /** Puts the pairs that `<<` refers to first, without the keys that the map itself has. */
   #pairs(items: readonly Pair[]): readonly Pair[] {
     const merges = items.filter(({ key }) => isMergeKey(key));
     if (merges.length === 0) return items;
@@ -128,7 +128,7 @@ class Reader {
       const key = isPlainEquals(keyNode) ? "=" : this.value(keyNode);
       if (Array.isArray(key) || key instanceof Map)
         throw yamlFault("Invalid YAML, possible double curly-brace", this.#line(keyNode));
-      // Python takes 1, 1.0 and True for one key.
+      // In Python 1, 1.0 and True are the same key.
       const number = key instanceof Float ? key.value : typeof key === "boolean" ? Number(key) : key;
       const isTaken = typeof number === "number" || typeof number === "bigint" ? numbers.has(number) : map.has(key);
       if (isTaken) throw yamlFault(`found conflicting ID '${String(number)}'`, this.#line(keyNode) || line);
@@ -140,14 +140,14 @@ class Reader {
 }
 
 /**
- * Whether an unended last line belongs to the block. Blanks up to the block's indentation do not. `source`
- * begins with the block's head; `text` has its lines without the indentation.
+ * Whether a last line without a line break belongs to the block. Blanks up to the block's indentation do not. `source`: the text from the
+ * block's header (`|`) on. `text`: the block's lines without indentation.
  */
 function isLineLast(source: string, text: string): boolean {
   const lastLine = source.slice(1 + Math.max(source.lastIndexOf("\n"), source.lastIndexOf("\r")));
   if (/[^ ]/.test(lastLine)) return true;
   const first = /\n( *)[^ \r\n]/.exec(source);
-  // A block of blanks consists of its line breaks; its head has one more.
+  // A block of blank lines has only line breaks; the header's line break comes first.
   if (first === null) return !/[\r\n] *[\r\n]/.test(source);
   const [, own = ""] = /^( *)[^ \n]/m.exec(text) ?? [];
   return lastLine.length > (first[1] ?? "").length - own.length;

@@ -101,7 +101,7 @@ export function fixedText(value: number, precision: number): string {
   return isExactHalf(value.toFixed(mostDigits), digits) && isEven(below) ? below : value.toFixed(digits);
 }
 
-/** Most digits of `toFixed` and `toExponential`: enough to see whether a number lies exactly half way. */
+/** Most digits of `toFixed` and `toExponential`: enough to detect an exact half. */
 const mostDigits = 100;
 
 /** Whether exactly a 5 follows the first `digits` digits of the fraction. */

@@ -8,7 +8,7 @@ import { formatSpec } from "./spec.ts";
 const depthMax = 2;
 
 export type FormatArguments = { readonly positional: readonly Item[]; readonly named: ReadonlyMap<string, Item> };
-/** `item[key]`; undefined if the item has no items. */
+/** Python's `item[key]`; undefined if `item` is not subscriptable. */
 type Subscript = (item: Item, key: Item) => Item | undefined;
 
 class Formatter {
@@ -84,7 +84,7 @@ class Formatter {
   }
 }
 
-/** Allows only objects whose members are data. Members of other values are methods, which have no useful text. */
+/** Python's `item.name`, only for objects whose members are data. Members of other values are methods, which have no useful text. */
 function memberOf(item: Item, name: string): Item {
   const found = item instanceof PythonObject ? item.member(name) : undefined;
   if (found === undefined) throw raised("TypeError", `'${typeName(item)}' object has no attribute '${name}'`);

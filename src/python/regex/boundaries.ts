@@ -1,18 +1,18 @@
 /**
- * Python's `\b` and `\B` in texts beyond ASCII, for an engine that knows ASCII words only. A mark before each character and behind the
- * last says which boundaries hold there; the pattern tests the mark that it has just passed. Pure.
+ * Python's `\b` and `\B` in texts beyond ASCII, on RE2, whose words are ASCII only. Inserts a mark character before each character of the text
+ * and at its end, which encodes the boundaries at that place; the pattern tests the mark that it has just passed. Pure.
  */
 import { codeText } from "./classes.ts";
 import type { Anchor } from "./nodes.ts";
 
-/** A character of the text is never taken for a mark, because marks and characters alternate. */
+/** A character of the text is never mistaken for a mark, because marks and characters alternate. */
 const firstMark = 0x10ff00;
 const unicodeBit = 1;
 const asciiBit = 2;
 /** In an empty text neither `\b` nor `\B` matches. */
 const emptyMark = firstMark + 4;
 
-/** Any mark. */
+/** Matches any mark. */
 export const markSet = `[${codeText(firstMark)}-${codeText(emptyMark)}]`;
 
 /** In ASCII texts that are not empty the engine's own `\b` and `\B` equal Python's. */
@@ -25,7 +25,7 @@ export function needsMarks(text: string): boolean {
 const unicodeWord = /[\p{L}\p{N}_]/u;
 const asciiWord = /[A-Za-z0-9_]/;
 
-/** Joins `characters` and their marks. */
+/** Returns `characters` with their marks. */
 export function markedText(characters: readonly string[]): string {
   if (characters.length === 0) return String.fromCodePoint(emptyMark);
   const written: string[] = [];
@@ -39,7 +39,7 @@ export function markedText(characters: readonly string[]): string {
   return written.join("");
 }
 
-/** Each matches behind a mark with that boundary. */
+/** Each is a look-behind for a mark with that boundary. */
 export const markedBoundaries = {
   boundary: behind((bits) => (bits & unicodeBit) !== 0),
   insideWord: behind((bits) => (bits & unicodeBit) === 0),

@@ -39,7 +39,7 @@ export const asciiSets: Readonly<Record<string, readonly CodeRange[]>> = {
   ],
 };
 
-/** Everything outside `\w`: the other categories, with connector punctuation (Pc) written out to leave `_` aside. */
+/** Complement of `\w`: all other categories; connector punctuation (Pc) is listed by code point to exclude `_`. */
 const outsideWords: readonly CodeRange[] = [
   ...["M", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "S", "Z", "C"].map(category),
   [0x203f, 0x2040],

@@ -1,10 +1,10 @@
 /**
  * Matches Python patterns on a linear-time engine (RE2) as `re.match` does, anchored at the start only.
- * Time is proportional to text times pattern, so that a client's target cannot stall a thread.
+ * Time is proportional to text length times pattern length, so that a client's target cannot stall a thread.
  *
  * RE2 looks behind but not ahead. A pattern that looks ahead is therefore reversed together with the text, so that each look-ahead becomes
- * a look-behind. That is exact, because only the existence of a match is asked.
- * For `\b` and `\B` in texts beyond ASCII the text has marks (boundaries.ts), and each character of the pattern passes a mark.
+ * a look-behind. That is exact, because the result is only whether a match exists.
+ * For `\b` and `\B` in texts beyond ASCII the text has marks (boundaries.ts), and each character of the pattern also consumes a mark.
  */
 import { RE2JS } from "re2js";
 import { SaltworksError } from "../../errors.ts";
@@ -17,7 +17,7 @@ import { parsePythonRegex, refusal } from "./read.ts";
 /** `stepCount`: the cost of compiling it. */
 export type PythonPattern = { readonly stepCount: number; matchesStart(text: string): boolean };
 
-/** @throws SaltworksError TARGET_INVALID; `detail.isRefused` tells what Python would accept from what it would not */
+/** @throws SaltworksError TARGET_INVALID; `detail.isRefused` is true if Python would accept the pattern */
 export function compilePythonPattern(source: string, options: { ignoreCase?: boolean } = {}): PythonPattern {
   const { branches } = parsePythonRegex(source, options.ignoreCase === true ? "i" : "");
   const found: Found = { looks: new Set(), hasBoundary: false };
@@ -28,7 +28,7 @@ export function compilePythonPattern(source: string, options: { ignoreCase?: boo
   const engine = compileEngine(new PatternWriter(isReversed, false).whole(branches));
   const matchesPlain = (text: string) => engine.testExact(isReversed ? Array.from(text).reverse().join("") : text);
   if (!found.hasBoundary) return { stepCount, matchesStart: matchesPlain };
-  // Compiled now, so that a refusal of the engine comes here and not during a match.
+  // Compiled here, so that the engine refuses a pattern now and not during a match.
   const marked = compileEngine(new PatternWriter(isReversed, true).whole(branches));
   const matchesMarked = (text: string) => {
     const characters = Array.from(text);
@@ -50,10 +50,10 @@ function compileEngine(expression: string): RE2JS {
   }
 }
 
-/** The directions that a pattern looks in (ahead or not), and whether it asks for boundaries of words. */
+/** The directions of a pattern's looks (ahead or not), and whether it has word boundaries. */
 type Found = { readonly looks: Set<boolean>; hasBoundary: boolean };
 
-/** Counts the steps after counted repeats are written out. Adds looks and boundaries to `found`. */
+/** Counts the steps with counted repeats expanded. Adds looks and boundaries to `found`. */
 function inspect(branches: readonly PatternNode[][], found: Found): number {
   let stepCount = 1;
   for (const branch of branches) for (const node of branch) stepCount += inspectNode(node, found);
@@ -72,7 +72,7 @@ function inspectNode(node: PatternNode, found: Found): number {
 
 class PatternWriter {
   readonly #isReversed: boolean;
-  /** Follows every character of the expression: matches the mark behind it. */
+  /** Matches the mark after each character of the expression. */
   readonly #mark: string;
   readonly #anchors: Readonly<Record<Anchor, string>>;
 
@@ -114,7 +114,7 @@ class PatternWriter {
       case "group":
         return this.#branches(node.branches);
       case "look": {
-        // Only one direction reaches this point; in a reversed pattern it is always behind.
+        // Patterns that look in both directions were refused; in a reversed pattern the direction is always behind.
         return `(?<${node.isNegated ? "!" : "="}${this.#branches(node.branches)})`;
       }
       case "reference":
@@ -132,7 +132,7 @@ function repeatText(min: number, max: number | undefined): string {
   return `{${min},${max}}`;
 }
 
-/** Python's `$` also stands before a final newline: nothing that follows `$` can match there except that newline. */
+/** Python's `$` also matches before a final newline; after it only that newline can match. */
 const anchors: Readonly<Record<Anchor, string>> = {
   textStart: "\\A",
   textEnd: "\\z",
@@ -144,7 +144,7 @@ const anchors: Readonly<Record<Anchor, string>> = {
   asciiBoundary: "\\b",
   asciiInsideWord: "\\B",
 };
-/** The expression passes the first mark before anything else. */
+/** The expression consumes the first mark before anything else. */
 const markedAnchors: Readonly<Record<Anchor, string>> = {
   ...anchors,
   ...markedBoundaries,

@@ -50,7 +50,7 @@ class PatternReader {
   #at = 0;
   #depth = 0;
   #groupCount = 0;
-  /** Groups whose end was read. */
+  /** Numbers of groups that are closed. */
   readonly #closedGroups = new Set<number>();
   readonly #names = new Map<string, number>();
 
@@ -72,7 +72,7 @@ class PatternReader {
 
   #take(): string {
     const character = this.#text[this.#at];
-    if (character === undefined) throw fault("it ends too early");
+    if (character === undefined) throw fault("it ends within an escape or a group");
     this.#at += 1;
     return character;
   }
@@ -126,7 +126,7 @@ class PatternReader {
     return true;
   }
 
-  /** Bounds of the repeat that begins here; undefined if the characters stand for themselves (`x{`, `{a}`). */
+  /** Bounds of the repeat at this position; undefined if the characters are literals (`x{`, `{a}`). */
   #repeatBounds(): { min: number; max: number | undefined } | undefined {
     if (this.#accept("*")) return { min: 0, max: undefined };
     if (this.#accept("+")) return { min: 1, max: undefined };
@@ -324,7 +324,7 @@ class PatternReader {
   }
 }
 
-/** Under `(?a)` only ASCII letters have another case. */
+/** Under `(?a)` case is ignored for ASCII letters only. */
 function charNode(code: number, flags: Flags): PatternNode {
   return { kind: "char", code, ignoresCase: flags.i && !(flags.a && code > 0x7f) };
 }

@@ -1,5 +1,5 @@
 /**
- * Python's `re.search` and `re.sub` with groups, on JavaScript's `RegExp`. Some patterns take very long, as in Python: use it only where a
+ * Python's `re.search` and `re.sub` with groups, on JavaScript's `RegExp`. As in Python, some patterns take exponential time: use it only where a
  * job can be killed, never for targets. Rejects patterns that JavaScript would silently match differently from Python. Pure.
  */
 import { type CodeRange, rangeText } from "./classes.ts";
@@ -57,7 +57,7 @@ export class PythonSearch {
     const parts = parseReplacement(replacement, this.#groupCount, this.#names);
     for (const part of parts) {
       if (typeof part === "number" && this.#forgetful.has(part))
-        throw refusal(`group ${part}, which stands in one of several ways through a repeat, in a replacement`);
+        throw refusal(`group ${part}, which a round of a repeat may skip, in a replacement`);
     }
     let count = 0;
     let at = 0;
@@ -82,7 +82,7 @@ export function escapePattern(text: string): string {
 
 type Cased = Extract<PatternNode, { ignoresCase: boolean }>;
 
-/** All nodes that may match letters. */
+/** All nodes of a pattern that may match letters. */
 function leaves(branches: readonly PatternNode[][]): Cased[] {
   const leavesOf = (node: PatternNode): Cased[] => {
     if ("ignoresCase" in node) return [node];
@@ -93,8 +93,8 @@ function leaves(branches: readonly PatternNode[][]): Cased[] {
 }
 
 /**
- * Finds groups that behave differently in both languages. `skippable`: may take no part; a reference to it then fails in Python and
- * matches the empty text here. `forgetful`: skipped in the last round of a repeat; it keeps its text in Python and loses it here.
+ * Finds groups that behave differently in the two languages. `skippable`: may take no part in a match; a reference to it then fails in Python
+ * and matches the empty text here. `forgetful`: may be skipped in the last round of a repeat; it keeps its text in Python and loses it here.
  */
 function inspectCaptures(branches: readonly PatternNode[][]): { skippable: Set<number>; forgetful: Set<number> } {
   const found = { skippable: new Set<number>(), forgetful: new Set<number>() };
@@ -125,7 +125,7 @@ function inspectCaptures(branches: readonly PatternNode[][]): { skippable: Set<n
 
 class PatternWriter {
   readonly #isBytes: boolean;
-  /** The expression as a whole ignores case. */
+  /** Whether the whole expression ignores case. */
   readonly #isFolded: boolean;
   readonly #skippable: ReadonlySet<number>;
 
@@ -158,7 +158,7 @@ class PatternWriter {
       case "reference":
         if (this.#skippable.has(node.number)) throw refusal("a back-reference to a group that may take no part");
         if (node.ignoresCase && !this.#isFolded) throw refusal("a back-reference that ignores case");
-        // Separates the number from a digit that may follow.
+        // Separates the group's number from a following digit.
         return `\\${node.number}(?:)`;
       default: {
         const never: never = node;
@@ -173,7 +173,7 @@ class PatternWriter {
     return `[${isNegated ? "^" : ""}${body}]`;
   }
 
-  /** For patterns of which only a part ignores case. Bytes: ASCII letters only. */
+  /** For patterns that ignore case only in part. Bytes: ASCII letters only. */
   #bothCases(range: CodeRange): CodeRange[] {
     if ("category" in range) return [range];
     const [first, last] = range;

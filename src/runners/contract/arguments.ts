@@ -1,4 +1,4 @@
-/** Reads arguments of runner functions. An argument that is missing or None means the function's default. */
+/** Reads arguments of runner functions. A missing argument or None means the function's default. */
 import { SaltworksError } from "../../errors.ts";
 import { isTrue } from "../../python/values.ts";
 import type { AskedTarget } from "../../target/asked-target.ts";
@@ -17,12 +17,12 @@ export function textArgument(args: ValueMap, name: string, otherwise = ""): stri
   return value === undefined || value === null ? otherwise : String(value);
 }
 
-/** Whether an argument was given that Python takes for true. */
+/** Whether an argument is given and true in Python. */
 export function isGivenTrue(args: ValueMap, name: string): boolean {
   return isTrue(args.get(name) ?? null);
 }
 
-/** Seconds as milliseconds. A missing argument, 0 and anything but a number mean the default. */
+/** Seconds as milliseconds. A missing argument, 0 and a value that is not a number mean the default. */
 export function secondsArgument(args: ValueMap, name: string, otherwiseSeconds: number): number {
   const given = Number(args.get(name) ?? Number.NaN);
   return (Number.isFinite(given) && given > 0 ? given : otherwiseSeconds) * 1_000;

@@ -9,7 +9,7 @@ type Functions = ReadonlyMap<string, RunnerFunction>;
 
 /**
  * Runs a function by name. `args` are positional; a map among them that carries the mark `__kwarg__` adds keywords.
- * @throws SaltworksError FUNCTION_UNKNOWN, FUNCTION_ARGUMENTS, or what the function raised
+ * @throws SaltworksError FUNCTION_UNKNOWN, FUNCTION_ARGUMENTS, or the function's own error
  */
 export async function callFunction(
   functions: Functions,
@@ -35,7 +35,7 @@ export function failureText(functions: Functions, kind: "runner" | "wheel", name
   return `Exception occurred in ${kind} ${name}: ${message}`;
 }
 
-/** Gives each argument its name, by Python's rules. @throws SaltworksError FUNCTION_ARGUMENTS */
+/** Binds each argument to a parameter, by Python's rules. @throws SaltworksError FUNCTION_ARGUMENTS */
 export function bindArguments(
   name: string,
   target: RunnerFunction,
@@ -63,12 +63,16 @@ export function bindArguments(
     // Salt's clients add these keywords to every call.
     else if (!String(key).startsWith("__pub_")) throw wrong(`got an unexpected keyword argument '${String(key)}'`);
   }
-  const jid = bound.get("jid");
-  if (typeof jid === "string" && jid !== "" && !isUsableJid(jid.trim()))
-    throw wrong("takes a job id that is not a path");
+  if (!mayBeJid(bound.get("jid"))) throw wrong("takes a job id that is not a path");
   const missing = parameters.filter((parameter) => parameter.isRequired && !bound.has(parameter.name));
   if (missing.length > 0) throw wrong(tooFew(missing.map((parameter) => parameter.name)));
   return { bound, extra: { positional: extraPositional, keywords } };
+}
+
+/** Functions make a path or a key of the text of a job id, and a list or a map has one, too. None: the function has no job id, or is given none. */
+function mayBeJid(jid: Value | undefined): boolean {
+  if (typeof jid === "string") return jid === "" || isUsableJid(jid.trim());
+  return jid === undefined || jid === null || typeof jid === "bigint" || Number.isInteger(jid);
 }
 
 function tooMany(parameters: RunnerFunction["parameters"], given: number): string {

@@ -1,13 +1,33 @@
-/** What runner and wheel functions are and what they may use: the store's readers, and the running master. */
+/** Types of runner and wheel functions, and of their context: the store's readers, and the running master. */
 
 import type { MasterConfig } from "../../config/load.ts";
-import type { JobSearch } from "../../store/jobs/job-cache.ts";
+import type { JobDatabases } from "../../databases/open-reader.ts";
+import type { JobCacheReader } from "../../store/jobs/job-cache.ts";
 import type { AskedTarget } from "../../target/asked-target.ts";
 import type { BatchCounts } from "../../wire/batch-options.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 
-/** The part of a job cache that runners read; works with the master down too. */
-export type JobReader = Omit<JobSearch, "list">;
+/** The part of a job cache that runners read; also works while the master is down. */
+export type RunnerJobReader = Omit<JobCacheReader, "list">;
+
+/**
+ * How far the database of jobs is behind the local store. `state`: "none" if no database gets jobs. `isMissing`: so much waited that some of it is in
+ * the local store only, until the rest is copied. `nextTrySeconds`: while the database fails.
+ */
+export type CacheStatus = {
+  readonly name: string | undefined;
+  readonly place: string;
+  readonly state: "none" | "starting" | "current" | "behind" | "failing";
+  readonly waiting: number;
+  readonly lagSeconds: number;
+  readonly rowsPerSecond: number;
+  readonly isMissing: boolean;
+  readonly fault: string | undefined;
+  readonly lastFault: string | undefined;
+  readonly failingSeconds: number;
+  readonly nextTrySeconds: number | undefined;
+  readonly counters: Readonly<Record<string, number>>;
+};
 
 /** A runner call that the master is executing. */
 export type RunningCall = { readonly jid: string; readonly fun: string; readonly user: string; readonly pid: number };
@@ -28,7 +48,7 @@ export type JobOutcome = {
   readonly silent: Readonly<Record<string, string>>;
 };
 
-/** What the master keeps of minions and can forget. `mine`: the whole mine, or these functions of it. */
+/** Data of minions that the master keeps and can forget. `mine`: the whole mine, or these functions of it. */
 export type ForgottenFacts = {
   readonly ids: readonly string[];
   readonly hasGrains: boolean;
@@ -37,13 +57,14 @@ export type ForgottenFacts = {
 };
 
 /**
- * What only a running master can do; undefined when a runner reads the store of a master that is down. Each member is one question with one answer.
- * Both are plain data, because they travel between threads; values of operators and minions travel packed. `src/master/operators/runner-asks.ts` answers.
+ * Calls that only a running master can answer; undefined when a runner reads the store of a master that is down. Arguments and answers are plain
+ * data, because they travel between threads; values of operators and minions travel packed. `src/master/operators/runner-asks.ts` answers.
  */
 export type MasterAccess = {
   runJob(request: JobRequest): Promise<JobOutcome>;
   connected(): Promise<readonly string[]>;
   counters(): Promise<Encodable>;
+  cacheStatus(): Promise<CacheStatus>;
   runningCalls(): Promise<readonly RunningCall[]>;
   /** The accepted minions that a target names. @throws SaltworksError FUNCTION_FAILED for a target that cannot be read */
   match(question: {
@@ -52,7 +73,7 @@ export type MasterAccess = {
   }): Promise<readonly string[]>;
   /** `data`: a map, packed in the new flavour. `isOperators`: the caller chose tag and data, and the master does not vouch for them. */
   fire(event: { readonly tag: string; readonly data: Uint8Array; readonly isOperators?: boolean }): Promise<void>;
-  /** @returns the number of minions that had something to forget */
+  /** @returns the number of minions with data to forget */
   forget(facts: ForgottenFacts): Promise<number>;
   /** Renders a minion's pillar now, as the master would send it, or only the top files that decide it. Maps in the new flavour. */
   renderPillar(question: {
@@ -62,7 +83,7 @@ export type MasterAccess = {
     readonly pillarenv: string | undefined;
     readonly isTopOnly: boolean;
   }): Promise<{ readonly pillar: Uint8Array; readonly faults: readonly string[] }>;
-  /** What `pillar_cache` keeps of a minion's pillar, in the new flavour. `isForgotten`: forgets all that is kept of the minion and returns undefined. */
+  /** A minion's pillars in `pillar_cache`, in the new flavour. `isForgotten`: forgets them and returns undefined. */
   keptPillar(question: {
     readonly id: string;
     readonly pillarenv: string | undefined;
@@ -70,16 +91,16 @@ export type MasterAccess = {
   }): Promise<Uint8Array | undefined>;
   /** The batch jobs that run, by job id. */
   batches(): Promise<ReadonlyMap<string, RunningBatchCounts>>;
-  /** What became of a job, minion by minion; undefined once the master has forgotten the job. */
+  /** A job's state on each minion; undefined once the master has forgotten the job. */
   jobStatus(question: JobStatusQuestion): Promise<JobStatus | undefined>;
   /** Jobs that wait for absent minions, oldest first. */
   pendingJobs(question: { readonly jid: string | undefined }): Promise<readonly PendingJobStatus[]>;
-  /** Withdraws a waiting job. @returns the minions that it waited for; undefined if it waits for none */
+  /** Withdraws a waiting job. @returns the minions that it waited for; undefined if the job does not wait */
   cancelPending(question: {
     readonly jid: string;
     readonly minion: string | undefined;
   }): Promise<readonly string[] | undefined>;
-  /** @returns "changed", "unknown", or the state in which the batch job is and stays */
+  /** @returns "changed", "unknown", or the batch job's state if it cannot be changed */
   controlBatch(question: { readonly action: "pause" | "resume" | "abort"; readonly jid: string }): Promise<string>;
   /** Makes a token for a user of an eauth system: a map, packed in the new flavour. Undefined if the password is wrong. */
   makeToken(question: {
@@ -92,7 +113,7 @@ export type MasterAccess = {
   removeToken(question: { readonly token: string }): Promise<boolean>;
 };
 
-/** `minion`: a glob; `state`: one of the states; undefined stands for all. */
+/** `minion`: a glob; `state`: one of the states; undefined: all. */
 export type JobStatusQuestion = {
   readonly jid: string;
   readonly minion: string | undefined;
@@ -105,7 +126,10 @@ export type MinionStatus = {
   readonly atMs: number;
   readonly reason: string | undefined;
 };
-/** `sentMs`, `overMs`: undefined until then. `omitted`: the number of minions beyond `countMax`. `unknown`: names without an accepted key, with the reason. */
+/**
+ * `sentMs`, `overMs`: undefined until then. `omitted`: the number of minions beyond `countMax`. `unknown`: names
+ * without an accepted key, with the reason.
+ */
 export type JobStatus = {
   readonly fun: string;
   readonly sentMs: number | undefined;
@@ -129,7 +153,7 @@ export type PendingJobStatus = {
 
 export type RunningBatchCounts = { readonly state: string } & BatchCounts;
 
-/** What the master keeps of minions, for reading: maps in the new flavour. */
+/** Reads the data of minions that the master keeps: maps in the new flavour. */
 export type MinionReader = {
   get(id: string): { readonly grains: Uint8Array; readonly pillar: Uint8Array } | undefined;
   getMine(id: string): Uint8Array | undefined;
@@ -138,17 +162,33 @@ export type MinionReader = {
 
 /** The master's files as its file server serves them. Paths are relative to the roots; `update` gives the master's own paths. */
 export type MasterFiles = {
-  environments(): readonly string[];
-  list(name: "files" | "dirs" | "emptyDirs", environment: string): Promise<readonly string[]>;
-  symlinks(environment: string): Promise<ReadonlyMap<string, string>>;
-  /** @returns the environments whose list was kept, sorted */
-  clearLists(environments: readonly string[] | undefined): Promise<readonly string[]>;
-  update(): Promise<{
-    readonly isChanged: boolean;
-    readonly changed: readonly string[];
-    readonly added: readonly string[];
-    readonly removed: readonly string[];
-  }>;
+  /** The file server's backends, in the order of their search. `backends` below: names of the meant ones. */
+  readonly backendNames: readonly string[];
+  environments(backends: readonly string[]): readonly string[];
+  list(
+    name: "files" | "dirs" | "emptyDirs",
+    environment: string,
+    backends: readonly string[],
+  ): Promise<readonly string[]>;
+  symlinks(environment: string, backends: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /** @returns the environments whose file list was cached, sorted, by backend */
+  clearLists(
+    environments: readonly string[] | undefined,
+    backends: readonly string[],
+  ): Promise<ReadonlyMap<string, readonly string[]>>;
+  /** @returns texts about what could not be removed, by backend that has a cache */
+  clearCaches(backends: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>>;
+  update(backends: readonly string[]): Promise<
+    ReadonlyMap<
+      string,
+      {
+        readonly isChanged: boolean;
+        readonly changed: readonly string[];
+        readonly added: readonly string[];
+        readonly removed: readonly string[];
+      }
+    >
+  >;
 };
 
 /** The caller, and the job id of the call. Events of the call have tags below `tag`. */
@@ -157,28 +197,31 @@ export type RunnerCaller = {
   readonly jid: string;
   readonly tag: string;
   readonly user: string;
-  /** The function may tell only of this user's own jobs. */
+  /** The function may show only this user's own jobs. */
   readonly isOwnOnly?: boolean;
   /** A user with grants, or a minion: not every function and argument is allowed. */
   readonly isRestricted?: boolean;
-  /** Takes the result from the call's last event, as salt-api does, so that a result which does not fit into an event is lost. */
+  /** The caller takes the result from the call's last event, as salt-api does, so that a result too large for an event is lost. */
   readonly isByEvent?: boolean;
 };
 
 export type RunnerContext = {
   readonly config: MasterConfig;
-  readonly jobs: JobReader;
+  readonly jobs: RunnerJobReader;
+  /** Data that exists only in Salt's own files. */
+  readonly saltJobs: RunnerJobReader;
+  readonly databases: JobDatabases;
   readonly minions?: MinionReader;
   readonly files?: MasterFiles;
   readonly master: MasterAccess | undefined;
   readonly caller?: RunnerCaller;
-  /** Counts the events that the function has sent to its caller (told.ts). */
-  readonly told?: { count: number };
-  /** A note to the caller beside the answer; command lines show it on standard error. */
+  /** Number of events that the function has sent to its caller (caller-events.ts). */
+  readonly callerEvents?: { count: number };
+  /** Sends the caller a note beside the answer; command lines show it on standard error. */
   readonly note?: (text: string) => void;
 };
 
-/** A named argument. Without `isRequired` the function has a default of its own. */
+/** A named argument. Without `isRequired` the function has a default. */
 export type RunnerParameter = { readonly name: string; readonly isRequired: boolean };
 
 /** Arguments beyond the parameters, for functions that have `takes`. */

@@ -1,7 +1,7 @@
 /** Publishes a job for a runner, and waits for it as Salt's own client does. */
 import { SaltworksError } from "../../errors.ts";
+import { print } from "./caller-events.ts";
 import type { JobOutcome, JobRequest, MasterAccess, RunnerContext } from "./contract.ts";
-import { print } from "./told.ts";
 
 /** @throws SaltworksError MASTER_UNREACHABLE */
 export function masterOf(context: RunnerContext): MasterAccess {
@@ -9,10 +9,10 @@ export function masterOf(context: RunnerContext): MasterAccess {
   return context.master;
 }
 
-/** Salt's client prints it for its caller. */
+/** The text that Salt's client prints for its caller. */
 const unmatchedText = "No minions matched the target. No command was sent, no jid was assigned.";
 
-/** Waits as long as the configuration says, unless the request says how long. @throws SaltworksError MASTER_UNREACHABLE, FUNCTION_FAILED */
+/** Waits for the request's timeout, else for the configured one. @throws SaltworksError MASTER_UNREACHABLE, FUNCTION_FAILED */
 export async function runJob(
   context: RunnerContext,
   request: Omit<JobRequest, "timeoutMs" | "gatherTimeoutMs"> & Partial<JobRequest>,

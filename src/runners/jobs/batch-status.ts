@@ -1,4 +1,4 @@
-/** What became of a batch job, minion by minion, for `jobs.status`: read from its log, and from the master for the steps that still run. */
+/** A batch job's state on each minion, for `jobs.status`: read from its log, and from the master for running steps. */
 import { compileGlob } from "../../python/fnmatch.ts";
 import type { BatchEntry } from "../../wire/batch-options.ts";
 import { decode } from "../../wire/msgpack.ts";
@@ -24,7 +24,7 @@ export async function batchStatus(context: RunnerContext, question: JobStatusQue
   const told = readLog(context, jid);
   if (told.plan === undefined) return undefined;
   if (told.minions.size === 0) {
-    const expected = context.jobs.job(jid)?.minions ?? [];
+    const expected = (await context.jobs.job(jid))?.minions ?? [];
     const reason = "the ping that begins the batch job is not over";
     for (const id of expected) told.minions.set(id, { state: "targeted", atMs: told.plan.at, reason });
   }
@@ -99,7 +99,7 @@ function note(told: Told, entry: BatchEntry): void {
   }
 }
 
-/** For steps that still run, the master knows more than the log. */
+/** For running steps the master knows more than the log. */
 async function askMaster({ master }: RunnerContext, { minions, open }: Told): Promise<void> {
   for (const jid of new Set(open.values())) {
     const countMax = Number.MAX_SAFE_INTEGER;
@@ -108,7 +108,9 @@ async function askMaster({ master }: RunnerContext, { minions, open }: Told): Pr
   }
 }
 
-/** Minions without a turn will not get one. After failhard, minions that were sent the job run on. */
+/**
+ * The state of minions after the end of the batch job: a minion without a turn will not get one. After failhard, minions that have the job continue.
+ */
 function noteEnd(minions: Map<string, Found>, { outcome }: Extract<BatchEntry, { kind: "done" }>): void {
   const reason = `the batch job ended before its turn: ${outcome}`;
   for (const [id, found] of minions) {

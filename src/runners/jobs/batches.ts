@@ -1,6 +1,6 @@
 /**
- * Batch jobs for operators: lists, pauses, resumes and aborts them. Reads their log here, so that an operator who follows one does not load
- * the master's main thread. docs/decisions/0020-batches-in-the-master.md.
+ * Batch jobs for operators: lists, pauses, resumes and aborts them. The runner thread reads their logs, so that an operator who follows one does not
+ * load the master's main thread. docs/decisions/0020-batches-in-the-master.md.
  */
 
 import { hasCode, SaltworksError } from "../../errors.ts";
@@ -18,10 +18,15 @@ import { allReturns, type StoredReturn } from "../../store/jobs/job-cache.ts";
 import type { BatchEntry } from "../../wire/batch-options.ts";
 import { startTimeText } from "../../wire/jid.ts";
 import { decode } from "../../wire/msgpack.ts";
+import { retcodeIn } from "../../wire/return.ts";
 import { type Encodable, Packed, type ValueMap } from "../../wire/values.ts";
-import type { JobReader, RunnerContext, RunnerFunction, RunningBatchCounts } from "../contract/contract.ts";
+import type { RunnerContext, RunnerFunction, RunnerJobReader, RunningBatchCounts } from "../contract/contract.ts";
+import { HeldReturns } from "./held-returns.ts";
 import { requireOwner } from "./owner.ts";
 import { fieldsOf } from "./stored-body.ts";
+
+/** Entries of a batch job's log whose returns are read together. */
+const entriesAtOnce = 64;
 
 const jidParameter = { name: "jid", isRequired: true };
 
@@ -30,7 +35,7 @@ function jidIn(args: ValueMap): string {
   return String(args.get("jid") ?? "").trim();
 }
 
-/** Every batch job that runs or whose log is kept, newest last. */
+/** All batch jobs that run or have a log, newest last. */
 async function batches(context: RunnerContext): Promise<Encodable> {
   const directory = batchDirectory(context.config.cachedir);
   const running = (await context.master?.batches()) ?? new Map<string, RunningBatchCounts>();
@@ -69,7 +74,7 @@ function describe(
     ["User", first.user],
     ["StartTime", startTimeText(first.jid)],
     ["Batch", first.size],
-    // Neither over nor running: its master is down, or could not continue it.
+    // Neither over nor running: the master is down, or failed to resume it.
     ["State", counts?.state ?? "interrupted"],
   ]);
   if (counts === undefined) return described;
@@ -104,12 +109,12 @@ function controlling(action: keyof typeof done, doc: string): RunnerFunction {
 /** For callers without a terminal: the results so far. `saltworks run jobs.follow` shows them as they come. */
 async function follow(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const jid = jidIn(args);
-  const returns = new StoredReturns(context);
   const shown = new Map<string, Encodable>();
-  for (const entry of batchEntriesOf(context, jid)) {
+  const held = new HeldReturns();
+  for await (const { entry, body } of withBodies(context.jobs, batchEntriesOf(context, jid), (entry) => entry)) {
     if (entry.kind === "silent") for (const id of entry.ids) shown.set(id, null);
     if (entry.kind !== "return") continue;
-    const body = returns.of(entry.jid, entry.id);
+    if (body !== undefined) held.add(body);
     shown.set(entry.id, body === undefined ? null : (fieldsOf(body).get("return") ?? null));
   }
   return shown;
@@ -138,20 +143,20 @@ async function page(context: RunnerContext, args: ValueMap): Promise<Encodable> 
   if (!hasBatch(directory, jid))
     throw new SaltworksError("FUNCTION_ARGUMENTS", `${jid} is not the job id of a batch job`, { jid });
   requireOwner(context, jid, readBatchSummary(directory, jid)?.first.user);
-  // Asked before the log is read: otherwise a batch job that ends in between looks over although its last entries are still unread.
+  // Must precede reading the log: otherwise a batch job that ends in between seems over while its last entries are unread.
   const isRunning = (await context.master?.batches())?.has(jid) === true;
   const offset = Number(args.get("offset") ?? 0);
-  return { isRunning, entries: withReturns(context, readBatchEntries(directory, jid, offset, batchPageBytes.log)) };
+  const placed = readBatchEntries(directory, jid, offset, batchPageBytes.log);
+  return { isRunning, entries: await withReturns(context, placed) };
 }
 
-function withReturns(context: RunnerContext, placed: readonly PlacedEntry[]): Encodable[] {
-  const returns = new StoredReturns(context);
+async function withReturns({ jobs }: RunnerContext, placed: readonly PlacedEntry[]): Promise<Encodable[]> {
   const told: Encodable[] = [];
   let bytes = 0;
-  for (const { offset, end, entry } of placed) {
+  for await (const { entry: at, body } of withBodies(jobs, placed, ({ entry }) => entry)) {
+    const { offset, end, entry } = at;
     const fields = new Map<string, Encodable>(Object.entries(entry).filter(([name]) => name !== "load"));
     fields.set("offset", offset).set("end", end);
-    const body = entry.kind === "return" ? returns.of(entry.jid, entry.id) : undefined;
     if (body !== undefined) {
       bytes += body.length;
       if (bytes > batchPageBytes.returns && told.length > 0) break;
@@ -162,39 +167,62 @@ function withReturns(context: RunnerContext, placed: readonly PlacedEntry[]): En
   return told;
 }
 
-/** Reads the returns of a step together, because each lookup reads the log of the newest returns. */
-class StoredReturns {
-  readonly #context: RunnerContext;
-  #jid = "";
-  #found = new Map<string, StoredReturn>();
+type WithBody<Entry> = { readonly entry: Entry; readonly body: Uint8Array | undefined };
 
-  constructor(context: RunnerContext) {
-    this.#context = context;
+/** Each entry with its return. Reads the returns of several entries together, because each query of the store reads the log of the newest returns. */
+async function* withBodies<Entry>(
+  jobs: RunnerJobReader,
+  entries: Iterable<Entry>,
+  entryIn: (entry: Entry) => BatchEntry,
+): AsyncGenerator<WithBody<Entry>, void> {
+  let waiting: Entry[] = [];
+  for (const entry of entries) {
+    waiting.push(entry);
+    if (waiting.length < entriesAtOnce) continue;
+    yield* bodiesOf(jobs, waiting, entryIn);
+    waiting = [];
   }
+  yield* bodiesOf(jobs, waiting, entryIn);
+}
 
-  of(jid: string, id: string): Uint8Array | undefined {
-    if (this.#jid !== jid) {
-      this.#jid = jid;
-      this.#found = new Map(Array.from(allReturns(this.#context.jobs, jid), (stored) => [stored.minionId, stored]));
-    }
-    return this.#found.get(id)?.body;
+async function* bodiesOf<Entry>(
+  jobs: RunnerJobReader,
+  entries: readonly Entry[],
+  entryIn: (entry: Entry) => BatchEntry,
+): AsyncGenerator<WithBody<Entry>, void> {
+  const idsByJob = new Map<string, string[]>();
+  for (const entry of entries.map(entryIn)) {
+    if (entry.kind === "return") idsByJob.set(entry.jid, [...(idsByJob.get(entry.jid) ?? []), entry.id]);
+  }
+  const found = new Map<string, { readonly bodies: Map<string, Uint8Array>; readonly hasMore: boolean }>();
+  for (const [jid, of] of idsByJob) {
+    const { returns, hasMore } = await jobs.returns(jid, { limit: of.length, bytesMax: batchPageBytes.returns, of });
+    found.set(jid, { bodies: new Map(returns.map(({ minionId, body }) => [minionId, body])), hasMore });
+  }
+  const bodyOf = async (jid: string, id: string) => {
+    const { bodies, hasMore } = found.get(jid) ?? { bodies: new Map<string, Uint8Array>(), hasMore: false };
+    return bodies.get(id) ?? (hasMore ? await jobs.returnOf(jid, id) : undefined);
+  };
+  for (const entry of entries) {
+    const told = entryIn(entry);
+    yield { entry, body: told.kind === "return" ? await bodyOf(told.jid, told.id) : undefined };
   }
 }
 
 /** The returns of a batch job are the returns of its steps; none are stored under its own job id. */
-export function returnsOf(context: RunnerContext, jobs: JobReader, jid: string): Iterable<StoredReturn> {
-  if (!isBatch(context, jid)) return allReturns(jobs, jid);
-  const returns: StoredReturn[] = [];
-  for (const entry of batchEntriesOf(context, jid))
-    if (entry.kind === "start") for (const stored of allReturns(jobs, entry.jid)) returns.push(stored);
-  return returns;
+export async function* returnsOf(
+  context: RunnerContext,
+  jobs: RunnerJobReader,
+  jid: string,
+): AsyncGenerator<StoredReturn, void> {
+  if (!isBatch(context, jid)) return yield* allReturns(jobs, jid);
+  for (const entry of batchEntriesOf(context, jid)) if (entry.kind === "start") yield* allReturns(jobs, entry.jid);
 }
 
-/** Exit codes of a job's stored returns, by minion. */
-function retcodes(context: RunnerContext, args: ValueMap): Encodable {
+/** The highest exit code of each stored return of a job, by minion. */
+async function retcodes(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const found = new Map<string, Encodable>();
-  for (const { minionId, body } of allReturns(context.jobs, jidIn(args)))
-    found.set(minionId, fieldsOf(body).get("retcode") ?? 0);
+  for await (const { minionId, body } of allReturns(context.jobs, jidIn(args))) found.set(minionId, retcodeIn(body));
   return found;
 }
 
@@ -203,7 +231,7 @@ export const batchesRunner: ReadonlyMap<string, RunnerFunction> = new Map<string
     "jobs.batches",
     {
       parameters: [],
-      doc: "Batch jobs that run or whose record is kept, with their state and the number of minions that have returned.",
+      doc: "Batch jobs that run or have a log, with their state and the number of minions that have returned.",
       isOffline: true,
       run: batches,
     },
@@ -212,14 +240,14 @@ export const batchesRunner: ReadonlyMap<string, RunnerFunction> = new Map<string
     "jobs.follow",
     {
       parameters: [jidParameter],
-      doc: "Shows a batch job as the command that began it does: what has happened, and what happens until it is over.",
+      doc: "Shows a batch job as `salt -b` does: its results so far, then each further result until it is over.",
       isOffline: true,
       run: follow,
     },
   ],
-  ["jobs.pause", controlling("pause", "Pauses a batch job: starts no more minions; minions that run go on.")],
+  ["jobs.pause", controlling("pause", "Pauses a batch job: starts no more minions; running minions continue.")],
   ["jobs.resume", controlling("resume", "Resumes a paused batch job.")],
-  ["jobs.abort", controlling("abort", "Ends a batch job: starts no more minions, and waits for minions that run.")],
+  ["jobs.abort", controlling("abort", "Ends a batch job: starts no more minions, and waits for running ones.")],
 ]);
 
 export const batchesWheel: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
@@ -227,7 +255,7 @@ export const batchesWheel: ReadonlyMap<string, RunnerFunction> = new Map<string,
     "saltworks.batch",
     {
       parameters: [jidParameter, { name: "offset", isRequired: false }],
-      doc: "A part of a batch job's record, from an offset on.",
+      doc: "A part of a batch job's log, from an offset on.",
       run: page,
     },
   ],
@@ -235,7 +263,7 @@ export const batchesWheel: ReadonlyMap<string, RunnerFunction> = new Map<string,
     "saltworks.retcodes",
     {
       parameters: [jidParameter],
-      doc: "Exit codes of a job's stored returns, by minion id.",
+      doc: "The highest exit code of each stored return of a job, by minion id.",
       run: retcodes,
     },
   ],

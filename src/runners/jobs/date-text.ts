@@ -1,5 +1,5 @@
 /**
- * Dates of `start_time` and `end_time` as operators write them, as job ids of that moment. Only forms with one meaning are taken.
+ * Converts the dates of `start_time` and `end_time` to job ids of that time. Accepts only forms with one meaning.
  * Times are UTC, as job ids are.
  */
 import { SaltworksError } from "../../errors.ts";

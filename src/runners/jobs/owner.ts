@@ -1,10 +1,10 @@
-/** Whose job it is: restricted users see their own jobs only. */
+/** Checks the owner of a job: restricted users see only their own jobs. */
 import { SaltworksError } from "../../errors.ts";
 import type { RunnerContext } from "../contract/contract.ts";
 import { fieldsOf } from "./stored-body.ts";
 
-export function ownerOf({ jobs }: RunnerContext, jid: string): unknown {
-  const stored = jobs.job(jid);
+export async function ownerOf({ jobs }: RunnerContext, jid: string): Promise<unknown> {
+  const stored = await jobs.job(jid);
   return stored && fieldsOf(stored.load).get("user");
 }
 

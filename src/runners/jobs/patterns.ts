@@ -1,4 +1,4 @@
-/** What operators search jobs for: Python's globs, as texts separated by commas or as lists. */
+/** Patterns in searches of jobs: Python's globs, as texts separated by commas or as lists. */
 
 import { compileGlob } from "../../python/fnmatch.ts";
 import type { TextPattern } from "../../store/jobs/facts.ts";
@@ -14,7 +14,7 @@ export function patternsOf(value: Value | undefined): readonly TextPattern[] | u
   return value.length === 0 ? undefined : value.map((word) => patternOf(String(word)));
 }
 
-/** A search tries a pattern on some 100,000 texts, so the common forms are compared as plain texts. */
+/** A search tries a pattern on some 100,000 texts, so the common forms avoid the glob matcher. */
 function patternOf(glob: string): TextPattern {
   if (!/[*?[]/.test(glob)) return { exact: glob, matches: (text) => text === glob };
   if (/[?[]/.test(glob)) {
@@ -27,7 +27,7 @@ function patternOf(glob: string): TextPattern {
   return { exact: undefined, matches: (text) => holdsInOrder(text, start, parts, end) };
 }
 
-/** Whether a text begins with `start`, ends with `end` and has the parts in between, one after the other. */
+/** Whether a text begins with `start`, ends with `end` and has the parts in between, in order. */
 function holdsInOrder(text: string, start: string, parts: readonly string[], end: string): boolean {
   if (!text.startsWith(start) || !text.endsWith(end)) return false;
   let at = start.length;

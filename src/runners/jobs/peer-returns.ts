@@ -3,6 +3,7 @@ import { allReturns } from "../../store/jobs/job-cache.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import { isGivenTrue, parametersOf } from "../contract/arguments.ts";
 import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
+import { HeldReturns } from "./held-returns.ts";
 import { fieldsOf } from "./stored-body.ts";
 
 export const peerReturnsWheel: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
@@ -16,18 +17,22 @@ export const peerReturnsWheel: ReadonlyMap<string, RunnerFunction> = new Map<str
   ],
 ]);
 
-function peerReturns({ jobs }: RunnerContext, args: ValueMap): Encodable {
+async function peerReturns({ jobs }: RunnerContext, args: ValueMap): Promise<Encodable> {
   const jid = String(args.get("jid"));
-  const stored = jobs.job(jid);
+  const stored = await jobs.job(jid);
   const found = new Map<string, Encodable>();
   if (stored === undefined || initiatorOf(fieldsOf(stored.load)) !== args.get("id")) return found;
   const shape = !isGivenTrue(args, "waited") ? polled : isGivenTrue(args, "full") ? whole : value;
   if (shape === whole) found.set("__jid__", jid);
-  for (const { minionId, body } of allReturns(jobs, jid)) found.set(minionId, shape(fieldsOf(body)));
+  const held = new HeldReturns();
+  for await (const { minionId, body } of allReturns(jobs, jid)) {
+    held.add(body);
+    found.set(minionId, shape(fieldsOf(body)));
+  }
   return found;
 }
 
-/** Only the master writes it into a load, when a minion asks for the job. */
+/** Only the master writes this member into a load, when a minion publishes the job. */
 function initiatorOf(load: ValueMap): Value | undefined {
   const kwargs = load.get("kwargs");
   return kwargs instanceof Map ? kwargs.get("id") : undefined;

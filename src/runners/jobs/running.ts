@@ -1,15 +1,15 @@
-/** Jobs that run now, on minions and in the master itself. Minions are asked. */
+/** Running jobs: on minions, which it asks, and in the master itself. */
 
 import { allReturns } from "../../store/jobs/job-cache.ts";
 import { startTimeText } from "../../wire/jid.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import { parametersOf } from "../contract/arguments.ts";
+import { progress } from "../contract/caller-events.ts";
 import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
 import { masterOf } from "../contract/run-job.ts";
-import { progress } from "../contract/told.ts";
 import { describe } from "./shape.ts";
 
-/** Asks every minion what it runs. One entry per job, with the minions that run it and the minions that have returned. */
+/** Asks every minion for its running jobs. One entry per job, with the minions that run it and the minions that have returned. */
 async function active(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const { timeout, gather_job_timeout: gatherSeconds } = context.config;
   const outcome = await masterOf(context).runJob({
@@ -34,13 +34,14 @@ async function active(context: RunnerContext, args: ValueMap): Promise<Encodable
     }
   }
   for (const [jid, described] of jobs) {
-    const returned = Array.from(allReturns(context.jobs, jid), (stored) => stored.minionId);
+    const returned: string[] = [];
+    for await (const { minionId } of allReturns(context.jobs, jid)) returned.push(minionId);
     described.set("Running", running.get(jid) ?? []).set("Returned", returned);
   }
   return jobs;
 }
 
-/** Runner calls that run, without this one. */
+/** Running runner calls, except this one. */
 async function master(context: RunnerContext): Promise<Encodable> {
   const calls = await masterOf(context).runningCalls();
   return calls
@@ -53,9 +54,9 @@ export const jobsRunning: readonly (readonly [string, RunnerFunction])[] = [
     "jobs.active",
     {
       parameters: parametersOf("display_progress"),
-      doc: "Jobs that run now, by job id, with the minions that run them.",
+      doc: "Running jobs by job id, with the minions that run them.",
       run: active,
     },
   ],
-  ["jobs.master", { parameters: [], doc: "Runner calls that run in the master now.", run: master }],
+  ["jobs.master", { parameters: [], doc: "Runner calls that the master is executing.", run: master }],
 ];

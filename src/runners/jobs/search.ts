@@ -1,4 +1,4 @@
-/** Lists of jobs out of the cache: searched, page by page, newest first. Shapes and texts are Salt's, which operators know. */
+/** Lists jobs of the cache: searches page by page, newest first. Shapes and texts are Salt's, which operators know. */
 
 import { SaltworksError } from "../../errors.ts";
 import { listedBytesMax, listedInEventBytesMax, listedValuesMax } from "../../limits.ts";
@@ -7,7 +7,7 @@ import type { JobFilter, JobQuery } from "../../store/jobs/facts.ts";
 import { startTimeText } from "../../wire/jid.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import { isGivenTrue, parametersOf, textArgument } from "../contract/arguments.ts";
-import type { JobReader, RunnerContext, RunnerFunction } from "../contract/contract.ts";
+import type { RunnerContext, RunnerFunction, RunnerJobReader } from "../contract/contract.ts";
 import { momentOf } from "./date-text.ts";
 import { printed } from "./lookup.ts";
 import { patternsOf } from "./patterns.ts";
@@ -24,11 +24,11 @@ type Listed = {
   readonly cutAt: string | undefined;
 };
 
-/** An upper bound of what headings, start and end add to a job's load, bytes. */
+/** Upper bound of the bytes that headings, start and end add to a job's load. */
 const describedBytes = 256;
 
 /** Newest first, up to the size of an answer to this caller. */
-function list({ caller }: RunnerContext, jobs: JobReader, query: JobQuery): Listed {
+async function list({ caller }: RunnerContext, jobs: RunnerJobReader, query: JobQuery): Promise<Listed> {
   const bytesMax = caller?.isByEvent === true ? listedInEventBytesMax : listedBytesMax;
   const listed: (readonly [string, ValueMap])[] = [];
   let bytes = 0;
@@ -36,10 +36,9 @@ function list({ caller }: RunnerContext, jobs: JobReader, query: JobQuery): List
   let before = query.before;
   for (;;) {
     const limit = Math.min(pageJobs, query.limit - listed.length);
-    const page = limit > 0 ? jobs.find({ ...query, limit, before }) : [];
-    for (const jid of page) {
-      const load = jobs.request(jid);
-      // The store trimmed it after it was found.
+    const page = limit > 0 ? await jobs.find({ ...query, limit, before }) : [];
+    for await (const { jid, load } of requestsOf(jobs, page)) {
+      // The store removed the job after the search found it.
       if (load === undefined) continue;
       const fields = fieldsOf(load);
       bytes += load.byteLength + describedBytes;
@@ -54,7 +53,17 @@ function list({ caller }: RunnerContext, jobs: JobReader, query: JobQuery): List
   }
 }
 
-/** Headings of a job and their values. */
+/** Jobs whose loads are read together. */
+const requestsAtOnce = 16;
+
+async function* requestsOf(jobs: RunnerJobReader, jids: readonly string[]) {
+  for (let at = 0; at < jids.length; at += requestsAtOnce) {
+    const part = jids.slice(at, at + requestsAtOnce);
+    yield* await Promise.all(part.map(async (jid) => ({ jid, load: await jobs.request(jid) })));
+  }
+}
+
+/** Upper bound of the values of a listed job besides its arguments, target and metadata: headings and short values. */
 const headingCount = 16;
 
 function countOf(value: Value | undefined): number {
@@ -78,7 +87,7 @@ function filterOf(
   names: { function: string; target: string; metadata: string },
 ): JobFilter | undefined {
   const metadata = args.get(names.metadata);
-  // As in Salt, anything but a map finds nothing.
+  // As in Salt, metadata that is not a map finds no job.
   if (isTrue(metadata ?? null) && !(metadata instanceof Map)) return undefined;
   const moment = (name: string) =>
     isGivenTrue(args, name) ? momentOf(textArgument(args, name), Date.now()) : undefined;
@@ -115,15 +124,26 @@ async function listJobs(context: RunnerContext, args: ValueMap): Promise<Encodab
   const source = await sourceOf(context, args);
   const names = { function: "search_function", target: "search_target", metadata: "search_metadata" };
   const filter = filterOf(args, names);
-  const listed = filter === undefined ? none : list(context, source, { ...filter, ...pageOf(args) });
+  const listed = filter === undefined ? none : await list(context, source, { ...filter, ...pageOf(args) });
   say(context, listed);
   const described = new Map<string, Described>();
-  for (const [jid, load] of listed.jobs.toReversed()) {
-    const job = describe(load).set("StartTime", startTimeText(jid));
-    addEndTime(context, source, jid, job);
-    described.set(jid, job);
-  }
+  for (const [jid, load] of listed.jobs.toReversed())
+    described.set(jid, describe(load).set("StartTime", startTimeText(jid)));
+  await addEndTimes(context, source, described);
   return shown(args, described);
+}
+
+/** Reads several jobs together, because each query reads the log of the newest returns. */
+async function addEndTimes(
+  context: RunnerContext,
+  jobs: RunnerJobReader,
+  described: ReadonlyMap<string, Described>,
+): Promise<void> {
+  const all = [...described];
+  for (let at = 0; at < all.length; at += pageJobs) {
+    const part = all.slice(at, at + pageJobs);
+    await Promise.all(part.map(([jid, job]) => addEndTime(context, jobs, jid, job)));
+  }
 }
 
 const none: Listed = { jobs: [], cutAt: undefined };
@@ -133,7 +153,7 @@ async function listJobsFilter(context: RunnerContext, args: ValueMap): Promise<E
   const isFindJobHidden = args.get("filter_find_job") === undefined || isGivenTrue(args, "filter_find_job");
   const { before } = pageOf(args);
   const limit = countArgument(args, "count");
-  const listed = list(context, source, { limit, before, exceptFunction: isFindJobHidden ? findJob : undefined });
+  const listed = await list(context, source, { limit, before, exceptFunction: isFindJobHidden ? findJob : undefined });
   say(context, listed);
   const described = listed.jobs
     .toReversed()
@@ -145,8 +165,8 @@ async function listJobsFilter(context: RunnerContext, args: ValueMap): Promise<E
 async function lastRun(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const source = await sourceOf(context, args);
   const filter = filterOf(args, { function: "function", target: "target", metadata: "metadata" });
-  const [jid] = filter === undefined ? [] : source.find({ ...filter, limit: 1 });
-  return jid === undefined ? false : shown(args, printed(context, source, jid));
+  const [jid] = filter === undefined ? [] : await source.find({ ...filter, limit: 1 });
+  return jid === undefined ? false : shown(args, await printed(context, source, jid));
 }
 
 export const jobsSearch: readonly (readonly [string, RunnerFunction])[] = [
@@ -175,7 +195,7 @@ export const jobsSearch: readonly (readonly [string, RunnerFunction])[] = [
     "jobs.list_jobs_filter",
     {
       parameters: parametersOf("count!", "filter_find_job", "ext_source", "outputter", "display_progress", "before"),
-      doc: "The newest jobs, as many as count says, without saltutil.find_job unless filter_find_job=False. before=JID gives those before that one.",
+      doc: "The newest `count` jobs, without saltutil.find_job unless filter_find_job=False. before=JID lists jobs before that one.",
       isOffline: true,
       run: listJobsFilter,
     },
@@ -184,7 +204,7 @@ export const jobsSearch: readonly (readonly [string, RunnerFunction])[] = [
     "jobs.last_run",
     {
       parameters: parametersOf("ext_source", "outputter", "metadata", "function", "target", "display_progress"),
-      doc: "The latest job that matches, with its results; False without one.",
+      doc: "The latest matching job, with its results; False without one.",
       isOffline: true,
       run: lastRun,
     },

@@ -1,12 +1,16 @@
 /** A stored job under Salt's headings, and the job cache that it is read from. */
+import { databaseNames, isDatabaseName } from "../../config/options/job-cache-drivers.ts";
 import { SaltworksError } from "../../errors.ts";
+import { namesOfSameJobs } from "../../store/drivers/registry.ts";
 import { defaultUser, jobMetadata } from "../../store/jobs/facts.ts";
-import { openLocalCache } from "../../store/salt/local-cache.ts";
 import { startTimeText } from "../../wire/jid.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import { textArgument } from "../contract/arguments.ts";
-import type { JobReader, RunnerContext } from "../contract/contract.ts";
-import { progress } from "../contract/told.ts";
+import { progress } from "../contract/caller-events.ts";
+import type { RunnerContext, RunnerJobReader } from "../contract/contract.ts";
+
+/** The name of Salt's own files as a job cache. */
+const saltFilesName = "local_cache";
 
 export type Described = Map<string, Encodable>;
 
@@ -29,21 +33,27 @@ export function describeAt(jid: string, load: ValueMap): Described {
 }
 
 /** Adds `EndTime` if the option asks for it and the job's end is recorded. */
-export function addEndTime(context: RunnerContext, jobs: JobReader, jid: string, described: Described): void {
+export async function addEndTime(
+  context: RunnerContext,
+  jobs: RunnerJobReader,
+  jid: string,
+  described: Described,
+): Promise<void> {
   if (!context.config.job_cache_store_endtime) return;
-  const end = jobs.endTime(jid);
+  const end = await jobs.endTime(jid);
   if (end !== undefined) described.set("EndTime", end);
 }
 
 /** The job cache that `ext_source` names, else the master's own. @throws SaltworksError FUNCTION_FAILED for an unknown one */
-export async function sourceOf(context: RunnerContext, args: ValueMap): Promise<JobReader> {
+export async function sourceOf(context: RunnerContext, args: ValueMap): Promise<RunnerJobReader> {
   const { config } = context;
   const name = textArgument(args, "ext_source");
   if (args.get("display_progress") === true)
     await progress(context, { message: `Querying returner: ${name === "" ? config.master_job_cache : name}` });
-  if (name === "" || name === "lmdb") return context.jobs;
-  if (name === "local_cache") return openLocalCache({ cachedir: config.cachedir, hashType: config.hash_type });
-  throw new SaltworksError("FUNCTION_FAILED", `there is no job cache ${name} here, only lmdb and local_cache`, {
-    name,
-  });
+  if (name === saltFilesName) return context.saltJobs;
+  if (isDatabaseName(name)) return context.databases.open(name).reader;
+  const names = namesOfSameJobs(config).filter((each) => each !== saltFilesName && !isDatabaseName(each));
+  if (name === "" || names.some((each) => each === name)) return context.jobs;
+  const known = [...names, saltFilesName, ...databaseNames].join(", ");
+  throw new SaltworksError("FUNCTION_FAILED", `there is no job cache ${name} here, only ${known}`, { name });
 }

@@ -1,4 +1,4 @@
-/** Runner functions `jobs.status`, `jobs.pending`, `jobs.cancel`: what became of a job minion by minion, and jobs that wait for absent minions. */
+/** Runner functions `jobs.status`, `jobs.pending`, `jobs.cancel`: a job's state on each minion, and jobs that wait for absent minions. */
 
 import { SaltworksError } from "../../errors.ts";
 import { listedMinionsMax } from "../../limits.ts";
@@ -26,7 +26,7 @@ async function status(context: RunnerContext, args: ValueMap): Promise<Encodable
   const found =
     (await batchStatus(context, question)) ??
     (await context.master?.jobStatus(question)) ??
-    storedStatus(context, question);
+    (await storedStatus(context, question));
   if (found === undefined) return { [jid]: { Error: "Cannot contact returner or no job with this jid" } };
   const shown = new Map<string, Encodable>([
     ["Function", found.fun],
@@ -58,25 +58,25 @@ function shownMinion({ id, state, atMs, reason }: MinionStatus): [string, Encoda
   return [id, shown];
 }
 
-/** Names in the target that are not minions. They are left out if the question asks for another state than `lost`. */
+/** Names in the target that are not minions. They are omitted if the caller asks for a state other than `lost`. */
 function unknownNames(found: JobStatus, state: string | undefined): [string, Encodable][] {
   if (state !== undefined && state !== "lost") return [];
   return [...found.unknown].map(([name, reason]) => [name, { State: "unknown", Reason: reason }]);
 }
 
-/** What the job cache alone can tell, if the master has forgotten the job or is down. */
-function storedStatus(
+/** A job's states from the job cache alone, if the master has forgotten the job or is down. */
+async function storedStatus(
   { jobs }: RunnerContext,
   { jid, minion, state, countMax }: JobStatusQuestion,
-): JobStatus | undefined {
-  const stored = jobs.job(jid);
+): Promise<JobStatus | undefined> {
+  const stored = await jobs.job(jid);
   if (stored === undefined) return undefined;
   const glob = minion === undefined ? undefined : compileGlob(minion);
   const counts = { returned: 0, failed: 0, lost: 0 };
   const all = new Map<string, MinionStatus>(
     stored.minions.map((id) => [id, { id, state: "lost", atMs: 0, reason: "the job cache does not have its return" }]),
   );
-  for (const { minionId: id, body } of allReturns(jobs, jid)) {
+  for await (const { minionId: id, body } of allReturns(jobs, jid)) {
     const isFailed = Number(fieldsOf(body).get("retcode") ?? 0) !== 0;
     all.set(id, { id, state: isFailed ? "failed" : "returned", atMs: 0, reason: undefined });
   }
@@ -145,7 +145,7 @@ export const jobStatusRunner: ReadonlyMap<string, RunnerFunction> = new Map<stri
     {
       parameters: [jidParameter, ...["minion", "state", "limit"].map(optional)],
       doc:
-        "What became of a job, minion by minion: targeted, sent, running, returned, failed or lost, since when, and why one is missing. " +
+        "State of a job on each minion (targeted, sent, running, returned, failed or lost), since when, and why a minion is missing. " +
         "minion=GLOB and state=STATE choose some; limit=N lists more or fewer than 1,000. After an hour, or with the master down, it shows only what the job cache holds.",
       isOffline: true,
       run: status,

@@ -1,9 +1,9 @@
-/** A stored return as its fields. A return that no decoder accepts does not hide the others. */
+/** Decodes a stored return to its fields. A return that cannot be decoded does not hide the others. */
 import { SaltworksError } from "../../errors.ts";
 import { decode } from "../../wire/msgpack.ts";
 import type { ValueMap } from "../../wire/values.ts";
 
-/** Replaces a value beyond the decoder's limits; the stored bytes stay. */
+/** Shown instead of a value beyond the decoder's limits; the stored bytes stay. */
 const unreadable = "VALUE_UNREADABLE";
 
 export function fieldsOf(body: Uint8Array): ValueMap {

@@ -20,7 +20,7 @@ export const authRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, R
     "auth.mk_token",
     {
       parameters: parametersOf("username!", "password!", "eauth!", "token_expire"),
-      doc: "Makes a token for a user of an eauth system; `token_expire` is its life in seconds, if `token_expire_user_override` allows it.",
+      doc: "Makes a token for a user of an eauth system; `token_expire` is its lifetime in seconds, if `token_expire_user_override` allows it.",
       run: makeToken,
     },
   ],

@@ -5,7 +5,7 @@ import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import { parametersOf, textArgument } from "../contract/arguments.ts";
 import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
 
-/** Names of secrets that plug-ins read, such as passwords; options marked as secret come on top. */
+/** Names of secrets that plug-ins read, such as passwords, in addition to options marked as secret. */
 const secretNames = /pass|secret|private_key|token$/i;
 const hidden = "**********";
 
@@ -18,7 +18,7 @@ export function configValues(context: RunnerContext): ValueMap {
   return decode(encode(new Map(shown as [Encodable, Encodable][]), "bin")) as ValueMap;
 }
 
-/** Follows a path through maps and lists. In a list, a word that is not an index leads into the first of its maps that has the word. */
+/** Follows a path through maps and lists. In a list, a word that is not an index selects the first member map with that key. */
 export function traverse(root: Value, path: string, delimiter: string): Value | undefined {
   let value: Value | undefined = root;
   for (const word of path.split(delimiter)) value = value === undefined ? undefined : step(value, word);
@@ -46,7 +46,7 @@ function raise(_: RunnerContext, args: ValueMap): Encodable {
 
 export const errorFunction: RunnerFunction = {
   parameters: parametersOf("name", "message"),
-  doc: "Fails with an exception of this name and message; without a name it gives an empty map.",
+  doc: "Fails with an exception of this name and message; without a name it returns an empty map.",
   isOffline: true,
   run: raise,
 };

@@ -4,7 +4,7 @@ import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
 import { docTexts } from "../contract/doc-text.ts";
 import { runJob } from "../contract/run-job.ts";
 
-/** Of all minions together, because their functions may differ. */
+/** Merges the answers of all minions, because their functions may differ. */
 async function execution(context: RunnerContext): Promise<Encodable> {
   const { returns } = await runJob(context, { fun: "sys.doc", arg: [], target: "*", targetKind: "glob" });
   const docs = new Map<Encodable, Encodable>();
@@ -12,7 +12,7 @@ async function execution(context: RunnerContext): Promise<Encodable> {
   return new Map([...docs].sort(([a], [b]) => (String(a) < String(b) ? -1 : 1)));
 }
 
-/** The tables are arguments, because this runner is in one of them. */
+/** Takes the tables as arguments, because this runner is in one of them. */
 export function docRunner(
   runners: () => Iterable<readonly [string, RunnerFunction]>,
   wheels: () => Iterable<readonly [string, RunnerFunction]>,

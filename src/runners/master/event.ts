@@ -22,7 +22,7 @@ export const eventRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, 
     "state.event",
     {
       parameters: parametersOf("tagmatch", "count", "quiet", "sock_dir", "pretty", "node"),
-      doc: "Shows events as they come, tag and JSON; tagmatch is a glob, count ends it, pretty=True indents.",
+      doc: "Shows events as they arrive, tag and JSON. tagmatch is a glob; count=N ends it after N events; pretty=True indents.",
       run: () => {
         throw new SaltworksError(
           "FUNCTION_FAILED",

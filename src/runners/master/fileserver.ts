@@ -5,17 +5,17 @@ import type { Encodable, ValueMap } from "../../wire/values.ts";
 import { isGivenTrue, listArgument, parametersOf, textArgument } from "../contract/arguments.ts";
 import type { MasterFiles, RunnerContext, RunnerFunction } from "../contract/contract.ts";
 
-/** The only backend. */
-const roots = "roots";
-
-/** Whether the wanted backends, or else the configured ones, include `roots`. `-name` leaves one out, as in Salt. */
-function isMeant(context: RunnerContext, args: ValueMap): boolean {
-  const configured = context.config.fileserver_backend.map(String);
+/**
+ * The backends that `backend=` means; without it all. If each name has a `-`, those are left out of all; otherwise such names mean nothing, as in
+ * Salt. A backend that `fileserver_backend` does not name is not available.
+ */
+function meantBackends(context: RunnerContext, args: ValueMap): readonly string[] {
+  const { backendNames } = filesOf(context);
   const asked = listArgument(args.get("backend")) ?? [];
-  if (asked.length === 0) return configured.includes(roots);
-  if (asked.every((name) => name.startsWith("-"))) return configured.includes(roots) && !asked.includes(`-${roots}`);
-  for (const name of asked) if (name !== roots) context.note?.(`fileserver backend ${name} is not available here`);
-  return asked.includes(roots);
+  if (asked.every((name) => name.startsWith("-"))) return backendNames.filter((name) => !asked.includes(`-${name}`));
+  for (const name of asked)
+    if (!backendNames.includes(name)) context.note?.(`fileserver backend ${name} is not available here`);
+  return backendNames.filter((name) => asked.includes(name));
 }
 
 function filesOf({ files }: RunnerContext): MasterFiles {
@@ -29,30 +29,39 @@ function listing(name: "files" | "dirs" | "emptyDirs", doc: string): RunnerFunct
     doc,
     isOffline: true,
     run: async (context, args) =>
-      isMeant(context, args) ? await filesOf(context).list(name, textArgument(args, "saltenv", "base")) : [],
+      await filesOf(context).list(name, textArgument(args, "saltenv", "base"), meantBackends(context, args)),
   };
 }
 
-/** Does nothing and answers with Salt's sentence: other backends have what `roots` has not. */
+/** Answers with Salt's sentence: no backend here takes locks. */
 function withoutEffect(sentence: string, doc: string, ...names: readonly string[]): RunnerFunction {
   return { parameters: parametersOf("backend", ...names), doc, isOffline: true, run: () => sentence };
 }
 
 async function update(context: RunnerContext, args: ValueMap): Promise<Encodable> {
-  if (!isMeant(context, args)) return true;
-  const { isChanged, changed, added, removed } = await filesOf(context).update();
-  if (context.config.fileserver_events) {
-    const data = { changed: isChanged, files: { changed, removed, added }, backend: roots };
-    await context.master?.fire({ tag: `salt/fileserver/${roots}/update`, data: encode(data, "bin") });
+  const changes = await filesOf(context).update(meantBackends(context, args));
+  if (!context.config.fileserver_events) return true;
+  for (const [backend, { isChanged, changed, added, removed }] of changes) {
+    const data = { changed: isChanged, files: { changed, removed, added }, backend };
+    await context.master?.fire({ tag: `salt/fileserver/${backend}/update`, data: encode(data, "bin") });
   }
   return true;
 }
 
 async function clearLists(context: RunnerContext, args: ValueMap): Promise<Encodable> {
-  if (!isMeant(context, args)) return {};
   const asked = args.get("saltenv") ?? null;
-  const cleared = await filesOf(context).clearLists(asked === null ? undefined : listArgument(asked));
-  return cleared.length === 0 ? {} : { [roots]: cleared };
+  const environments = asked === null ? undefined : listArgument(asked);
+  return new Map(await filesOf(context).clearLists(environments, meantBackends(context, args)));
+}
+
+async function clearCache(context: RunnerContext, args: ValueMap): Promise<Encodable> {
+  const failures = [...(await filesOf(context).clearCaches(meantBackends(context, args)))];
+  const cleared = failures.flatMap(([backend, texts]) =>
+    texts.length === 0 ? [`The ${backend} fileserver cache was successfully cleared`] : [],
+  );
+  const errors = failures.flatMap(([, texts]) => texts);
+  if (failures.length === 0) return "No cache was cleared";
+  return { ...(cleared.length > 0 && { cleared }), ...(errors.length > 0 && { errors }) };
 }
 
 export const fileserverRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
@@ -63,8 +72,8 @@ export const fileserverRunner: ReadonlyMap<string, RunnerFunction> = new Map<str
       doc: "Environments of the master's files, from file_roots.",
       isOffline: true,
       run: (context, args) => {
-        if (!isMeant(context, args)) return [];
-        return isGivenTrue(args, "sources") ? [roots] : filesOf(context).environments();
+        const backends = meantBackends(context, args);
+        return isGivenTrue(args, "sources") ? [...backends].sort() : filesOf(context).environments(backends);
       },
     },
   ],
@@ -78,7 +87,7 @@ export const fileserverRunner: ReadonlyMap<string, RunnerFunction> = new Map<str
       doc: "The links of an environment, with their targets.",
       isOffline: true,
       run: async (context, args) =>
-        isMeant(context, args) ? await filesOf(context).symlinks(textArgument(args, "saltenv", "base")) : {},
+        await filesOf(context).symlinks(textArgument(args, "saltenv", "base"), meantBackends(context, args)),
     },
   ],
   [
@@ -95,14 +104,19 @@ export const fileserverRunner: ReadonlyMap<string, RunnerFunction> = new Map<str
     "fileserver.clear_file_list_cache",
     {
       parameters: parametersOf("saltenv", "backend"),
-      doc: "Forgets the lists of files that are kept for fileserver_list_cache_time, and names their environments.",
+      doc: "Forgets the file lists cached for fileserver_list_cache_time. Answers with their environments.",
       isOffline: true,
       run: clearLists,
     },
   ],
   [
     "fileserver.clear_cache",
-    withoutEffect("No cache was cleared", "Backends that fetch from elsewhere have a cache; `roots` does not."),
+    {
+      parameters: parametersOf("backend"),
+      doc: "Backends that fetch from elsewhere have a cache; `roots` does not.",
+      isOffline: true,
+      run: clearCache,
+    },
   ],
   [
     "fileserver.clear_lock",

@@ -12,7 +12,7 @@ function rootsOf({ config }: RunnerContext): ReadonlyMap<string, readonly string
   return new Map(roots.map(([name, folders]) => [name, Array.isArray(folders) ? folders.map(String) : []]));
 }
 
-/** Kinds of modules, as the function's name says them, whose folder in a file root has another name. */
+/** Kinds of modules whose name in the function differs from their folder's name in a file root. */
 const moduleFolders: Readonly<Record<string, string>> = { proxymodules: "proxy", eauth_tokens: "tokens" };
 const moduleKinds = [
   ..."cache clouds engines executors fileserver grains modules output pillar proxymodules queues renderers returners".split(
@@ -21,7 +21,7 @@ const moduleKinds = [
   ..."roster runners sdb serializers states thorium eauth_tokens tops utils wheel wrapper".split(" "),
 ];
 
-/** Nothing to fetch, unless operators keep modules in Python. Those cannot run here, so the call fails. */
+/** Returns an empty list, or fails if operators keep Python modules, which cannot run here. */
 function sync(context: RunnerContext, args: ValueMap, kind: string): Encodable[] {
   const folder = `_${moduleFolders[kind] ?? kind}`;
   const found = (rootsOf(context).get(textArgument(args, "saltenv", "base")) ?? []).flatMap((root) =>
@@ -71,7 +71,7 @@ export const saltutilRunner: ReadonlyMap<string, RunnerFunction> = new Map<strin
     "saltutil.sync_all",
     {
       parameters: syncParameters,
-      doc: "Modules in Python that were fetched for the master: always an empty list; fails with their names if there are any.",
+      doc: "The master's Python modules: always an empty list, because this master runs none. Fails with their names if a file root has any.",
       isOffline: true,
       run: syncAll,
     },
@@ -80,7 +80,7 @@ export const saltutilRunner: ReadonlyMap<string, RunnerFunction> = new Map<strin
     `saltutil.sync_${kind}`,
     {
       parameters: syncParameters,
-      doc: `Modules in Python for ${kind}: always an empty list; fails with their names if there are any.`,
+      doc: `The master's Python modules for ${kind}: always an empty list, because this master runs none. Fails with their names if a file root has any.`,
       isOffline: true,
       run: (context, args) => sync(context, args, kind),
     },

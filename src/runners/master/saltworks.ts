@@ -1,4 +1,4 @@
-/** Runner `saltworks`: what this master knows of itself. Salt does not have these functions. */
+/** Runner `saltworks`: state of this master. Salt does not have these functions. */
 import type { RunnerFunction } from "../contract/contract.ts";
 
 export const saltworksRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
@@ -6,7 +6,7 @@ export const saltworksRunner: ReadonlyMap<string, RunnerFunction> = new Map<stri
     "saltworks.counters",
     {
       parameters: [],
-      doc: "Every counter of the master: its main thread's, and each worker's.",
+      doc: "All counters of the master's main thread and of each worker.",
       run: async ({ master }) => master?.counters(),
     },
   ],

@@ -1,10 +1,10 @@
-/** Runner `test`: functions that give their arguments back, print, or take time. */
+/** Runner `test`: functions that return their arguments, print, or take time. */
 import { setTimeout as delay } from "node:timers/promises";
 import { SaltworksError } from "../../errors.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import { parametersOf, textArgument } from "../contract/arguments.ts";
+import { print, progress } from "../contract/caller-events.ts";
 import type { ExtraArguments, RunnerContext, RunnerFunction } from "../contract/contract.ts";
-import { print, progress } from "../contract/told.ts";
 
 /** Longest `test.sleep`, seconds. */
 const sleepSecondsMax = 86_400;
@@ -60,7 +60,7 @@ export const testRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, R
     "test.metasyntactic",
     {
       parameters: parametersOf("locality"),
-      doc: "Metasyntactic words of a country: us or uk.",
+      doc: "Metasyntactic words of a locale: us or uk.",
       isOffline: true,
       run: (_, args) => words[textArgument(args, "locality", "us")] ?? null,
     },

@@ -18,7 +18,7 @@ const folderMode = 0o755;
 /** A name, not a path. */
 const namePattern = /^[\w.-]+$/;
 
-/** Writes the file only if the whole configuration can then be read, so that the master can start again. */
+/** Writes the file only if the configuration can be read with it, so that the master can still start. */
 function update({ config }: RunnerContext, args: ValueMap): string {
   const name = `${textArgument(args, "file_name")}.conf`;
   if (!namePattern.test(name) || name.startsWith(".")) return "Invalid path";
@@ -38,7 +38,7 @@ function update({ config }: RunnerContext, args: ValueMap): string {
   return `Wrote ${name}`;
 }
 
-/** A map becomes YAML. A text that is the YAML of a map stays as it is, comments included. */
+/** Writes a map as YAML. Keeps a text that is the YAML of a map, comments included. */
 function yamlText(contents: Value | undefined): string {
   if (contents instanceof Map) return stringify(plainOf(contents), { version: "1.1" });
   const read = typeof contents === "string" ? parseSaltYaml(contents) : undefined;
@@ -52,7 +52,7 @@ function plainOf(value: Value): unknown {
   if (value instanceof Ext || value instanceof Uint8Array)
     throw new SaltworksError("FUNCTION_ARGUMENTS", "yaml_contents holds bytes, which no option takes", {});
   if (Array.isArray(value)) return value.map(plainOf);
-  // Plain objects: a Map would be written as YAML's ordered map, which is not read as options.
+  // Converts Maps to plain objects: a Map would become YAML's ordered map, which is not read as options.
   return value instanceof Map
     ? Object.fromEntries([...value].map(([key, member]) => [String(key), plainOf(member)]))
     : value;
@@ -67,7 +67,7 @@ export const configWheel: ReadonlyMap<string, RunnerFunction> = new Map<string, 
     "config.apply",
     {
       parameters: parametersOf("key!", "value!"),
-      doc: "Refused: it would write over the master's file. Use config.update_config.",
+      doc: "Refused: it would overwrite the master's file. Use config.update_config.",
       run: () => {
         throw new SaltworksError(
           "FUNCTION_FAILED",
@@ -80,7 +80,7 @@ export const configWheel: ReadonlyMap<string, RunnerFunction> = new Map<string, 
     "config.update_config",
     {
       parameters: parametersOf("file_name!", "yaml_contents!"),
-      doc: "Writes options into a file beside the master's, which the master reads at its next start. Fails without writing if the master could not read it.",
+      doc: "Writes options into a file in the directory of default_include, which the master reads at its next start. Fails without writing if the master could not read it.",
       run: update,
     },
   ],

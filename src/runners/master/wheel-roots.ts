@@ -1,6 +1,6 @@
 /**
- * Wheel functions `file_roots` and `pillar_roots`: read and write the directories that files and pillars come from.
- * Paths are relative to a directory and never lead out of it, not through links either.
+ * Wheel functions `file_roots` and `pillar_roots`: read and write files in the roots of files and pillars.
+ * Paths are relative to a root and never lead out of it, also not through links.
  */
 import {
   closeSync,
@@ -25,7 +25,7 @@ import { parametersOf, textArgument } from "../contract/arguments.ts";
 import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
 
 const { O_CREAT, O_NOFOLLOW, O_TRUNC, O_WRONLY } = constants;
-/** Before the umask, as Python opens files. */
+/** Mode of new files before the umask, as in Python. */
 const fileMode = 0o666;
 
 type Option = "file_roots" | "pillar_roots";
@@ -94,7 +94,7 @@ function isText(bytes: Buffer): boolean {
     new TextDecoder("utf-8", { fatal: true }).decode(bytes);
     return true;
   } catch {
-    // A file that is not UTF-8 is not text, which is what the caller asks.
+    // A file that is not UTF-8 is not text, so the answer is false.
     return false;
   }
 }
@@ -131,7 +131,7 @@ function write(context: RunnerContext, option: Option, args: ValueMap): string {
   const file = pathBelow(root, path);
   if (file === undefined) return option === "file_roots" ? `Invalid path: ${path}` : "Invalid path";
   mkdirSync(dirname(file.real), { recursive: true });
-  // Does not follow a link that was made since.
+  // O_NOFOLLOW: a link made since the check is not followed.
   const descriptor = openSync(file.real, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, fileMode);
   try {
     writeFileSync(descriptor, textArgument(args, "data"));
@@ -191,7 +191,7 @@ function functionsOf(option: Option): [string, RunnerFunction][] {
       `${option}.write`,
       {
         parameters: parametersOf("data!", "path!", "saltenv", "index"),
-        doc: "Writes a file into the first directory of an environment, or the one of an index.",
+        doc: "Writes a file into the first directory of an environment, or into the directory at `index`.",
         run: (context, args) => write(context, option, args),
       },
     ],

@@ -1,5 +1,5 @@
 /**
- * Runner `cache`, its banks. `minions/ID` is what the master keeps of a minion (keys `data` and `mine`); any other bank belongs to operators.
+ * Runner `cache`, its banks. `minions/ID` holds the master's data of a minion (keys `data` and `mine`); any other bank belongs to operators.
  */
 
 import { resolve } from "node:path";
@@ -26,7 +26,7 @@ function isOwnDirectory({ config }: RunnerContext, args: ValueMap): boolean {
   return resolve(textArgument(args, "cachedir", config.cachedir)) === resolve(config.cachedir);
 }
 
-/** The id of the minion whose bank it is; empty for the bank of all minions. Undefined for other banks, and in other cache directories. */
+/** The id of a minion's bank; empty for the bank of all minions. Undefined for other banks, and in other cache directories. */
 function minionOf(context: RunnerContext, args: ValueMap): string | undefined {
   const bank = textArgument(args, "bank").replace(/\/+$/, "");
   if (!isOwnDirectory(context, args)) return undefined;
@@ -58,7 +58,7 @@ function fetch(context: RunnerContext, args: ValueMap): Encodable {
 
 function store(context: RunnerContext, args: ValueMap): Encodable {
   if (minionOf(context, args) !== undefined)
-    throw new SaltworksError("FUNCTION_FAILED", "only minions send what the master keeps of them", {});
+    throw new SaltworksError("FUNCTION_FAILED", "minions/ID holds data from minions, and cannot be written", {});
   const value = encode(args.get("data") ?? null, "bin");
   banksOf(context, args).store(textArgument(args, "bank"), textArgument(args, "key"), value);
   return null;
@@ -98,7 +98,7 @@ export const cacheBanksRunner: ReadonlyMap<string, RunnerFunction> = new Map<str
     "cache.store",
     {
       parameters: parametersOf("bank!", "key!", "data!", "cachedir"),
-      doc: "Keeps a value under a key in a bank of your own.",
+      doc: "Stores a value under a key in a bank of your own.",
       run: store,
     },
   ],

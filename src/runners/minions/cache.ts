@@ -1,4 +1,4 @@
-/** Runner `cache`: shows grains, pillars and mines that the master keeps, and forgets them. Sends nothing to minions. */
+/** Runner `cache`: shows and forgets the grains, pillars and mines that the master keeps. Sends nothing to minions. */
 
 import { SaltworksError } from "../../errors.ts";
 import { decode } from "../../wire/msgpack.ts";
@@ -9,14 +9,14 @@ import { masterOf } from "../contract/run-job.ts";
 
 type Part = "grains" | "pillar" | "mine";
 
-/** Bytes of data read for one answer, because memory holds all of it and one reply carries it. */
+/** Bound of data read for one answer, bytes: memory holds all of it, and one reply carries it. */
 const answerBytesMax = 256 * 1024 * 1024;
 
 async function matched(context: RunnerContext, args: ValueMap): Promise<readonly string[]> {
   return [...(await masterOf(context).match(targetArgument(args, "*")))].sort();
 }
 
-/** Every minion has an entry, as in Salt; it is empty if nothing is kept of the minion. */
+/** As in Salt, every minion has an entry; it is empty if the master has no data of the minion. */
 function show(part: Part): RunnerFunction["run"] {
   return async (context, args) => {
     const found = new Map<string, Encodable>();
@@ -36,7 +36,7 @@ function show(part: Part): RunnerFunction["run"] {
   };
 }
 
-/** Data from before an option was turned off does not count. */
+/** Whether the option that keeps this data is on. Data stored before it was turned off does not count. */
 function isKept(
   part: Part,
   { minion_data_cache: hasData, enforce_mine_cache: hasMine }: RunnerContext["config"],

@@ -1,4 +1,4 @@
-/** Changes minions' keys for runner and wheel functions. The directories are the truth; an event tells of each change. */
+/** Changes minions' keys for runner and wheel functions. The key directories are authoritative; each change fires an event. */
 
 import type { KeyDirectories, KeyState } from "../../store/keys/keys.ts";
 import { isUsableKey } from "../../store/keys/text.ts";
@@ -8,7 +8,7 @@ import type { RunnerContext } from "../contract/contract.ts";
 export type KeyLists = ReadonlyMap<KeyState, readonly string[]>;
 export type KeyAction = "accept" | "reject" | "delete";
 
-/** The master watches the directories: it refuses a removed key within a second, and changes the AES key. */
+/** Moves only files: the master watches the directories, refuses a removed key within a second, and changes the AES key. */
 export async function changeKeys(
   { master }: RunnerContext,
   keys: KeyDirectories,
@@ -24,7 +24,7 @@ export async function changeKeys(
   }
 }
 
-/** @returns false if there was nothing to change, or the key to accept cannot be used */
+/** @returns false if the key is not in `state`, or if the key to accept is unusable */
 function changeKey(keys: KeyDirectories, action: KeyAction, state: KeyState, id: string): boolean {
   if (action === "delete") return keys.remove(state, id);
   if (action === "reject") return keys.move(id, state, "rejected");

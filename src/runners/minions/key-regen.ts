@@ -1,4 +1,4 @@
-/** Runner `manage.key_regen`: makes the minions create new keys, then removes the master's keys and the minions' keys that it holds. */
+/** Runner `manage.key_regen`: makes the minions create new keys, then removes the master's own keys and its copies of the minions' keys. */
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { isDirectory } from "../../config/files/kinds.ts";
@@ -21,7 +21,7 @@ regeneration via a local call to
 
 /** Removes everything but directories, at any depth. As in Salt, a link to a directory is neither followed nor removed. */
 function removeFiles(directory: string, kept: string[]): void {
-  // Node's own recursion follows links.
+  // The recursive readdir of Node.js follows links.
   for (const entry of readdirSync(directory, { withFileTypes: true })) {
     const path = join(directory, entry.name);
     try {
@@ -34,7 +34,7 @@ function removeFiles(directory: string, kept: string[]): void {
   }
 }
 
-/** Does not ask for confirmation, as Salt does not. A minion that misses the job keeps trusting a master key that is gone. */
+/** As in Salt, without confirmation. A minion that misses the job keeps trusting the removed master key. */
 async function regenerate(context: RunnerContext): Promise<string> {
   const { pki_dir: pkiDir } = context.config;
   await runJob(context, { fun: "saltutil.regen_keys", arg: [], target: "*", targetKind: "glob" });

@@ -1,4 +1,4 @@
-/** Runner `manage`, the part that asks the minions: which minions answer, and which version each has. */
+/** Runner `manage`, functions that ask the minions: which of them answer, and their versions. */
 import { readOwnPackage, saltReleaseFollowed } from "../../config/host/program.ts";
 import { SaltworksError } from "../../errors.ts";
 import { openKeyDirectories } from "../../store/keys/keys.ts";
@@ -61,11 +61,11 @@ async function versions(context: RunnerContext): Promise<Encodable> {
   return new Map<string, Encodable>([...groups, ["Master", own]]);
 }
 
-/** Functions of Salt that use salt-ssh to reach machines without a minion. They exist so that the caller learns why they cannot run. */
+/** Salt's functions that use salt-ssh to reach machines without a minion. Here they only tell the caller why they cannot run. */
 function needsSaltSsh(name: string, instead: string, ...parameters: readonly string[]): [string, RunnerFunction] {
   const refusal = `${name} needs salt-ssh, which this program does not have; ${instead}`;
   const run = () => Promise.reject(new SaltworksError("FUNCTION_FAILED", refusal));
-  return [name, { parameters: parametersOf(...parameters), doc: `Not there: ${refusal}.`, run, isOffline: true }];
+  return [name, { parameters: parametersOf(...parameters), doc: `Not available: ${refusal}.`, run, isOffline: true }];
 }
 
 const bootstrapParameters =

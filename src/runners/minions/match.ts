@@ -1,4 +1,4 @@
-/** Runner `match`: whether a compound names a minion, by what the master keeps of it. Minions ask through `peer_run`. Source: Salt 3007. */
+/** Runner `match`: whether a compound matches a minion, by the master's data of it. Minions ask through `peer_run`. Source: Salt 3007. */
 import { SaltworksError } from "../../errors.ts";
 import { openKeyDirectories } from "../../store/keys/keys.ts";
 import { matchesKnown } from "../../target/expected.ts";
@@ -11,10 +11,10 @@ import { parametersOf, textArgument } from "../contract/arguments.ts";
 import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
 
 const targets = new ParsedTargets();
-/** With patterns over pillar values a minion could guess them, so these are compared whole, in nodegroups too. */
+/** Compares pillar values exactly, in nodegroups too: with patterns a minion could guess them. */
 const kind = "compound_pillar_exact";
 
-/** Only what is known matches: the id must be accepted, and the minion must have sent its grains or pillar. */
+/** Not greedy: the id must be accepted, and the minion must have sent the grains or pillar that a term needs. */
 function compoundMatches(context: RunnerContext, args: ValueMap): Encodable {
   const id = textArgument(args, "minion_id");
   const isMatch =
@@ -26,7 +26,7 @@ function isAccepted({ config }: RunnerContext, id: string): boolean {
   return openKeyDirectories(config.pki_dir).stampOf("accepted", id) !== undefined;
 }
 
-/** As in Salt, an expression that cannot be read does not match. */
+/** As in Salt, an invalid expression does not match. */
 function matches(context: RunnerContext, expression: string, id: string): boolean {
   try {
     const written = expandTarget(kind, expression, readNodegroups(context.config.nodegroups));
@@ -52,7 +52,7 @@ export const matchRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, 
     "match.compound_matches",
     {
       parameters: parametersOf("expr!", "minion_id!"),
-      doc: "Whether a compound names a minion, by its grains and pillar that the master keeps: `res` is its id, or False.",
+      doc: "Whether a compound matches a minion, by the grains and pillar that the master keeps of it: `res` is its id, or False.",
       isOffline: true,
       run: compoundMatches,
     },

@@ -35,7 +35,7 @@ async function get(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   return isByFunction ? found : (found.get(textArgument(args, "fun")) ?? {});
 }
 
-/** An entry's value; undefined if its target leaves the master out. */
+/** An entry's value; undefined if its target does not match the master's id. */
 function opened(entry: Value, reader: string): Value | undefined {
   if (!(entry instanceof Map) || !entry.has(guardKey)) return entry;
   if (!entry.has("allow_tgt")) return entry.get(dataKey);
@@ -45,7 +45,7 @@ function opened(entry: Value, reader: string): Value | undefined {
     const parsed = targets.parse(kind === undefined || kind === null ? "glob" : String(kind), expression, ":");
     return matchesKnown(parsed, reader, undefined) ? entry.get(dataKey) : undefined;
   } catch (error) {
-    // A target that cannot be read allows no reader.
+    // An invalid target allows no reader.
     if (!(error instanceof SaltworksError) || !hasCode(error, "TARGET_INVALID")) throw error;
     return undefined;
   }

@@ -7,7 +7,7 @@ import { masterOf } from "../contract/run-job.ts";
 
 const environments = ["saltenv", "pillarenv"];
 
-/** The grains that the master keeps of the minion, or its id as fqdn. Keywords replace grains. */
+/** The master's grains of the minion, or its id as fqdn. Keywords override grains. */
 function grainsOf({ minions }: RunnerContext, id: string, keywords: ValueMap): Uint8Array {
   const stored = minions?.get(id);
   const known = stored === undefined ? new Map<Value, Value>([["fqdn", id]]) : decode(stored.grains);
@@ -42,7 +42,7 @@ async function showTop(context: RunnerContext, args: ValueMap): Promise<Encodabl
   return faults.length > 0 ? [...faults] : value;
 }
 
-/** What is kept, by minion; nothing once it is forgotten. As in Salt, False while `pillar_cache` is off. */
+/** The cached pillars, by minion; empty after they were forgotten. As in Salt, False while `pillar_cache` is off. */
 async function keptPillars(
   context: RunnerContext,
   args: ValueMap,
@@ -79,7 +79,7 @@ export const pillarRunner: ReadonlyMap<string, RunnerFunction> = new Map<string,
     {
       parameters: parametersOf("minion"),
       takes: "keywords",
-      doc: "Forgets the pillars that `pillar_cache` keeps of these minions (a glob); False while it is off.",
+      doc: "Forgets the pillars of these minions (a glob) in `pillar_cache`; False while it is off.",
       run: (context, args, { keywords }) => keptPillars(context, args, keywords, true),
     },
   ],
@@ -88,7 +88,7 @@ export const pillarRunner: ReadonlyMap<string, RunnerFunction> = new Map<string,
     {
       parameters: parametersOf("minion"),
       takes: "keywords",
-      doc: "Pillars that `pillar_cache` keeps of these minions (a glob), of `pillarenv=` alone; False while it is off.",
+      doc: "Pillars of these minions (a glob) in `pillar_cache`, only those of `pillarenv=`; False while it is off.",
       run: (context, args, { keywords }) => keptPillars(context, args, keywords, false),
     },
   ],

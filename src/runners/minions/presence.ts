@@ -1,6 +1,6 @@
 /**
- * Runner `manage`, the part that sends nothing: the connected minions, by verified contact (src/master/upkeep/presence.ts). Finds minions behind NAT
- * too, which Salt does not because it compares addresses. docs/compatibility.md, "Presence".
+ * Runner `manage`, functions that send nothing: the connected minions, by verified contact (src/master/upkeep/presence.ts). Unlike Salt, which
+ * compares addresses, it finds minions behind NAT. docs/compatibility.md, "Presence".
  */
 import { openKeyDirectories } from "../../store/keys/keys.ts";
 import { decode } from "../../wire/msgpack.ts";
@@ -28,7 +28,7 @@ async function notPresent(context: RunnerContext, args: ValueMap): Promise<Encod
   return accepted.filter((id) => !there.has(id) && (subset === undefined || subset.includes(id)));
 }
 
-/** The address in the minion's grains, because ZeroMQ does not tell a peer's address. Empty without one. */
+/** The address in the minion's grains, because ZeroMQ does not give a peer's address. Empty without one. */
 function addressOf({ minions }: RunnerContext, id: string): string {
   const stored = minions?.get(id);
   const grains = stored === undefined ? undefined : decode(stored.grains);

@@ -3,9 +3,9 @@ import { SaltworksError } from "../../errors.ts";
 import { unifiedDiff } from "../../python/difflib.ts";
 import { strOf } from "../../python/repr.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
+import { print } from "../contract/caller-events.ts";
 import type { ExtraArguments, RunnerContext, RunnerFunction } from "../contract/contract.ts";
 import { runJob } from "../contract/run-job.ts";
-import { print } from "../contract/told.ts";
 import { jobArguments } from "./salt.ts";
 
 type Pool = { readonly pool: string[]; readonly result: string };
@@ -65,7 +65,7 @@ export const surveyRunner: ReadonlyMap<string, RunnerFunction> = new Map<string,
     {
       parameters: [],
       takes: "all",
-      doc: "As survey.hash, and shows how the answers of each pool differ from those of the first.",
+      doc: "As survey.hash; also shows how each pool's answer differs from the first pool's.",
       run: diff,
     },
   ],

@@ -1,9 +1,9 @@
-/** Versions of minions, older to newer, as `manage.versions` sorts them into groups. Pure. */
+/** Compares versions of minions, for the groups of `manage.versions`. Pure. */
 
 /** Salt numbers its releases by year (2014.1.0) or from 3000 on; smaller numbers are this program's own. */
 const saltMajorMin = 2_000;
 
-/** The version to compare a minion's with: the one of its own kind of release. */
+/** The version to compare a minion's with: Salt's for a Salt release, else this program's. */
 export function referenceFor(version: string, own: string, saltRelease: string): string {
   return isSaltRelease(version) ? saltRelease : own;
 }

@@ -33,7 +33,7 @@ function all(context: RunnerContext): Listed {
   return listed(context).set("local", localKeyNames(context.config.pki_dir));
 }
 
-/** The ids in one state, by salt-key's word for it, or in all. */
+/** The ids in one state, named by salt-key's word, or in all states. */
 function list(context: RunnerContext, args: ValueMap): Encodable {
   const word = textArgument(args, "match");
   if (word.startsWith("all")) return all(context);
@@ -48,7 +48,7 @@ const wordsOf: Readonly<Record<KeyState, readonly string[]>> = {
   denied: ["den"],
 };
 
-/** Ids that match a glob, one of several separated by commas, or one of a list. States without a match are left out. */
+/** Ids by state that match one of the globs (a text separated by commas, or a list). States without a match are omitted. */
 function matching(lists: Listed, match: Value | undefined): Listed {
   const globs = (listArgument(match) ?? []).map(compileGlob);
   const found: Listed = new Map();
@@ -59,7 +59,7 @@ function matching(lists: Listed, match: Value | undefined): Listed {
   return found;
 }
 
-/** Where the ids of a map of states are now. @throws SaltworksError FUNCTION_ARGUMENTS if it is not a map of lists */
+/** Current states of the ids in a map of states. @throws SaltworksError FUNCTION_ARGUMENTS if it is not a map of lists */
 function whereabouts(context: RunnerContext, named: Listed): Listed {
   const now = listed(context);
   const found: Listed = new Map();
@@ -150,7 +150,7 @@ export const keyWheel: ReadonlyMap<string, RunnerFunction> = new Map<string, Run
     "key.name_match",
     {
       parameters: match,
-      doc: "Ids by state that match a glob, or one of several.",
+      doc: "Ids by state that match a glob, or one of several globs.",
       run: (context, args) => matching(listed(context), args.get("match")),
     },
   ],
@@ -210,7 +210,7 @@ export const keyWheel: ReadonlyMap<string, RunnerFunction> = new Map<string, Run
     "key.gen_accept",
     {
       parameters: parametersOf("id_!", "keysize", "force"),
-      doc: "A new pair of keys; its public key is accepted for this id. Without force=True, nothing if the id already has an accepted key.",
+      doc: "A new pair of keys; its public key is accepted for this id. Without force=True it does nothing if the id already has an accepted key.",
       run: generateAccepted,
     },
   ],

@@ -1,4 +1,4 @@
-/** Checks of what stands in files of its own: keys, tokens, batches. */
+/** Checks of records that are files of their own: keys, tokens, logs of batch jobs. */
 import { createPublicKey } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ export function checkKeys(pkiDir: string, tally: Tally): void {
       if (!entry.isFile() || entry.name.startsWith(".")) continue;
       const file = join(directory, entry.name);
       const text = readIfThere(file)?.toString("utf8");
-      // Accepted, rejected or deleted meanwhile.
+      // The key was accepted, rejected or deleted meanwhile.
       if (text === undefined) continue;
       tally.records += 1;
       if (!isUsableKey(text)) tally.fault(`${file} is not a key of a minion`);
@@ -75,7 +75,7 @@ export const checkBatches: Check = (tally, { path }) => {
         offset = last.end;
       }
     } catch (error) {
-      // Its age was over meanwhile.
+      // The master removed the log meanwhile, because of its age.
       if (error instanceof SaltworksError && hasCodeIn(error.cause, "ENOENT")) continue;
       if (!(error instanceof SaltworksError) || !(error.cause instanceof SyntaxError)) throw error;
       tally.fault(`the log of batch ${jid} in ${path} has a line that cannot be read`);

@@ -1,6 +1,6 @@
 /**
- * Checks of the files that Salt's master keeps and ours reads: jobs in `local_cache` layout, and minions' grains, pillars and mines. Salt writes them
- * in place, so that one that changed a moment ago is read again.
+ * Checks of the files that a Salt master writes and this master reads: jobs in `local_cache` layout, and minions' grains, pillars and mines. Salt
+ * writes them in place, so a faulty file that changed a moment ago is read again.
  */
 import { statSync } from "node:fs";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ import {
 import { saltKinds } from "../salt/minion-files.ts";
 import type { Check, Look, Tally } from "./tally.ts";
 
-/** A file that changed this recently may be half written, milliseconds. */
+/** A file that changed within this time, milliseconds, may be half written. */
 const freshMs = 2_000;
 const rereadMs = 50;
 const headForm = /^[0-9a-f]{2}$/;
@@ -31,10 +31,10 @@ const restForm = /^[0-9a-f]{30,126}$/;
 type Form = (value: Value) => boolean;
 const isMap: Form = (value) => value instanceof Map;
 const isList: Form = (value) => Array.isArray(value);
-/** Releases before 2018.3 stored a bare value. */
+/** A return may be of any type, because Salt before 2018.3 stored the bare value. */
 const isAny: Form = () => true;
 
-/** @param hashType of the job ids that directories are named after */
+/** @param hashType the hash of job ids that names the directories */
 export function checkSaltJobs(tally: Tally, look: Look, cachedir: string, hashType: string): void {
   const top = jobsDirectory(cachedir);
   const heads = entriesIfThere(top);
@@ -72,12 +72,12 @@ function checkReturn(tally: Tally, directory: string): void {
   }
 }
 
-/** A job whose directory is another job's is found by no command. */
+/** Checks that the job id belongs to its directory. Otherwise Salt's commands do not find the job. */
 function checkJid(tally: Tally, file: string, isOwn: (jid: string) => boolean): void {
   check(tally, file, (bytes) => (isOwn(bytes.toString("utf8")) ? undefined : "names another job than its directory"));
 }
 
-/** Both layouts: a folder a minion (3006, 3007), a folder a kind (3008). `path`: `cachedir`. */
+/** Checks both layouts of minions' data: a folder per minion (3006, 3007) and a folder per kind (3008). `path`: `cachedir`. */
 export const checkSaltMinions: Check = (tally, { path, onProgress }) => {
   const minions = join(path, "minions");
   const folders = entriesIfThere(minions);
@@ -116,7 +116,7 @@ function check(tally: Tally, file: string, wrongWith: (bytes: Buffer) => string 
   for (;;) {
     const changedMs = statSync(file, { throwIfNoEntry: false })?.mtimeMs;
     const bytes = readIfThere(file);
-    // Removed meanwhile.
+    // The file was removed meanwhile.
     if (changedMs === undefined || bytes === undefined) return;
     const wrong = wrongWith(bytes);
     if (wrong === undefined || Math.abs(Date.now() - changedMs) > freshMs) {
@@ -128,7 +128,7 @@ function check(tally: Tally, file: string, wrongWith: (bytes: Buffer) => string 
   }
 }
 
-/** What else stands in the cache directory: its names, and what is read of it nowhere. */
+/** Notes the entries of the cache directory that no check reads. `known`: names that a check reads. */
 export function leaveRest(tally: Tally, cachedir: string, known: ReadonlySet<string>): void {
   for (const { name } of entriesIfThere(cachedir)) if (!known.has(name)) tally.leave(join(cachedir, name));
 }

@@ -1,14 +1,14 @@
-/** What a check has read and found so far. */
+/** The result of a check so far: counts of records, and faults. */
 export class Tally {
   records = 0;
   faultCount = 0;
   readonly faults: string[] = [];
-  /** The first few files and directories that no check reads. The next field counts all. */
+  /** The first few files and directories that no check reads. `leftAloneCount` counts all of them. */
   readonly leftAlone: string[] = [];
   leftAloneCount = 0;
   readonly #faultsMax: number;
 
-  /** @param faultsMax faults and names that are told one by one; the rest is counted */
+  /** @param faultsMax bound of the listed faults, and of the listed names; further ones are only counted */
   constructor(faultsMax: number) {
     this.#faultsMax = faultsMax;
   }
@@ -24,12 +24,12 @@ export class Tally {
   }
 }
 
-/** Where a check looks. `isRunning`: a master may write there meanwhile. `onProgress` gets the share of a file that was read. */
+/** Input of a check. `isRunning`: a master may write there meanwhile. `onProgress` gets the share of a file that was read. */
 export type Look = {
   readonly path: string;
   readonly isRunning: boolean;
   readonly onProgress: (file: string, share: number) => void;
 };
 
-/** @throws what could not be read for another reason than damage */
+/** Notes damage in `tally`. @throws errors of reading that are not damage */
 export type Check = (tally: Tally, look: Look) => void;

@@ -1,20 +1,20 @@
 /**
- * Values that tell whether they are what was stored under their key: a mark, 32 bits of a hash of key and bytes, then the bytes.
- * The hash is not secret: it guards against faults of disks and memory alone. docs/decisions/0024-damaged-stores.md. Pure.
+ * Values with a check of their integrity: a mark, a hash of 32 bits over key and bytes, then the bytes.
+ * The hash has no secret: it detects faults of disks and memory, not attacks. docs/decisions/0024-damaged-stores.md. Pure.
  */
 
-/** No bit of it makes it the first byte of what releases before stored without: maps, and lengths below 16 MiB. */
+/** No change of one bit turns this mark into the first byte of an earlier release's value, which has no hash: a map's head, or 0 of a length. */
 const mark = 0x53;
 const hashAt = 1;
-/** What stands before the bytes. */
+/** Bytes of mark and hash, before the value's bytes. */
 export const checkBytes = 5;
 
 const oddOne = 0x9e3779b1 | 0;
 const oddTwo = 0x85ebca6b | 0;
 
 /**
- * Every step is reversible, so that it sees every change within four bytes; it misses one other change in four billion.
- * In JavaScript: a call of zlib's CRC-32 costs 0.25 µs besides its bytes, as much as this for a whole return.
+ * The hash. Every step is reversible, so it detects every change within four bytes; of other changes it misses one in four billion.
+ * It is in JavaScript, because a call of zlib's CRC-32 costs 0.25 µs beside its bytes, as much as this hash of a whole return.
  */
 function hashOf(view: DataView, start: number, end: number, seed: number): number {
   let one = seed ^ (end - start);
@@ -37,13 +37,13 @@ function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** Hash of some bytes alone. */
+/** The hash of bytes without a key. */
 export function checkOf(bytes: Uint8Array): number {
   return hashOf(viewOf(bytes), 0, bytes.byteLength, oddOne) >>> 0;
 }
 
 /**
- * Writes mark and hash at `valueStart`, where `checkBytes` are free; the bytes go up to `end`, and the key up to `keyEnd`.
+ * Writes mark and hash at `valueStart`, into `checkBytes` free bytes. The value's bytes follow up to `end`. The key is from `keyStart` to `keyEnd`.
  *
  * @returns the hash
  */
@@ -55,7 +55,7 @@ export function writeCheck(view: DataView, keyStart: number, keyEnd: number, val
   return hash;
 }
 
-/** The hash that a value carries. */
+/** The hash in a value. */
 export function hashIn(value: Buffer): number {
   return value.readInt32BE(hashAt);
 }
@@ -69,13 +69,13 @@ export function checkedValue(key: Uint8Array, bytes: Uint8Array): Buffer {
   return value;
 }
 
-/** Whether a value carries a hash, or did before its mark was damaged. */
+/** Whether a value has a mark, even if one bit of the mark is damaged. */
 function isMarked(value: Uint8Array): boolean {
   const changed = (value[0] ?? 0) ^ mark;
   return (changed & (changed - 1)) === 0;
 }
 
-/** The bytes that were stored: a view. Those of a release before this form are taken as they are. Undefined if they are damaged. */
+/** The stored bytes, as a view; undefined if they are damaged. Values of earlier releases, without a hash, are returned unchecked. */
 export function openValue(key: Uint8Array, value: Buffer): Buffer | undefined {
   if (!isMarked(value)) return value;
   if (value[0] !== mark || value.byteLength < checkBytes) return undefined;

@@ -1,12 +1,12 @@
 /**
- * Small files that must be whole or absent after a crash: written beside, synced, renamed, and the directory synced.
+ * Writes small files that must be whole or absent after a crash: writes a temporary file beside, syncs it, renames it, and syncs the directory.
  */
 import { randomBytes } from "node:crypto";
 import { closeSync, fchmodSync, fsyncSync, linkSync, openSync, renameSync, unlinkSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 
-/** A dotfile, so that no listing of keys or jobs takes it for one of its own. */
+/** The name of a temporary file. It is a dotfile, so that listings of keys or jobs skip it. */
 function temporaryBeside(path: string): string {
   return join(dirname(path), `.saltworks-${randomBytes(8).toString("hex")}`);
 }
@@ -14,7 +14,7 @@ function temporaryBeside(path: string): string {
 function writeWhole(path: string, bytes: Uint8Array | string, mode: number, isSynced: boolean): void {
   const file = openSync(path, "wx", mode);
   try {
-    // The process' umask may have taken bits away.
+    // The process's umask may have cleared bits.
     fchmodSync(file, mode);
     const content = typeof bytes === "string" ? Buffer.from(bytes, "utf8") : bytes;
     for (let offset = 0; offset < content.byteLength; ) offset += writeSync(file, content, offset);
@@ -24,7 +24,7 @@ function writeWhole(path: string, bytes: Uint8Array | string, mode: number, isSy
   }
 }
 
-/** Puts renames and removals in a directory on disk. */
+/** Makes renames and removals in a directory durable. */
 export function syncDirectory(directory: string): void {
   const handle = openSync(directory, "r");
   try {
@@ -42,7 +42,7 @@ export function removeIfThere(path: string): void {
   }
 }
 
-/** Replaces `path` atomically; on return it is on disk. */
+/** Replaces `path` atomically and durably. */
 export function replaceDurably(path: string, bytes: Uint8Array | string, mode: number): void {
   const temporary = temporaryBeside(path);
   try {
@@ -54,7 +54,7 @@ export function replaceDurably(path: string, bytes: Uint8Array | string, mode: n
   syncDirectory(dirname(path));
 }
 
-/** Replaces `path` atomically; a loss of power may bring the old content back. */
+/** Replaces `path` atomically, but not durably: after a loss of power it may have its old content. */
 export function replaceFile(path: string, bytes: Uint8Array | string, mode: number): void {
   const temporary = temporaryBeside(path);
   try {
@@ -65,7 +65,7 @@ export function replaceFile(path: string, bytes: Uint8Array | string, mode: numb
   }
 }
 
-/** Creates `path` with its whole content, durably. @returns false if it was there already, untouched */
+/** Creates `path` with its whole content, durably. @returns false if it already exists; it is then unchanged */
 export function createDurably(path: string, bytes: Uint8Array | string, mode: number): boolean {
   const temporary = temporaryBeside(path);
   try {
@@ -80,3 +80,15 @@ export function createDurably(path: string, bytes: Uint8Array | string, mode: nu
   syncDirectory(dirname(path));
   return true;
 }
+
+/** Writes a file of zeros beside `path`, and removes it. @throws what the file system says, if it has no room for them */
+export function probeRoom(path: string, bytes: number): void {
+  const temporary = temporaryBeside(path);
+  try {
+    writeWhole(temporary, Buffer.alloc(bytes), probeMode, false);
+  } finally {
+    removeIfThere(temporary);
+  }
+}
+
+const probeMode = 0o600;

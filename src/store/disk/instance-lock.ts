@@ -1,6 +1,6 @@
 /**
- * One master per directory: a file that names the process which owns it. The lock of a dead process is taken over; a reused
- * process id is told apart by its start time (`/proc/<pid>/stat`, field 22).
+ * Allows one master per directory: a lock file names the process that owns the directory. A master takes over the lock of a dead process. The start
+ * time (`/proc/<pid>/stat`, field 22) tells a reused process id from the former owner.
  */
 import { mkdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -10,9 +10,9 @@ import { createDurably, removeIfThere } from "./durable-file.ts";
 import { startTicksOf } from "./thread-start.ts";
 
 const lockName = ".saltworks.lock";
-/** Held while a dead owner's lock is removed, so that two starting masters do not both take it. */
+/** Second lock, held while a dead owner's lock is replaced, so that two starting masters cannot both take it over. */
 const takeoverName = ".saltworks.lock.takeover";
-/** A takeover lasts milliseconds. If the file is older, the process died in it. */
+/** A takeover lasts milliseconds. If its lock is older than this, the process died during it. */
 const takeoverAgeMsMax = 10_000;
 const mode = 0o600;
 
@@ -63,7 +63,7 @@ function claimOne(directory: string): string {
   if (isOld(takeover)) removeIfThere(takeover);
   if (!createDurably(takeover, mine, mode)) throw running(directory, readOwner(takeover)?.pid ?? 0);
   try {
-    // Another starting master may have finished a takeover between our look and ours.
+    // Another starting master may have finished a takeover since `readOwner` above.
     const present = readOwner(path);
     if (isAlive(present)) throw running(directory, present.pid);
     removeIfThere(path);
@@ -74,7 +74,7 @@ function claimOne(directory: string): string {
   return path;
 }
 
-/** The process that owns a directory now. */
+/** The id of the living process that owns the directory; undefined if there is none. */
 export function instanceOwner(directory: string): number | undefined {
   const owner = readOwner(join(directory, lockName));
   return isAlive(owner) ? owner.pid : undefined;

@@ -1,54 +1,55 @@
-/** The job cache as workers and readers see it: one object, which has the driver of `master_job_cache` and Salt's own files behind it. */
+/** The job cache as workers and readers see it: one object in front of the driver that `master_job_cache` names and Salt's own files. */
 import { saltReturnDelayMs } from "../../limits.ts";
-import type { JobCache, JobSearch, JobStore, Trimmed, TrimOptions } from "../jobs/job-cache.ts";
-import type { SaltFeed } from "../salt/feed.ts";
-import { withOldJobs } from "../salt/job-reader.ts";
+import type { JobCache, JobCacheWriter, Trimmed, TrimOptions } from "../jobs/job-cache.ts";
 import { openLocalCache } from "../salt/local-cache.ts";
-import { type DriverOptions, type JobCacheConfig, openDriver } from "./table.ts";
+import { type MergedJobReader, withLocalCache } from "../salt/merged-reader.ts";
+import type { MirrorQueue } from "../salt/mirror-queue.ts";
+import type { JobCacheConfig, OpenOptions } from "./contract/driver.ts";
+import { driverOf } from "./registry.ts";
 
-/** `feed`: what is to be written into Salt's files, if they are kept current. `close` closes it as well. */
-export type JobCacheOptions = Pick<DriverOptions, "onFault"> & { readonly feed: SaltFeed | undefined };
+/** `queue`: the list of changes for Salt's files; undefined if they are not kept current. The cache's `close` also closes it. */
+export type JobCacheWriterOptions = Pick<OpenOptions, "onFault"> & { readonly queue: MirrorQueue | undefined };
 
-/** For a worker. @throws SaltworksError STORE_FAILED, STORE_DAMAGED */
-export function openJobCache(config: JobCacheConfig, { feed, onFault }: JobCacheOptions): JobCache {
-  const feeding =
-    feed === undefined
+/** Opens the job cache of a worker. @throws SaltworksError STORE_FAILED, STORE_DAMAGED */
+export function openJobCacheWriter(config: JobCacheConfig, { queue, onFault }: JobCacheWriterOptions): JobCacheWriter {
+  const queueing =
+    queue === undefined
       ? {}
-      : { onStored: (keys: readonly Buffer[]) => feed.addReturns(keys), storeDelayMs: saltReturnDelayMs };
+      : { onStored: (keys: readonly Buffer[]) => queue.addReturns(keys), storeDelayMs: saltReturnDelayMs };
   const files = openLocalCache({ cachedir: config.cachedir, hashType: config.hash_type });
-  return new JobCacheWithFiles(openDriver(config, { onFault, ...feeding }), {
+  return new WriterBesideSaltFiles(driverOf(config).open(config, { onFault, ...queueing }), {
     files,
-    areLoadsWritten: feed !== undefined || config.local_cache_loads === true,
-    feed,
+    areLoadsWritten: queue !== undefined || config.local_cache_loads === true,
+    queue,
   });
 }
 
-/** `areLoadsWritten`: published jobs go into Salt's files at once, because Python's command line reads them there. */
+/** `areLoadsWritten`: published jobs are written into Salt's files at once, because Salt's command line reads them there. */
 type Beside = {
-  readonly files: Pick<JobCache, "keepJobs" | "trim">;
+  readonly files: Pick<JobCacheWriter, "keepJobs" | "trim">;
   readonly areLoadsWritten: boolean;
-  readonly feed: Pick<SaltFeed, "close"> | undefined;
+  readonly queue: Pick<MirrorQueue, "close"> | undefined;
 };
 
-class JobCacheWithFiles implements JobCache {
-  readonly #store: JobStore;
+class WriterBesideSaltFiles implements JobCacheWriter {
+  readonly #store: JobCache;
   readonly #beside: Beside;
 
-  constructor(store: JobStore, beside: Beside) {
+  constructor(store: JobCache, beside: Beside) {
     this.#store = store;
     this.#beside = beside;
   }
 
-  async keepJobs(jobs: Parameters<JobCache["keepJobs"]>[0]): Promise<void> {
+  async keepJobs(jobs: Parameters<JobCacheWriter["keepJobs"]>[0]): Promise<void> {
     const { files, areLoadsWritten } = this.#beside;
     await Promise.all([this.#store.keepJobs(jobs), areLoadsWritten ? files.keepJobs(jobs) : undefined]);
   }
 
-  keepNewJob(job: Parameters<JobCache["keepNewJob"]>[0]): Promise<void> {
-    return this.#store.keepNewJob(job);
+  keepNewJob(...job: Parameters<JobCacheWriter["keepNewJob"]>): Promise<void> {
+    return this.#store.keepNewJob(...job);
   }
 
-  keepReturns(batch: Parameters<JobCache["keepReturns"]>[0]): ReturnType<JobCache["keepReturns"]> {
+  keepReturns(batch: Parameters<JobCacheWriter["keepReturns"]>[0]): ReturnType<JobCacheWriter["keepReturns"]> {
     return this.#store.keepReturns(batch);
   }
 
@@ -60,7 +61,7 @@ class JobCacheWithFiles implements JobCache {
     return this.#store.unkeptJobs();
   }
 
-  /** Jobs leave the store and Salt's files, whichever master wrote them there. */
+  /** Removes jobs from the store and from Salt's files, which may be a Salt master's. */
   async trim(o: TrimOptions): Promise<Trimmed> {
     const { removed, hasMore, olderThanJid } = await this.#store.trim(o);
     const files = await this.#beside.files.trim({ olderThanJid, stepsMax: o.stepsMax });
@@ -69,19 +70,24 @@ class JobCacheWithFiles implements JobCache {
 
   async close(): Promise<void> {
     await this.#store.close();
-    await this.#beside.feed?.close();
+    await this.#beside.queue?.close();
   }
 }
 
-export type JobReader = JobSearch & Pick<JobCache, "close">;
+export type ClosableJobReader = MergedJobReader & Pick<JobCacheWriter, "close">;
 
-/** For operators' questions. It finds jobs that a Salt master left, too. @throws SaltworksError STORE_FAILED, STORE_DAMAGED */
-export function openJobReader(config: JobCacheConfig, o: Omit<DriverOptions, "onStored" | "storeDelayMs">): JobReader {
+/** Opens the job cache for operators' queries. It also finds jobs that a Salt master left. @throws SaltworksError STORE_FAILED, STORE_DAMAGED */
+export function openJobCacheReader(
+  config: JobCacheConfig,
+  o: Omit<OpenOptions, "onStored" | "storeDelayMs">,
+): ClosableJobReader {
   const { cachedir, hash_type: hashType } = config;
-  const store = openDriver(config, o);
+  const driver = driverOf(config);
+  const store = driver.open(config, o);
   const told = {
+    place: driver.place(config),
     ...(o.onFault === undefined ? {} : { onFault: o.onFault }),
     ...(o.onLeftOut === undefined ? {} : { onLeftOut: o.onLeftOut }),
   };
-  return { ...withOldJobs(store, { cachedir, hashType, ...told }), close: () => store.close() };
+  return { ...withLocalCache(store, { cachedir, hashType, ...told }), close: () => store.close() };
 }

@@ -1,6 +1,6 @@
 /**
- * The durable record of batches: a file each, an entry a line, appended as things happen and never changed. A batch without a last entry `done` goes
- * on at the next start. docs/decisions/0020-batches-in-the-master.md.
+ * The durable record of batch jobs (Salt's `-b`): one append-only file per job, one entry per line. A batch job whose last entry is not `done`
+ * goes on at the master's next start. docs/decisions/0020-batches-in-the-master.md.
  */
 import {
   closeSync,
@@ -24,13 +24,13 @@ import type { BatchEntry } from "../../wire/batch-options.ts";
 import { syncDirectory } from "../disk/durable-file.ts";
 
 const suffix = ".log";
-/** The id comes from the caller, and must not be a path. */
+/** The id comes from a caller, so it is checked: it must not be a path. */
 const namePattern = /^\d{20}(?:_\d+)?$/;
 const chunkBytes = 65_536;
 const newline = 0x0a;
 const fdatasyncAsync = promisify(fdatasync);
 
-/** `offset` and `end`: where its line lies in the log, which is how followers know what they have. */
+/** `offset` and `end`: start and end of the entry's line in the log. Followers use them to ask for the entries that they lack. */
 export type PlacedEntry = { readonly offset: number; readonly end: number; readonly entry: BatchEntry };
 export type BatchSummary = {
   readonly first: Extract<BatchEntry, { kind: "new" }>;
@@ -46,7 +46,7 @@ function logFile(directory: string, jid: string): string {
   return join(directory, `${jid}${suffix}`);
 }
 
-/** Appended to by the master alone. Every method throws SaltworksError STORE_FAILED if the disk refuses. */
+/** A log that is open for appending. Only the master opens one. Every method throws SaltworksError STORE_FAILED on an error of the disk. */
 export class BatchLog {
   readonly #fd: number;
   #end: number;
@@ -58,7 +58,7 @@ export class BatchLog {
     this.#end = end;
   }
 
-  /** @throws SaltworksError STORE_FAILED also if it is there already */
+  /** @throws SaltworksError STORE_FAILED, also if the log already exists */
   static create(directory: string, jid: string): BatchLog {
     return attempt(() => {
       mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -68,7 +68,7 @@ export class BatchLog {
     });
   }
 
-  /** Opens a log to append to it. A line that a crash cut off is removed. */
+  /** Opens an existing log for appending. Removes a line that a crash cut off. */
   static reopen(directory: string, jid: string): { readonly log: BatchLog; readonly entries: readonly BatchEntry[] } {
     const entries: BatchEntry[] = [];
     let end = 0;
@@ -97,7 +97,7 @@ export class BatchLog {
     return { offset, end: this.#end, entry };
   }
 
-  /** Resolves when all that was appended is on disk. */
+  /** Resolves when all appended entries are on disk. */
   async sync(): Promise<void> {
     this.#syncs += 1;
     try {
@@ -110,14 +110,14 @@ export class BatchLog {
     }
   }
 
-  /** Call it once. A sync under way ends first. */
+  /** Closes the file after any sync under way. Call it once. */
   close(): void {
     this.#isClosing = true;
     if (this.#syncs === 0) closeSync(this.#fd);
   }
 }
 
-/** Job ids of the batches that have a log, oldest first. */
+/** Ids of the batch jobs that have a log, oldest first. */
 export function listBatches(directory: string): string[] {
   try {
     const names = readdirSync(directory).filter((name) => name.endsWith(suffix));
@@ -140,9 +140,9 @@ export function removeBatch(directory: string, jid: string): void {
 }
 
 /**
- * Whole entries from `offset` on: at least one if there is any, and more until `bytesMax` are reached.
+ * Reads whole entries from `offset` on: at least one if there is any, and more until `bytesMax` is reached.
  *
- * @throws SaltworksError FUNCTION_ARGUMENTS if there is no such batch, STORE_FAILED
+ * @throws SaltworksError FUNCTION_ARGUMENTS if the batch job has no log, STORE_FAILED
  */
 export function readBatchEntries(directory: string, jid: string, offset: number, bytesMax: number): PlacedEntry[] {
   return withLog(directory, jid, (fd) => {
@@ -153,7 +153,7 @@ export function readBatchEntries(directory: string, jid: string, offset: number,
       const bytes = readAt(fd, at, wanted);
       const end = placeLines(bytes, at, found);
       if (bytes.length < wanted || end - offset >= bytesMax) return found;
-      // A line longer than what was read: the list of a large batch's minions.
+      // Without a whole line, reads twice as many bytes: the line of a large batch job's minions is long.
       wanted = end > at ? chunkBytes : wanted * 2;
       if (wanted > 2 * batchEntryBytesMax) throw failed(new Error("a line is too long"));
       at = end;
@@ -161,7 +161,7 @@ export function readBatchEntries(directory: string, jid: string, offset: number,
   });
 }
 
-/** @returns where the last whole line ends */
+/** Adds the whole lines in `bytes` to `found`. @returns where the last of them ends */
 function placeLines(bytes: Buffer, at: number, found: PlacedEntry[]): number {
   let start = 0;
   for (let end = bytes.indexOf(newline) + 1; end > 0; end = bytes.indexOf(newline, start) + 1) {
@@ -172,7 +172,7 @@ function placeLines(bytes: Buffer, at: number, found: PlacedEntry[]): number {
   return at + start;
 }
 
-/** First and last entry, without reading what is between. */
+/** Reads the first and the last entry, and not those between. */
 export function readBatchSummary(directory: string, jid: string): BatchSummary | undefined {
   const first = readBatchEntries(directory, jid, 0, 1)[0]?.entry;
   if (first?.kind !== "new") return undefined;
@@ -186,7 +186,7 @@ export function readBatchSummary(directory: string, jid: string): BatchSummary |
   return { first, last };
 }
 
-/** The last line may be longer than what was read of it. Then it does not say that the batch is over. */
+/** The entry `done` in the last line; otherwise `otherwise`. The line may be cut off at its start; then it is not a `done`, which is short. */
 function parsedOr(line: string, otherwise: BatchEntry): BatchEntry {
   return line.startsWith('{"kind":"done"') ? (JSON.parse(line) as BatchEntry) : otherwise;
 }

@@ -1,30 +1,34 @@
 /**
- * What a job can be found by: functions, target text, user and metadata of its load, and questions about them.
- * One reading for the index of the LMDB cache, for drivers that look through their jobs, and for what runners show.
+ * Facts by which a job can be found: functions, target text, user and metadata of its load; and filters over them.
+ * Used by the index of the LMDB job cache, by drivers without an index, and by runners that show jobs.
  */
 import { createHash } from "node:crypto";
+import { hasCode } from "../../errors.ts";
+import { DecodeBudget } from "../../wire/decoder.ts";
 import { isJid } from "../../wire/jid.ts";
 import { pickEntries } from "../../wire/pick.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
 
-/** `exact`: the only text that matches, if there is one. */
+/** `exact`: set if exactly one text matches: that text. */
 export type TextPattern = { readonly exact: string | undefined; readonly matches: (text: string) => boolean };
 
-/** All that is given must hold; of several patterns or pairs one suffices. */
+export const exactly = (text: string): TextPattern => ({ exact: text, matches: (other) => other === text });
+
+/** Every given field must match. Of several patterns or pairs in a field, one suffices. */
 export type JobFilter = {
   readonly functions?: readonly TextPattern[] | undefined;
-  /** Against the target as it was written, or each name of a list. */
+  /** Compared with the target as it was written, or with each name of a list. */
   readonly targets?: readonly TextPattern[] | undefined;
   readonly users?: readonly TextPattern[] | undefined;
   readonly metadata?: ValueMap | undefined;
   readonly exceptFunction?: string | undefined;
-  /** 20 digits: only jobs whose id is a time from this one on. */
+  /** 20 digits: only jobs whose id is this time or a later one. */
   readonly from?: string | undefined;
-  /** 20 digits: only jobs whose id is a time up to this one, included. */
+  /** 20 digits: only jobs whose id is this time or an earlier one. */
   readonly until?: string | undefined;
 };
 
-/** Jobs come newest first, and jobs whose ids are not times after all others. `before`: only jobs that come after this one. */
+/** A query for the newest `limit` jobs. Jobs whose ids are not times come last. `before`: only jobs that come after this id in this order. */
 export type JobQuery = JobFilter & { readonly limit: number; readonly before?: string | undefined };
 
 export type JobFacts = {
@@ -34,22 +38,33 @@ export type JobFacts = {
   readonly metadata: ValueMap | undefined;
 };
 
-const wanted: ReadonlySet<Value> = new Set(["fun", "tgt", "user", "metadata", "kwargs", "arg"]);
-/** The user of a job whose load does not name one, as Salt shows it. */
+const wanted: ReadonlySet<Value> = new Set(["fun", "tgt", "user"]);
+const metadataHolders: ReadonlySet<Value> = new Set(["metadata", "kwargs", "arg"]);
+/** The user of a job whose load does not name one, as in Salt. */
 export const defaultUser = "root";
 
-/** @throws SaltworksError for what no decoder takes */
+/** Bounded, because minions send the loads of their own jobs. @throws SaltworksError if the load cannot be decoded */
 export function readJobFacts(load: Uint8Array): JobFacts {
-  const fields = pickEntries(load, wanted);
+  const fields = pickEntries(load, wanted, DecodeBudget.ofRequest());
   return {
     functions: textsOf(fields.get("fun")),
     targets: textsOf(fields.get("tgt")),
     user: String(fields.get("user") ?? defaultUser),
-    metadata: mapOf(jobMetadata(fields)),
+    metadata: metadataIn(load),
   };
 }
 
-/** As Salt looks for it: in the load, in its kwargs, or among keyword arguments. */
+/** The load's metadata; undefined also if the arguments that may hold it are too large to be looked through. */
+function metadataIn(load: Uint8Array): ValueMap | undefined {
+  try {
+    return mapOf(jobMetadata(pickEntries(load, metadataHolders, DecodeBudget.ofRequest())));
+  } catch (error) {
+    if (!hasCode(error, "WIRE_TOO_LARGE")) throw error;
+    return undefined;
+  }
+}
+
+/** The job's metadata. Looks as Salt does: in the load, then in its `kwargs`, then in the first keyword arguments that have it. */
 export function jobMetadata(fields: ValueMap): Value | undefined {
   if (fields.has("metadata")) return fields.get("metadata");
   const kwargs = mapOf(fields.get("kwargs"));
@@ -69,7 +84,7 @@ function textsOf(value: Value | undefined): string[] {
   return typeof value === "string" ? [value] : [];
 }
 
-/** Whether the job is one that is asked for, times aside. */
+/** Whether the job matches the filter, apart from `from` and `until`. */
 export function hasFacts(facts: JobFacts, filter: JobFilter): boolean {
   const any = (texts: readonly string[], patterns: readonly TextPattern[] | undefined) =>
     patterns === undefined || texts.some((text) => patterns.some((pattern) => pattern.matches(text)));
@@ -88,10 +103,10 @@ function sharesPair(metadata: ValueMap | undefined, asked: ValueMap): boolean {
   return [...asked].some((pair) => present.has(pairText(pair)));
 }
 
-/** Texts longer than this stand in an index as their hash. */
+/** Longer texts are replaced by their hash. */
 const pairLengthMax = 300;
 
-/** Key and value as one text, equal for what Python calls equal. */
+/** A metadata pair as one text. Pairs that are equal in Python have equal texts. */
 export function pairText([key, value]: readonly [Value, Value]): string {
   const text = `${valueText(key)}=${valueText(value)}`;
   return text.length <= pairLengthMax ? text : `#${createHash("sha256").update(text, "utf8").digest("base64")}`;
@@ -112,7 +127,7 @@ function valueText(value: Value): string {
   return `x${value.type}:${Buffer.from(value.data).toString("base64")}`;
 }
 
-/** Whether a job of this id lies within the times and before the page's end that a query names. */
+/** Whether the job id is within the query's `from` and `until`, and comes after `before`. */
 export function isInRange(jid: string, { from, until, before }: JobQuery): boolean {
   const isTime = isJid(jid);
   if (from !== undefined && (!isTime || jid < from)) return false;
@@ -120,7 +135,7 @@ export function isInRange(jid: string, { from, until, before }: JobQuery): boole
   return before === undefined || comesAfter(jid, before);
 }
 
-/** Ids that begin with these digits and go on with an underscore are of the same moment. */
+/** An upper bound (excluded) of ids of this time. Ids with these digits, an underscore and a process id are of the same time. */
 export function justAfter(digits: string): string {
   return `${digits}\``;
 }
@@ -130,13 +145,13 @@ function comesAfter(jid: string, before: string): boolean {
   return isTime === isJid(before) ? jid < before : !isTime;
 }
 
-/** Newest first, ids that are not times last. */
+/** Orders job ids newest first; ids that are not times come last. */
 export function compareNewestFirst(a: string, b: string): number {
   const rank = (jid: string) => (isJid(jid) ? 0 : 1);
   return rank(a) - rank(b) || (a < b ? 1 : a > b ? -1 : 0);
 }
 
-/** For caches without an index: looks at one job after the other. `jids` newest first; `requestOf` gives a job's load. */
+/** Searches a cache without an index by reading each job's load. `jids`: newest first. `requestOf` returns a job's load. */
 export function searchOneByOne(
   jids: Iterable<string>,
   requestOf: (jid: string) => Uint8Array | undefined,

@@ -1,17 +1,20 @@
 /**
- * The job cache: who asked for what, which minions were expected, what they returned. Workers write it (`JobCache`), operators' questions read it
- * (`JobSearch`). A driver does both, and test/contract/job-cache.ts is what every driver must do.
+ * The job cache: each job's request, its expected minions and their returns. Workers write it (`JobCacheWriter`); operators' queries read it
+ * (`JobCacheReader`). A driver implements both (`JobCache`). test/contract/job-cache.ts tests what every driver must do.
  */
 
-import { returnsPerPage } from "../../limits.ts";
+import { returnPageBytesMax, returnsPerPage } from "../../limits.ts";
 import type { Packed } from "../../wire/values.ts";
 import type { JobQuery } from "./facts.ts";
 
-/** `body`: the whole return load as in its event, a map in the new msgpack flavour. Its memory may be used again once the write has settled: a driver copies what it keeps for longer. */
+/**
+ * `body`: the whole return load as in its event, a map in the new msgpack flavour. The caller reuses its memory once the write has settled, so a
+ * driver copies the bytes that it keeps for longer.
+ */
 export type ReturnRecord = { readonly jid: string; readonly minionId: string; readonly body: Uint8Array };
 /**
- * `load`: the clear publish load without `key`, a map in the new flavour. `minions`: who is expected; `missing`: named but unknown.
- * `isNoCache`: the job's returns are not to be kept.
+ * `load`: the clear publish load without `key`, a map in the new flavour. `minions`: the expected minions. `missing`: ids that the target names
+ * but the master does not know. `isNoCache`: the job's returns are not stored.
  */
 export type LoadRecord = {
   readonly jid: string;
@@ -19,78 +22,91 @@ export type LoadRecord = {
   readonly minions: string[];
   readonly missing?: string[] | undefined;
   readonly isNoCache?: boolean | undefined;
-  /** A Salt master made it: returns that it got stand in its own layout. */
+  /** A Salt master made this job. The returns that it received are in its own files. */
   readonly isTakenOver?: boolean | undefined;
 };
-/** As it is put: the list of a large job is packed already, valid in the new flavour. */
+/** A load record as callers put it: the ids of a large job may be a packed list, which is valid in the new flavour. */
 export type LoadToPut = Omit<LoadRecord, "minions"> & { readonly minions: readonly string[] | Packed };
 export type StoredReturn = { readonly minionId: string; readonly body: Uint8Array };
-/** "duplicate": there is a return of this minion for this job already; the first one stays. */
+/** "duplicate": the store already has this minion's return for this job, and keeps the first. */
 export type PutOutcome = "stored" | "duplicate";
 /**
- * When a put counts as done. "fsync": on disk. "commit" and "async": handed to the kernel, which a master that dies doesn't take with it,
- * but a machine that does; a driver that needs longer for "commit" resolves "async" at once.
+ * When a put resolves. "fsync": the data is on disk. "commit" and "async": the kernel has the data, so it survives a crash of the master, not of
+ * the machine. A driver whose commits take longer resolves "async" at once.
  */
 export type Durability = "fsync" | "commit" | "async";
 
-/** Returns of minions whose ids come after `after`, at most `limit`. */
-export type ReturnPage = { readonly after?: string | undefined; readonly limit: number };
+/**
+ * Asks for returns of minions whose ids come after `after`: at most `limit`, and none after the one that reaches
+ * `bytesMax`. `of`: only these minions' returns.
+ */
+export type ReturnPage = {
+  readonly after?: string | undefined;
+  readonly limit: number;
+  readonly bytesMax: number;
+  readonly of?: readonly string[] | undefined;
+};
+/** Sorted by minion id as `compareIds` does. `hasMore`: further returns may follow; then `returns` is not empty. */
+export type ReturnsFound = { readonly returns: readonly StoredReturn[]; readonly hasMore: boolean };
 export type ListOptions = {
   readonly newestFirst: boolean;
   readonly limit: number;
-  /** Only job ids that sort before this one. */
+  /** Lists only job ids that sort before this one. */
   readonly before?: string;
 };
-/** 0: any number. */
+/** 0: unbounded. */
 export type KeptAmount = { readonly jobsMax: number; readonly bytesMax: number };
 export type TrimOptions = {
-  /** Removes jobs whose id, read as a time, is before this one. */
+  /** Removes jobs whose id, read as a time, is before this id. */
   readonly olderThanJid: string;
-  /** Removes the oldest jobs, too, while there is more than this. */
+  /** Also removes the oldest jobs while the cache holds more than this. */
   readonly keep?: KeptAmount;
   /** The call removes at most this many records. */
   readonly stepsMax: number;
 };
-/** `olderThanJid`: jobs before this one went, or go with the next call if `hasMore`. */
+/** `olderThanJid`: jobs before this one are removed, or if `hasMore`, will be by further calls. */
 export type Trimmed = { readonly removed: number; readonly hasMore: boolean; readonly olderThanJid: string };
 
-/** What workers need. Every method fails with SaltworksError STORE_FAILED, or STORE_DAMAGED for what is not as it was written. */
-export interface JobCache {
-  /** Replaces what is there under the same job ids. In as few transactions as possible. */
+/** The writing half, for workers. Each fails with SaltworksError STORE_FAILED, or with STORE_DAMAGED if a record is not as it was written. */
+export interface JobCacheWriter {
+  /** Stores jobs in as few transactions as possible. Replaces records of the same job ids. */
   keepJobs(jobs: readonly LoadToPut[]): Promise<void>;
-  /** Keeps a job that a minion started by itself, unless there is one under its id. */
-  keepNewJob(job: LoadToPut): Promise<void>;
+  /** Stores a job that a minion started by itself if its id is new. Only then `make` is called, before the promise settles. */
+  keepNewJob(jid: string, make: () => LoadToPut): Promise<void>;
   /**
-   * All of the batch or nothing. Resolves when as durable as the cache was opened for; outcomes in the batch's order.
-   * If several caches have the same data open, one of them puts a minion's returns at a time: two that come at once are told apart only when both are stored.
+   * Stores the whole batch or nothing. Resolves once the batch is as durable as the cache was opened for, with the outcomes in the batch's order.
+   * If several caches have the same data open, only one of them may put a given minion's returns at a time: two caches that put the same return
+   * at once may both answer "stored".
    */
   keepReturns(batch: readonly ReturnRecord[]): Promise<PutOutcome[]>;
   /** The ids among `minionIds` that have returned. */
   whichReturned(jid: string, minionIds: readonly string[]): Promise<string[]>;
-  /** Jobs whose returns are not to be kept. */
+  /** Ids of jobs whose returns are not stored. */
   unkeptJobs(): Promise<string[]>;
   trim(o: TrimOptions): Promise<Trimmed>;
   close(): Promise<void>;
 }
 
-/** What operators' questions need. Every method fails as in `JobCache`. */
-export interface JobSearch {
-  job(jid: string): LoadRecord | undefined;
-  /** The `load` of a job alone, which costs the same whatever the number of expected minions. */
-  request(jid: string): Uint8Array | undefined;
-  /** One page of a job's returns, by minion id in the order of `compareIds`. Shorter than the limit only at the end. */
-  returns(jid: string, page: ReturnPage): StoredReturn[];
-  returnOf(jid: string, minionId: string): Uint8Array | undefined;
-  /** When a job's last return came, in the form of Salt's StartTime. Known only if the cache was told to note it. */
-  endTime(jid: string): string | undefined;
-  /** Ids of jobs that have a load. Ids that are not times come after all others if the newest are asked for first. */
-  list(o: ListOptions): string[];
+/**
+ * The reading half, for operators' queries. Each fails as in `JobCacheWriter`. Two calls are two transactions: the data may change between them.
+ */
+export interface JobCacheReader {
+  job(jid: string): Promise<LoadRecord | undefined>;
+  /** The `load` of a job alone. Its cost does not grow with the number of expected minions. */
+  request(jid: string): Promise<Uint8Array | undefined>;
+  /** One page of a job's returns. */
+  returns(jid: string, page: ReturnPage): Promise<ReturnsFound>;
+  returnOf(jid: string, minionId: string): Promise<Uint8Array | undefined>;
+  /** When a job's last return came, in the form of Salt's StartTime. Only `job_cache_store_endtime` makes sure that it is known. */
+  endTime(jid: string): Promise<string | undefined>;
+  /** Ids of jobs that have a load. With `newestFirst`, ids that are not times come last. */
+  list(o: ListOptions): Promise<string[]>;
   /** Ids of jobs that match the whole query, newest first. */
-  find(query: JobQuery): string[];
+  find(query: JobQuery): Promise<string[]>;
 }
 
-/** What a driver opens. */
-export type JobStore = JobCache & JobSearch;
+/** The whole job cache, as a driver opens it. */
+export type JobCache = JobCacheWriter & JobCacheReader;
 
 const surrogate = /[\ud800-\udfff]/;
 
@@ -100,12 +116,17 @@ export function compareIds(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** All returns of a job, page by page. */
-export function* allReturns(jobs: Pick<JobSearch, "returns">, jid: string): Generator<StoredReturn, void> {
+/** Yields all returns of a job, or those of the minions `of`. Holds one page of them in memory at a time. */
+export async function* allReturns(
+  jobs: Pick<JobCacheReader, "returns">,
+  jid: string,
+  of?: readonly string[],
+): AsyncGenerator<StoredReturn, void> {
   for (let after: string | undefined; ; ) {
-    const page = jobs.returns(jid, { after, limit: returnsPerPage });
-    yield* page;
-    if (page.length < returnsPerPage) return;
-    after = page.at(-1)?.minionId;
+    const page = { after, limit: returnsPerPage, bytesMax: returnPageBytesMax, of };
+    const { returns, hasMore } = await jobs.returns(jid, page);
+    yield* returns;
+    if (!hasMore) return;
+    after = returns.at(-1)?.minionId;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Jobs that wait for absent minions (`deliver_within`), in an LMDB file of their own: what to send, to which minions, until when,
- * and for each minion a byte that says what became of it. docs/decisions/0019-jobs-for-absent-minions.md.
+ * Jobs that wait for absent minions (`deliver_within`), in an LMDB file of their own. A record has the publish's fields, the expected minions, the
+ * deadline, and a mark per minion: one byte with the state of the delivery. docs/decisions/0019-jobs-for-absent-minions.md.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -8,13 +8,13 @@ import { SaltworksError } from "../../errors.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import { checkBytes, checkedValue, openValue } from "../disk/checked-value.ts";
-import { storeDamaged, storeFailed } from "../disk/store-error.ts";
+import { attempt, storeDamaged, storeFailed } from "../disk/store-error.ts";
 import { closeEnvironment, makeDatabases, openDatabase, openEnvironment, putLater } from "../lmdb/env.ts";
 
 const dataFile = "data.mdb";
 const directoryMode = 0o700;
 
-/** `fields`: what minions are sent beside target and job id. `minions`: who was expected; marks are in this order. */
+/** `fields`: the publish without target and job id. `minions`: the expected minions; marks are in their order. */
 export type PendingJobRecord = {
   readonly jid: string;
   readonly fields: ReadonlyMap<string, Encodable>;
@@ -22,31 +22,31 @@ export type PendingJobRecord = {
   readonly publishedMs: number;
   readonly deadlineMs: number;
 };
-/** `areMarksDamaged`: at least one of them is not what was stored. */
+/** `areMarksDamaged`: at least one mark is not as it was written. */
 export type StoredPendingJob = {
   readonly record: PendingJobRecord;
   readonly marks: Uint8Array;
   readonly areMarksDamaged?: boolean;
 };
 
-/** A write that has resolved is on disk. Every method fails with SaltworksError STORE_FAILED. */
+/** A write that has resolved is on disk. Every method fails with SaltworksError STORE_FAILED; `all` with STORE_DAMAGED if a record is damaged. */
 export interface PendingJobs {
-  /** Oldest first. */
+  /** All pending jobs, sorted by job id, so the oldest is first. */
   all(): StoredPendingJob[];
   put(record: PendingJobRecord): Promise<void>;
-  /** One byte for each minion. */
+  /** @param marks one byte per minion */
   putMarks(jid: string, marks: Uint8Array): Promise<void>;
   remove(jid: string): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * Opens or makes the directory `path`.
+ * Opens the store in the directory `path`, or makes it.
  *
  * @throws SaltworksError STORE_FAILED
  */
 export function openPendingJobs(path: string): PendingJobs {
-  mkdirSync(path, { recursive: true, mode: directoryMode });
+  attempt(`${path} cannot be made`, () => mkdirSync(path, { recursive: true, mode: directoryMode }));
   const environment = openEnvironment({ file: join(path, dataFile), isReadOnly: false, isSyncedOnCommit: true });
   const { jobs, marked } = makeDatabases(environment, () => ({
     jobs: openDatabase(environment, "jobs"),
@@ -77,7 +77,7 @@ export function openPendingJobs(path: string): PendingJobs {
   };
 }
 
-/** Undefined if they are damaged. Marks of earlier releases have no hash. Their length tells, because their first byte may be any. */
+/** The marks in a record; undefined if they are damaged. Earlier releases wrote marks without a hash, so the length tells whether there is one. */
 export function openMarks(key: Buffer, value: Buffer, count: number): Buffer | undefined {
   if (value.byteLength === count) return value;
   const marks = value.byteLength === count + checkBytes ? openValue(key, value) : undefined;

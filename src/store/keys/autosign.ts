@@ -1,5 +1,5 @@
 /**
- * Which new minions are accepted or rejected without an operator: lists of ids, globs and patterns, single-use files, grains.
+ * Decides which new minions are accepted or rejected without an operator: by lists of ids, globs and patterns, by single-use files, by grains.
  * Source: docs/protocol.md section 3.3, point 3. Files are read again when they change.
  */
 import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { RE2JS } from "re2js";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import type { MasterConfig } from "../../config/schema.ts";
-import { Float, type Value, type ValueMap } from "../../wire/values.ts";
+import { Float, type Value } from "../../wire/values.ts";
 import { autosignFolder, idIsValid } from "./states.ts";
 
 const othersMayWrite = 0o002;
@@ -25,19 +25,23 @@ type Rules = Pick<
   | "pki_dir"
 >;
 
+/** A grain that a new minion sends with its key; undefined if it sends none by that name. */
+export type GrainOf = (name: string) => Value | undefined;
+
 export interface Autosign {
-  isAutoSigned(id: string, autosignGrains?: ValueMap): boolean;
-  /** The key is where it belongs: the file in `minions_autosign` goes, if the last answer came from one. */
+  /** `grainOf` is asked only for the names in `autosign_grains_dir`, after all other rules. */
+  isAutoSigned(id: string, grainOf?: GrainOf): boolean;
+  /** Called once the key is stored: removes the file in `minions_autosign` if the last answer came from it. */
   noteDecided(): void;
   isAutoRejected(id: string): boolean;
 }
 
-/** A line that a hostile id cannot make slow: RE2 matches in linear time. */
+/** The line as a pattern. RE2 matches in linear time, so a hostile id cannot make it slow. */
 function patternOf(line: string): RE2JS | undefined {
   try {
     return RE2JS.compile(line.replaceAll("\\Z", "\\z"));
   } catch {
-    // Most lines are plain ids or globs, which need not be patterns.
+    // Most lines are ids or globs, which may be invalid as patterns.
     return undefined;
   }
 }
@@ -58,7 +62,7 @@ function parseLine(text: string): Line {
   return { text, glob: patternOf(globPattern(text)), pattern: patternOf(text) };
 }
 
-/** Python's `str` of a grain that can stand on a line. */
+/** Python's `str` of a grain; undefined for lists, maps and bytes, which no line can match. */
 function grainText(value: Value | undefined): string | undefined {
   if (typeof value === "string") return value;
   if (typeof value === "boolean") return value ? "True" : "False";
@@ -71,7 +75,7 @@ class FileAutosign implements Autosign {
   readonly #rules: Rules;
   readonly #files = new Map<string, { readonly mtimeMs: number; readonly lines: readonly Line[] }>();
 
-  /** A file that was good for one answer, or is too old. */
+  /** The single-use file of the last answer, or one that is too old. `noteDecided` removes it. */
   #usedFile: string | undefined;
 
   constructor(rules: Rules) {
@@ -87,10 +91,10 @@ class FileAutosign implements Autosign {
     return this.#isListed(id, this.#rules.autoreject_file);
   }
 
-  isAutoSigned(id: string, autosignGrains?: ValueMap): boolean {
+  isAutoSigned(id: string, grainOf?: GrainOf): boolean {
     this.#usedFile = undefined;
     if (this.#rules.auto_accept) return true;
-    return this.#isListed(id, this.#rules.autosign_file) || this.#hasFile(id) || this.#hasGrain(autosignGrains);
+    return this.#isListed(id, this.#rules.autosign_file) || this.#hasFile(id) || this.#hasGrain(grainOf);
   }
 
   #isListed(id: string, file: string | null): boolean {
@@ -100,7 +104,7 @@ class FileAutosign implements Autosign {
     );
   }
 
-  /** Lines without comments; none if others may write the file. */
+  /** The file's lines without comments. None if other users may write the file. */
   #linesOf(file: string): readonly Line[] {
     const stat = statSync(file, { throwIfNoEntry: false });
     if (stat === undefined || !stat.isFile() || !this.#isSafe(stat.mode, stat.gid)) return [];
@@ -121,7 +125,7 @@ class FileAutosign implements Autosign {
     return process.getuid?.() !== 0 || (process.getgroups?.() ?? []).includes(gid);
   }
 
-  /** A file named like the id, made for this once, not older than `autosign_timeout`. */
+  /** Whether the id has a single-use file that is not older than `autosign_timeout`. */
   #hasFile(id: string): boolean {
     if (!idIsValid(id)) return false;
     const file = join(this.#rules.pki_dir, autosignFolder, id);
@@ -132,11 +136,11 @@ class FileAutosign implements Autosign {
     return timeoutMinutes <= 0 || Date.now() - stat.mtimeMs <= timeoutMinutes * msPerMinute;
   }
 
-  #hasGrain(grains: ValueMap | undefined): boolean {
+  #hasGrain(grainOf: GrainOf | undefined): boolean {
     const directory = this.#rules.autosign_grains_dir;
-    if (grains === undefined || directory === null || directory === "") return false;
+    if (grainOf === undefined || directory === null || directory === "") return false;
     return namesIn(directory).some((name) => {
-      const value = grainText(grains.get(name));
+      const value = grainText(grainOf(name));
       return value !== undefined && this.#linesOf(join(directory, name)).some(({ text }) => text === value);
     });
   }

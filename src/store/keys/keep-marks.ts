@@ -1,6 +1,6 @@
 /**
- * Marks beside the master's data: whose grains, pillar and mine stay when their key is deleted (`--preserve-minions=True`).
- * The caller that deletes the key sets the mark first; the worker that learns of the deletion takes it away.
+ * Marks of minions whose grains, pillar and mine stay when their key is deleted (`--preserve-minions=True`): a file per id in the cache directory.
+ * The caller that deletes the key sets the mark first. The worker that learns of the deletion removes the mark.
  */
 import { mkdirSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,11 +20,16 @@ export function setKeepMarks(cachedir: string, ids: readonly string[]): void {
     mkdirSync(folder, { recursive: true, mode: folderMode });
     for (const id of ids.filter(idIsValid)) writeFileSync(join(folder, id), "", { mode: markMode });
   } catch (cause) {
-    throw new SaltworksError("STORE_FAILED", "data cannot be marked to be kept", { folder }, { cause });
+    throw new SaltworksError(
+      "STORE_FAILED",
+      "the mark that keeps a minion's data cannot be written",
+      { folder },
+      { cause },
+    );
   }
 }
 
-/** @returns whether there was a mark; one that a master which was down never saw has lapsed. @throws SaltworksError STORE_FAILED */
+/** Removes the mark. @returns whether there was one that is younger than `keepMarkMs`. @throws SaltworksError STORE_FAILED */
 export function takeKeepMark(cachedir: string, id: string): boolean {
   if (!idIsValid(id)) return false;
   const mark = join(cachedir, markFolder, id);
@@ -34,6 +39,11 @@ export function takeKeepMark(cachedir: string, id: string): boolean {
     return Date.now() - mtimeMs < keepMarkMs;
   } catch (cause) {
     if (hasCodeIn(cause, "ENOENT", "ENOTDIR")) return false;
-    throw new SaltworksError("STORE_FAILED", "a mark of data to be kept cannot be taken", { id }, { cause });
+    throw new SaltworksError(
+      "STORE_FAILED",
+      "the mark that keeps a minion's data cannot be removed",
+      { id },
+      { cause },
+    );
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Minions' public keys in Salt's directories: one file per id, its content the PEM text as received, its directory the state.
+ * Minions' public keys in Salt's directories: one file per id with the PEM text as received. The directory is the key's state.
  * Source: docs/protocol.md section 3.3; modes as Salt 3008 writes them. Other programs may change the files at any time.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, unlinkSync } from "node:fs";
@@ -14,23 +14,23 @@ export { idIsValid, type KeyState } from "./states.ts";
 export { type KeyChange, type KeyWatch, watchKeys, writeDropfile } from "./watch.ts";
 
 const keyFileMode = 0o600;
-/** `pki_dir` itself is 0700, which is what protects these. */
+/** The mode 0700 of `pki_dir` protects these folders. */
 const keyFolderMode = 0o755;
 
 export interface KeyDirectories {
-  /** Ids in a state, sorted; dotfiles and names that are not ids are left out. */
+  /** The ids in a state, sorted. Leaves out dotfiles and names that are not ids. */
   list(state: KeyState): string[];
-  /** The key's text; undefined if there is none (a directory of that name counts as none). */
+  /** The key's text; undefined if there is no such file, or if it is a directory. */
   read(state: KeyState, id: string): string | undefined;
-  /** What names this very file: another after each change to it; undefined where `read` gives undefined. A fifth of the price of reading. */
+  /** A stamp of the file, which each change of the file changes; undefined if `read` returns undefined. Costs a fifth of reading. */
   stampOf(state: KeyState, id: string): string | undefined;
-  /** The state whose directory holds the id, accepted first; undefined if none does. */
+  /** The key's state; undefined if the id has no key. If it has several, accepted counts first. */
   stateOf(id: string): KeyState | undefined;
-  /** Stores or replaces, atomically. @throws SaltworksError STORE_FAILED, also for an id that is not valid */
+  /** Stores or replaces a key atomically. @throws SaltworksError STORE_FAILED, also for an invalid id */
   write(state: KeyState, id: string, pem: string): void;
-  /** @returns false if there was nothing to move */
+  /** @returns false if there was no key to move */
   move(id: string, from: KeyState, to: KeyState): boolean;
-  /** @returns false if there was nothing to remove */
+  /** @returns false if there was no key to remove */
   remove(state: KeyState, id: string): boolean;
 }
 
@@ -118,7 +118,7 @@ function ifThere(step: () => void, message: string): boolean {
   }
 }
 
-/** Missing directories count as empty; `write` and `move` make what they need. */
+/** Opens the directories of keys. A missing directory counts as empty; `write` and `move` make it. */
 export function openKeyDirectories(pkiDir: string): KeyDirectories {
   return new FileKeyDirectories(pkiDir);
 }

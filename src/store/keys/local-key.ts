@@ -1,6 +1,6 @@
 /**
- * The secret that proves a local user to the master: `<cachedir>/.<user>_key`, readable by that user only.
- * Salt's own command line sends its content as `key`. Source: docs/protocol.md section 11.1.
+ * The secret by which a local user proves itself to the master: the file `<cachedir>/.<user>_key`, which only this user can read.
+ * Salt's command line sends its content as `key`. Source: docs/protocol.md section 11.1.
  */
 import { chownSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -22,9 +22,9 @@ function readKey(file: string): string | undefined {
 }
 
 /**
- * The present secret of `user`, or a new one. A restart keeps it, so that running commands go on.
+ * Returns the secret of `user`, or makes one. A restart keeps it, so that running commands go on.
  *
- * @param uid the user that the file is given to, unless it is the master's own
+ * @param uid the user that gets the file; undefined for the user that runs the master
  */
 export function ensureLocalKey(cachedir: string, user: string, uid?: number): string {
   mkdirSync(cachedir, { recursive: true });
@@ -34,7 +34,7 @@ export function ensureLocalKey(cachedir: string, user: string, uid?: number): st
   return key;
 }
 
-/** Only root can; another user's master leaves its files to itself, as Salt's does. */
+/** Changes the file's owner. Only root can, so a master of another user keeps the file, as in Salt. */
 function giveTo(file: string, uid: number): void {
   const { uid: owner, gid } = statSync(file);
   if (owner !== uid && process.getuid?.() === 0) chownSync(file, uid, gid);
@@ -45,7 +45,7 @@ function presentOrNew(file: string): string {
   if (present !== undefined) return present;
   const made = generateKeyString();
   if (!createDurably(file, made, mode)) {
-    // Another process made it meanwhile, or it is an empty file, which proves nothing.
+    // Another process made the file meanwhile, or the file is empty, which does not count as a secret.
     const theirs = readKey(file);
     if (theirs !== undefined) return theirs;
     throw new SaltworksError("STORE_FAILED", `${file} is empty`, { file });

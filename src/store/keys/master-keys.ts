@@ -1,6 +1,6 @@
 /**
- * The master's own key pair, and the one that signs it, as Salt keeps them: `<name>.pem` 0400 PKCS#1, `<name>.pub` 0644 SPKI.
- * 3008 keeps `<master id>.pem` with `master.pem` a link to it: links are followed, so an existing directory works.
+ * The master's key pair, and the key pair that signs it, in Salt's files: `<name>.pem` 0400 PKCS#1, `<name>.pub` 0644 SPKI.
+ * Salt 3008 has `<master id>.pem` and a link `master.pem` to it. Links are followed, so such a directory works.
  * Source: docs/protocol.md section 3.6.
  */
 import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
@@ -14,10 +14,10 @@ import { createDurably, replaceDurably } from "../disk/durable-file.ts";
 const privateMode = 0o400;
 const publicMode = 0o644;
 const pkiDirMode = 0o700;
-/** Only what holds the keys is private, as in Salt. */
+/** Only `pki_dir` itself is private, not its parents, as in Salt. */
 const parentMode = 0o755;
 
-/** `privatePem` is PKCS#1 without passphrase, in memory only; `publicPem` the public file's text as it stands there. */
+/** `privatePem`: PKCS#1 without a passphrase, only in memory. `publicPem`: the unchanged text of the public file. */
 export type MasterKeyPair = { readonly privatePem: string; readonly publicPem: string };
 
 function readIfThere(path: string): string | undefined {
@@ -35,7 +35,7 @@ function exportPrivate(key: KeyObject, passphrase: string | undefined): string {
     : key.export({ type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase }).toString();
 }
 
-/** The master's private key, if there is one: nothing is made. @throws SaltworksError CRYPTO_BAD_KEY, STORE_FAILED */
+/** The master's private key; undefined if it does not exist. Makes none. @throws SaltworksError CRYPTO_BAD_KEY, STORE_FAILED */
 export function readMasterKey(pkiDir: string, passphrase?: string): string | undefined {
   const text = readIfThere(join(pkiDir, "master.pem"));
   return text === undefined
@@ -44,9 +44,9 @@ export function readMasterKey(pkiDir: string, passphrase?: string): string | und
 }
 
 /**
- * Reads `<name>.pem` and `<name>.pub`, making what is missing: a new pair of `bits`, or the public file from the private one.
+ * Reads `<name>.pem` and `<name>.pub`. Without a private key it makes a new one of `bits`; without a public file it writes it from the private key.
  *
- * @param passphrase `key_pass` or `signing_key_pass`; encrypts a new file, opens an existing one
+ * @param passphrase `key_pass` or `signing_key_pass`: encrypts a new private key, decrypts an existing one
  * @throws SaltworksError CRYPTO_BAD_KEY (not a key, wrong passphrase), STORE_FAILED
  */
 export function ensureMasterKeys(pkiDir: string, bits: number, name = "master", passphrase?: string): MasterKeyPair {

@@ -1,5 +1,5 @@
 /**
- * The states of a minion's key and the directories of Salt that hold them; which ids may name a file there.
+ * The states of a minion's key, Salt's directories for them, and the check of ids that name files there.
  * Source: docs/protocol.md section 3.3.
  */
 import { minionIdBytesMax } from "../../limits.ts";
@@ -12,15 +12,15 @@ export const keyFolders: Readonly<Record<KeyState, string>> = {
   denied: "minions_denied",
 };
 export const keyStates: readonly KeyState[] = ["accepted", "pending", "rejected", "denied"];
-/** Empty files named like an id that is accepted once. */
+/** Folder of empty files. Each is named like an id that is accepted once. */
 export const autosignFolder = "minions_autosign";
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
 const forbidden = /[/\\\u0000-\u001f\u007f]/;
 
 /**
- * Whether an id may be a file name in the key directories: no separators, no control characters, not `.` or `..` nor
- * any other dotfile (Salt's listings skip those, so such a key could never be accepted), at most `minionIdBytesMax` bytes.
+ * Whether an id may be a file name in the key directories: without separators and control characters, at most `minionIdBytesMax` bytes, and without
+ * a dot at its start. Salt's listings skip dotfiles, so a key with such a name could never be accepted.
  */
 export function idIsValid(id: string): boolean {
   if (id === "" || id.startsWith(".") || forbidden.test(id)) return false;

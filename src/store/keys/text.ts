@@ -1,13 +1,13 @@
-/** Key texts of minions as operators handle them: whether one can be used, its fingerprint, a new pair, the master's own files. */
+/** Functions of operators' key commands: check a minion's key text, fingerprint it, generate a pair, read the master's key files. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { fingerprint, generateKeyPair, loadPublicKey } from "../../crypto/pem.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
 
-/** Shorter keys are made longer, as Salt does. */
+/** A smaller size is raised to this, as in Salt. */
 const keyBitsMin = 2_048;
-/** Longer ones take minutes to make. */
+/** Larger keys take minutes to generate. */
 const keyBitsMax = 8_192;
 
 export function isUsableKey(pem: string): boolean {
@@ -20,7 +20,7 @@ export function isUsableKey(pem: string): boolean {
   }
 }
 
-/** Salt's fingerprint: of the key's text without its first and last line. */
+/** Salt's fingerprint: the hash of the key's text without its first and last line. */
 export function keyFingerprint(pem: string, hash: string): string {
   return fingerprint(pem, hash);
 }
@@ -32,7 +32,7 @@ export function generateMinionKeys(bits: number): Promise<{ privatePem: string; 
   return generateKeyPair(Math.max(keyBitsMin, bits));
 }
 
-/** Names of the master's own key files, sorted. */
+/** Names of the master's key files, sorted. */
 export function localKeyNames(pkiDir: string): string[] {
   try {
     return readdirSync(pkiDir)

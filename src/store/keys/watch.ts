@@ -1,6 +1,6 @@
 /**
- * Sees what others do to the accepted keys: Salt's own `salt-key`, a copy, an `rm`; and the dropfile with which Salt's tools
- * ask for a new AES key. Changes are gathered, so that one command is one change.
+ * Watches the accepted keys for changes by other programs: Salt's `salt-key`, `cp`, `rm`. Also watches for the dropfile by which Salt's tools ask
+ * for a new AES key. Changes are gathered, so that one command is one change.
  * Source: docs/protocol.md section 6.3 (3006 writes the dropfile empty, 3007 and 3008 write the master's id into it).
  */
 import { type FSWatcher, mkdirSync, readdirSync, readFileSync, statSync, unlinkSync, watch } from "node:fs";
@@ -13,16 +13,16 @@ import { idIsValid, keyFolders } from "./states.ts";
 const dropfileName = ".dfn";
 const dropfileMode = 0o400;
 const permissionBits = 0o777;
-/** Files looked at per turn of the event loop when the watch starts: half a millisecond. */
+/** Files read per turn of the event loop when the watch starts. They take 0.5 ms. */
 const firstLookCount = 200;
-/** A directory that is never quiet is looked at after this many settling times, so that a change takes effect within a second. */
+/** A directory that is never quiet is read after this many times `settleMs`, so that a change takes effect within a second. */
 const settleCountMax = 4;
-/** Settling times to wait after a key went: Salt 3008 writes its dropfile some 250 ms after the last key that it deletes. */
+/** After a removal the watch waits this many times `settleMs`, because Salt 3008 writes its dropfile some 250 ms after its last removal. */
 const removalSettleCount = 2.5;
-/** Two changes of a directory within one step of the kernel's clock leave the same time on it: a listing this fresh is made again. */
+/** Two changes of a directory within a step of the kernel's clock give it the same time. So one that changed this recently is listed again. */
 const mtimeStepMs = 50;
 
-/** What one command did to the accepted keys; `rotate` says that it also asked for a new AES key. */
+/** The changes of one command to the accepted keys. `rotate`: it also asked for a new AES key. */
 export type KeyChange = {
   readonly added: string[];
   readonly removed: string[];
@@ -30,9 +30,9 @@ export type KeyChange = {
   readonly rotate: boolean;
 };
 export interface KeyWatch {
-  /** Looks soon at ids that the master serves from now on, because their files may be gone already. */
+  /** Checks the files of newly served ids soon, because they may already be gone. */
   noteServed(ids: readonly string[]): void;
-  /** Reports new keys at once. Costs one look at the directory's time while there are none. */
+  /** Reports new keys at once. If there are none, it costs one `stat` of the directory. */
   lookForNew(): void;
   close(): void;
 }
@@ -40,14 +40,14 @@ export type KeyWatchOptions = {
   /** The master's `id`, which a dropfile must name. */
   readonly masterId: string;
   readonly settleMs: number;
-  /** The ids that the master serves, at any time. One without a file is reported as removed, one with a file that is not among them as added. */
+  /** The ids that the master serves now, kept current. A served id without a file is reported as removed, another id with a file as added. */
   readonly served: ReadonlySet<string>;
-  /** The directory is listed again this often, should the kernel have lost an event. */
+  /** Interval at which the directory is checked again, in case the kernel lost an event. Default: `keyRescanMs`. */
   readonly rescanMs?: number;
   readonly onError?: (error: unknown) => void;
 };
 
-/** A file's identity: another inode, size or time is another key. Empty until it has been looked at. */
+/** A file's identity: its inode, size and time. Empty until the file has been read. */
 type Fingerprint = string;
 
 class DirectoryKeyWatch implements KeyWatch {
@@ -57,7 +57,7 @@ class DirectoryKeyWatch implements KeyWatch {
   readonly #onChange: (change: KeyChange) => void;
   readonly #watchers: FSWatcher[] = [];
   readonly #rescan: NodeJS.Timeout;
-  /** What the caller was told of, and which file each was. */
+  /** The ids that were reported to the caller, with their files' fingerprints. */
   readonly #known = new Map<string, Fingerprint>();
   readonly #touched = new Set<string>();
   #mustList = true;
@@ -65,7 +65,7 @@ class DirectoryKeyWatch implements KeyWatch {
   #newListedMtimeMs = 0;
   #settle: NodeJS.Timeout | undefined;
   #firstEventMs = 0;
-  /** A known key was touched since the last look: perhaps it is gone, and a dropfile follows. */
+  /** A known key was touched since the last look. It may be removed, and a dropfile may follow. */
   #hasRemoval = false;
   #recheck: Iterator<string> | undefined;
   #isClosed = false;
@@ -79,7 +79,7 @@ class DirectoryKeyWatch implements KeyWatch {
     this.#watch(this.#accepted, (name) => this.#touch(name));
     this.#watch(cachedir, (name) => {
       if (name !== null && name !== dropfileName) return;
-      // With it a command of Salt's is over: nothing more to wait for.
+      // The dropfile is the last step of Salt's command, so the wait after a removal ends.
       this.#hasRemoval = false;
       this.#soon();
     });
@@ -124,7 +124,7 @@ class DirectoryKeyWatch implements KeyWatch {
     this.#watchers.push(watcher);
   }
 
-  /** Fingerprints of what was there at the start, a few per turn: a fleet has many files. */
+  /** Takes the fingerprints of the files at the start, a few per turn of the event loop, because a fleet has many files. */
   #lookAtFirst(ids: string[], from: number): void {
     if (this.#isClosed) return;
     for (const id of ids.slice(from, from + firstLookCount)) {
@@ -133,7 +133,7 @@ class DirectoryKeyWatch implements KeyWatch {
     if (from + firstLookCount < ids.length) setImmediate(() => this.#lookAtFirst(ids, from + firstLookCount));
   }
 
-  /** One that cannot be looked at now is new when it can be. */
+  /** Takes a file's fingerprint. If it fails now, the file counts as changed once it succeeds. */
   #lookAt(id: string): void {
     try {
       this.#known.set(id, this.#fingerprint(id) ?? "");
@@ -150,7 +150,7 @@ class DirectoryKeyWatch implements KeyWatch {
     this.#soon();
   }
 
-  /** Waits until the directory has been quiet, but never so long that a busy one hides a change for a second. */
+  /** Plans a look once the directory is quiet, at the latest `settleCountMax` times `settleMs` after the first event. */
   #soon(): void {
     const { settleMs } = this.#options;
     const quietMs = this.#hasRemoval ? removalSettleCount * settleMs : settleMs;
@@ -161,7 +161,7 @@ class DirectoryKeyWatch implements KeyWatch {
     this.#settle = setTimeout(() => this.#look(), Math.max(0, Math.min(quietMs, latestMs - nowMs)));
   }
 
-  /** Whatever the kernel told or lost: each id that is served has to have its file, and some files are looked at again in turn. */
+  /** Works without events: checks each served id that has no known file, and `keyRescanFilesMax` of the known files in turn. */
   #rescanNow(): void {
     for (const id of this.#options.served) if (!this.#known.has(id)) this.#touched.add(id);
     for (let count = 0; count < keyRescanFilesMax; count += 1) {
@@ -186,13 +186,13 @@ class DirectoryKeyWatch implements KeyWatch {
       const count = change.added.length + change.removed.length + change.changed.length;
       if (count > 0 || change.rotate) this.#onChange(change);
     } catch (error) {
-      // A directory that is being replaced: the next look sees what became of it.
+      // The directory may be being replaced. The next look lists it again.
       this.#mustList = true;
       this.#options.onError?.(error);
     }
   }
 
-  /** If the directory's own time moved (or an event had no name), whatever its listing says beside what is known. */
+  /** If the directory's time changed, or an event had no name: lists it, and marks ids that differ from the known ones as touched. */
   #touchUnlisted(): void {
     const { mtimeMs } = statSync(this.#accepted);
     if (!this.#mustList && mtimeMs === this.#listedMtimeMs) return;
@@ -212,7 +212,7 @@ class DirectoryKeyWatch implements KeyWatch {
       try {
         now = this.#fingerprint(id);
       } catch (error) {
-        // It stays among those to be looked at, and what was seen of the others is told.
+        // The id stays in `#touched` for the next look. Changes of the other ids are reported now.
         this.#options.onError?.(error);
         continue;
       }
@@ -228,7 +228,7 @@ class DirectoryKeyWatch implements KeyWatch {
     return change;
   }
 
-  /** @returns false if the key is not there */
+  /** Takes the fingerprint of a key. @returns false if the key does not exist */
   #learn(id: string): boolean {
     const now = this.#fingerprint(id);
     if (now !== undefined) this.#known.set(id, now);
@@ -244,7 +244,7 @@ class DirectoryKeyWatch implements KeyWatch {
     return stat?.isFile() ? `${stat.ino}:${stat.size}:${stat.mtimeMs}` : undefined;
   }
 
-  /** Salt's rules: mode exactly 0400, content the master's id or nothing; another's dropfile is left alone. */
+  /** Removes the dropfile if it is valid by Salt's rules: mode 0400, and empty or with the master's id. Another master's dropfile stays. */
   #takeDropfile(): boolean {
     try {
       const stat = statSync(this.#dropfile);
@@ -261,8 +261,8 @@ class DirectoryKeyWatch implements KeyWatch {
 }
 
 /**
- * Calls `onChange` for whatever changes from now on, within a second, gathered over `settleMs`.
- * Directories that are missing are made. The watch does not keep the process alive.
+ * Calls `onChange` for changes from now on, within a second, gathered over `settleMs`.
+ * Makes missing directories. The watch does not keep the process alive.
  */
 export function watchKeys(
   pkiDir: string,
@@ -273,7 +273,7 @@ export function watchKeys(
   return new DirectoryKeyWatch(pkiDir, cachedir, onChange, options);
 }
 
-/** Asks the running master, whosever it is, for a new AES key, as `salt-key -d` does. */
+/** Asks the running master, ours or Salt's, for a new AES key, as `salt-key -d` does. */
 export function writeDropfile(cachedir: string, masterId: string): void {
   replaceFile(join(cachedir, dropfileName), masterId, dropfileMode);
 }

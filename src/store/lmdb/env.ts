@@ -1,37 +1,38 @@
 /**
- * Opening LMDB environments with the settings that all our stores share, and turning its failures into ours.
- * Binary keys and values throughout: what is stored is what was given.
+ * Opens LMDB environments with the settings of all our stores, and turns LMDB's errors into ours.
+ * Keys and values are binary, without any encoding by lmdb.
  */
 import { existsSync, statSync } from "node:fs";
 import { type Database, open, type RootDatabase } from "lmdb";
 import { SaltworksError } from "../../errors.ts";
 import { storeCloseTimeoutMs } from "../../limits.ts";
 import { attempt, storeDamaged, storeFailed } from "../disk/store-error.ts";
-import { ensureLockFile, LmdbRoom, roomFor } from "./room.ts";
+import { checkRoomForNew, ensureLockFile, LmdbRoom, roomFor } from "./room.ts";
 import { readHead, walkFile } from "./walk.ts";
 
 export type BinaryDatabase = Database<Buffer, Buffer>;
 export type BinaryEnvironment = RootDatabase<Buffer, Buffer>;
 
-/** Address space reserved at first; it grows by itself. Growing stops every reader, so begin above what most fleets need. */
+/** Address space that is reserved at first. It grows by itself, but growth stops every reader, so it begins above the need of most fleets. */
 const mapBytes = 1024 * 1024 * 1024;
-/** Every thread and every process that reads holds one place. */
+/** Slots in LMDB's reader table. Every reading thread of every process has one. */
 const readersMax = 512;
 const databasesMax = 16;
 
 export type EnvironmentOptions = {
-  /** The data file; the lock file stands beside it. */
+  /** The data file. The lock file is beside it. */
   readonly file: string;
-  /** true: a put resolves when it is on disk. false: when it is committed; the disk follows in the background. */
+  /** True: a put resolves when it is on disk. False: when it is committed; the sync follows in the background. */
   readonly isSyncedOnCommit: boolean;
   readonly isReadOnly: boolean;
 };
 
 /**
- * Whether something was stored in a file yet. On an empty one that is opened for reading, and on one that is damaged or cut, lmdb would end
- * the process instead of saying so. LMDB leaves the last pages out of its file if they are free: a short file is read whole, to tell.
+ * Checks a data file before lmdb opens it, because lmdb ends the process on an empty file that is opened for reading, and on a damaged or cut file.
+ * LMDB may leave free last pages out of its file, so a file that is shorter than its head says is read whole.
  *
- * @throws SaltworksError STORE_DAMAGED if it is not an LMDB file, or ends before its pages do
+ * @returns false if the file is missing or empty
+ * @throws SaltworksError STORE_DAMAGED if it is not an LMDB file, or lacks pages that are in use
  */
 export function examineFile(file: string): boolean {
   if (!existsSync(file)) return false;
@@ -46,39 +47,41 @@ export function examineFile(file: string): boolean {
   throw storeDamaged(`${file} is cut: it has ${head.size} bytes, and its head says ${wanted}`, replaceAdvice);
 }
 
-/** Between the making of a data file and its first page, milliseconds. */
+/** Bound of the time from the creation of a data file to the write of its first page, milliseconds. */
 const firstWriteMs = 1_000;
 
 /**
- * Whether an empty data file never held anything: a master that was killed, or met a full disk, while it made the file leaves one. A file that lost its
- * content was written to later. File systems that do not tell when a file was made say 0.
+ * Whether an empty data file never had contents: a master leaves such a file if it is killed, or finds the disk full, as it makes the file. A file
+ * that lost its contents was changed later. File systems that do not store a file's creation time report 0.
  */
 export function wasNeverWritten(file: string): boolean {
   const { size, birthtimeMs, mtimeMs } = statSync(file);
   return size === 0 && birthtimeMs > 0 && Math.abs(mtimeMs - birthtimeMs) < firstWriteMs;
 }
 
-/** What an operator can do about a data file that cannot be opened. */
+/** Advice to the operator about a data file that cannot be opened. */
 const replaceAdvice =
-  "Put back a copy of the file, or move it away: what it held is then gone, and the master makes a new one. `saltworks check-store` says what can be read";
+  "Put back a copy of the file, or move it away: its data is then lost, and the master makes a new file. `saltworks check-store` shows what can be read";
 
 const rooms = new WeakMap<BinaryEnvironment, LmdbRoom>();
 
 /** @throws SaltworksError STORE_FAILED */
 export function openEnvironment(o: EnvironmentOptions): BinaryEnvironment {
   try {
-    if (!examineFile(o.file) && o.isReadOnly) throw storeFailed("nothing was stored yet", undefined);
+    const isNew = !examineFile(o.file);
+    if (isNew && o.isReadOnly) throw storeFailed("nothing was stored yet", undefined);
     ensureLockFile(o.file, readersMax);
+    if (isNew) checkRoomForNew(o.file);
     const environment = open<Buffer, Buffer>({
       path: o.file,
       noSubdir: true,
       encoding: "binary",
       keyEncoding: "binary",
       readOnly: o.isReadOnly,
-      // Without overlapping, LMDB itself syncs data and meta page before a commit returns: nothing to wait for besides.
-      // With it a crash of the machine loses the last commits but never the file, which `noSync` could.
+      // Without `overlappingSync`, LMDB syncs data and meta page before a commit returns.
+      // With it, a crash of the machine loses the last commits but not the file; with `noSync` it could lose the file.
       overlappingSync: !o.isSyncedOnCommit && !o.isReadOnly,
-      // Batches are made explicitly: an implicit one of a turn has a promise that no code can catch when a commit fails.
+      // lmdb's batch per turn of the event loop has a promise that no code can catch if the commit fails.
       eventTurnBatching: false,
       mapSize: mapBytes,
       maxReaders: readersMax,
@@ -98,16 +101,16 @@ export function openDatabase(environment: BinaryEnvironment, name: string): Bina
 
 const anyKey = Buffer.from("any");
 
-/** What a transaction puts or removes at most: records, and bytes in them. */
+/** Upper bound of what a transaction puts or removes: records, and bytes in them. */
 export type Amount = { readonly records: number; readonly bytes: number };
 
 /**
- * One transaction in the calling thread; when this returns it is as durable as the environment was opened for.
+ * Runs one transaction in the calling thread. When this returns, it is as durable as the environment was opened for.
  *
- * A write of LMDB's own first pages that fails makes the environment refuse everything until it is opened anew. A reader is told so;
- * a transaction would end the process, so a reader is asked first. A full disk is met before the transaction changes anything.
+ * After a failed write of its meta pages LMDB refuses every call until the environment is opened anew. A read then fails with an error, but a write
+ * transaction would end the process, so this function reads first. A full disk fails before the transaction changes anything.
  *
- * @throws what LMDB or the file system says
+ * @throws errors of LMDB or the file system
  */
 export function transact<Result>(environment: BinaryEnvironment, amount: Amount, step: () => Result): Result {
   environment.resetReadTxn();
@@ -118,13 +121,13 @@ export function transact<Result>(environment: BinaryEnvironment, amount: Amount,
   });
 }
 
-/** Opens databases that may be new, in one transaction: each would be one of its own otherwise. @throws SaltworksError STORE_FAILED */
+/** Opens databases that may be new, in one transaction instead of one each. @throws SaltworksError STORE_FAILED */
 export function makeDatabases<Opened>(environment: BinaryEnvironment, open: () => Opened): Opened {
   const amount = { records: databasesMax, bytes: 0 };
   return attempt("a new database cannot be written", () => transact(environment, amount, open));
 }
 
-/** A write that lmdb hands to its own thread. @throws SaltworksError STORE_FAILED with the reason */
+/** Runs a write that lmdb makes on its own thread. @throws SaltworksError STORE_FAILED with the reason */
 export async function putLater<Result>(
   environment: BinaryEnvironment,
   amount: Amount,
@@ -139,7 +142,7 @@ export async function putLater<Result>(
   }
 }
 
-/** Closes after the writes under way. A disk that failed may never finish them: then the process ends without. */
+/** Closes after the writes under way. A failed disk may never finish them: then this fails after `storeCloseTimeoutMs`. */
 export async function closeEnvironment(environment: BinaryEnvironment): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const deadline = new Promise<never>((_, reject) => {
@@ -153,7 +156,7 @@ export async function closeEnvironment(environment: BinaryEnvironment): Promise<
   }
 }
 
-/** The reason of a failed commit comes in a promise of its own, which must be awaited or it ends the process. */
+/** The reason of a failed commit. lmdb gives it as a second promise, which must be awaited, or its rejection ends the process. */
 async function commitFault(error: unknown): Promise<unknown> {
   if (!(error instanceof Error) || !("commitError" in error)) return error;
   try {

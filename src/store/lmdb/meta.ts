@@ -1,25 +1,25 @@
 /**
- * The head of an LMDB data file, as LMDB lays it out: two meta pages, each with the state after a transaction. Read without LMDB, which would end the
- * process on a file that is shorter than its head says. Source: liblmdb's MDB_page, MDB_meta and MDB_db, 64 bits, little-endian. Pure.
+ * Reads the head of an LMDB data file: two meta pages, each with the state after a transaction. It does so without LMDB, which would end the process
+ * on a file that is shorter than its head says. Source: liblmdb's MDB_page, MDB_meta and MDB_db, 64 bits, little-endian. Pure.
  */
 
-/** What stands before a page's content: its number, transaction, flags and the bounds of its free part. */
+/** Bytes of a page's head: number, transaction, flags and the bounds of its free part. */
 export const pageHeadBytes = 24;
 const magic = 0xbeefc0de;
 const metaPageFlag = 0x08;
 const flagsAt = 18;
-/** One tree's record: pad, flags, depth, pages of each kind, entries, root. */
+/** Bytes of a tree's record: pad, flags, depth, pages of each kind, entries, root. */
 export const treeBytes = 48;
 const treesAt = pageHeadBytes + 24;
 const lastPageAt = treesAt + 2 * treeBytes;
 const transactionAt = lastPageAt + 8;
 const metaEnd = transactionAt + 8;
-/** Format of the data file that the lmdb in use writes. */
+/** Version of the data format that our lmdb writes. */
 const dataVersion = 2;
-/** A page is as large as the machine's: powers of two between these. */
+/** LMDB's page has the size of the machine's page, a power of two between these bounds. */
 const pageBytesMin = 512;
 export const pageBytesMax = 65_536;
-/** Holds both meta pages, whatever the size of a page. */
+/** Bytes that include both meta pages for every page size. */
 export const headBytesMax = 2 * pageBytesMax;
 
 export type Tree = {
@@ -29,7 +29,7 @@ export type Tree = {
   readonly leafPages: number;
   readonly overflowPages: number;
   readonly entries: number;
-  /** Undefined for an empty tree. */
+  /** The number of the root page; undefined for an empty tree. */
   readonly root: number | undefined;
 };
 export type Meta = {
@@ -59,7 +59,7 @@ export function readTree(bytes: Buffer, at: number): Tree {
   };
 }
 
-/** Where in the file each meta page names the last page in use. */
+/** Places in the file at which the meta pages have the number of the last page in use. */
 export function lastPagePlaces(pageBytes: number): readonly [number, number] {
   return [lastPageAt, pageBytes + lastPageAt];
 }
@@ -84,7 +84,7 @@ function metaAt(head: Buffer, start: number): Meta | undefined {
   };
 }
 
-/** What both meta pages say, the latest state first; fewer than two if one of them is none. LMDB itself opens no file without the first. */
+/** The valid meta pages, the latest state first. None if the first page is invalid, because LMDB does not open such a file. */
 export function readMetas(head: Buffer): Meta[] {
   const first = metaAt(head, 0);
   if (first === undefined) return [];

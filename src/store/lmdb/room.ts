@@ -1,36 +1,37 @@
 /**
- * Room for LMDB on the disk, taken before LMDB writes: its data file is filled with zeros behind its last page, so that a full disk is met by
- * us, as an error, and never by LMDB. lmdb 3.5.6 writes its sentence about a failed page write past the end of 100 bytes of heap,
- * and leaves a lock taken when a transaction cannot begin. docs/decisions/0024-damaged-stores.md.
+ * Reserves room on the disk before LMDB writes: appends zeros to the data file behind its last page, so that a full disk is an error of ours and
+ * never one of LMDB's. On a failed page write lmdb 3.5.6 writes its message past the end of 100 bytes of heap, and if a transaction cannot begin it
+ * does not release a lock. docs/decisions/0024-damaged-stores.md.
  */
 import { closeSync, existsSync, fstatSync, openSync, readSync, writeSync } from "node:fs";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { SaltworksError } from "../../errors.ts";
 import { lmdbRoomStepBytes } from "../../limits.ts";
-import { createDurably } from "../disk/durable-file.ts";
+import { createDurably, probeRoom } from "../disk/durable-file.ts";
 import { noteDiskFault } from "../disk/faults.ts";
+import { storeFailed } from "../disk/store-error.ts";
 import { headBytesMax, lastPagePlaces, readMetas } from "./meta.ts";
 
 const defaultPageBytes = 4_096;
-/** Pages that a transaction changes whatever it puts: roots, the list of free pages, what a split adds on each level. */
+/** Pages that every transaction may change: roots, the list of free pages, and a split on each level. */
 const pagesOfAny = 64;
-/** Pages of one put: the leaf's copy, and its share of splits and branches. */
+/** Pages per put: the copy of the leaf, and a share of splits and branches. */
 const pagesPerPut = 2;
-/** What puts under way in other threads may take meanwhile, in shares of our own. */
+/** Puts of all threads under way may take up to this many times the room of this thread's puts. */
 const concurrentShares = 4;
 
 /**
- * Bytes by which a transaction with `puts` puts and `bytes` bytes in them lets the file grow at most. A value of more than
- * a third of a page gets pages of its own.
+ * Upper bound of the bytes by which a transaction with `puts` puts and `bytes` bytes in them grows the file. A value of more than a third of a
+ * page gets pages of its own.
  */
 export function roomFor(puts: number, bytes: number): number {
   return (pagesOfAny + puts * pagesPerPut) * defaultPageBytes + bytes;
 }
 
-/** What is open of a file: where its meta pages name the last page. */
+/** An open data file. `places`: where its meta pages have the number of the last page. */
 type OpenFile = { readonly file: number; readonly pageBytes: number; readonly places: readonly number[] };
 
-/** One thread's view of a data file. */
+/** Reserves room in a data file, for one thread. */
 export class LmdbRoom {
   readonly #path: string;
   readonly #number = Buffer.alloc(8);
@@ -42,7 +43,7 @@ export class LmdbRoom {
     this.#path = path;
   }
 
-  /** Within a transaction, or before one. @throws SaltworksError STORE_FAILED, on a full disk: the file is then as good as before */
+  /** Reserves `bytes`, during or before a transaction. @throws SaltworksError STORE_FAILED, as on a full disk; the data is then unharmed */
   take(bytes: number): void {
     this.#open ??= openFile(this.#path);
     const { file, pageBytes, places } = this.#open;
@@ -53,7 +54,7 @@ export class LmdbRoom {
     const end = Math.ceil(wanted / lmdbRoomStepBytes) * lmdbRoomStepBytes;
     const zeros = Buffer.alloc(Math.min(lmdbRoomStepBytes, end - this.#size));
     try {
-      // Appended: whatever LMDB writes at the same time, in whichever thread, lies before the end, or moves it.
+      // The zeros are appended. LMDB, in any thread, writes before the end of the file or moves the end, so they overwrite nothing.
       while (this.#size < end) this.#size += writeSync(file, zeros, 0, Math.min(zeros.length, end - this.#size));
     } catch (cause) {
       noteDiskFault(cause);
@@ -67,7 +68,7 @@ export class LmdbRoom {
     return Number(this.#number.readBigUInt64LE(0));
   }
 
-  /** For a put that another thread brings to the file: room for all of ours that are under way, and as much for other threads. */
+  /** Runs a put that lmdb's thread writes. Reserves room for all such puts of this thread under way, times `concurrentShares` for other threads. */
   async during<Result>(bytes: number, put: () => Promise<Result>): Promise<Result> {
     this.#underWay += bytes;
     try {
@@ -92,7 +93,21 @@ function openFile(path: string): OpenFile {
   return { file, pageBytes, places: lastPagePlaces(pageBytes) };
 }
 
-/** Bytes of the lock file for `readersMax` readers, as LMDB lays it out. */
+/**
+ * For a data file that LMDB is about to make: shows that the disk takes as much as the file's first transaction wants. LMDB ends the process if the
+ * disk is full while it writes the first two pages, and it makes the file itself, so that no room can stand there before.
+ *
+ * @throws SaltworksError STORE_FAILED on a full disk
+ */
+export function checkRoomForNew(dataFile: string): void {
+  try {
+    probeRoom(dataFile, lmdbRoomStepBytes);
+  } catch (cause) {
+    throw storeFailed(`${dataFile} cannot be made`, cause);
+  }
+}
+
+/** Bytes of LMDB's lock file for `readersMax` readers. */
 function lockBytes(readersMax: number): number {
   return lockHeadBytes + readersMax * lockSlotBytes;
 }
@@ -103,16 +118,16 @@ const lockBlockBytes = 4_096;
 const lockMode = 0o600;
 
 /**
- * LMDB maps its lock file into memory, where a place that the disk has no room for ends the process. A new one is written whole.
+ * Makes a missing lock file with all its bytes. LMDB maps the file into memory, where an access to a hole on a full disk ends the process.
  *
- * @throws what the file system says
+ * @throws errors of the file system
  */
 export function ensureLockFile(dataFile: string, readersMax: number): void {
-  // Not even opened if it is there: closing it would take away the locks that this process holds on it.
+  // An existing file is not even opened, because closing it would release this process's locks on it.
   if (!existsSync(`${dataFile}-lock`)) createDurably(`${dataFile}-lock`, Buffer.alloc(lockBytes(readersMax)), lockMode);
 }
 
-/** Gives a lock file of an earlier release its places on the disk. Only before this process opens the data file. */
+/** Fills the holes in a lock file of an earlier release. Call it only before this process opens the data file. */
 export function fillLockFile(dataFile: string): void {
   let file: number;
   try {
@@ -122,7 +137,7 @@ export function fillLockFile(dataFile: string): void {
     throw error;
   }
   try {
-    // The last byte of each block, and of the file, is in the unused end of a reader's place.
+    // The last byte of each block, and of the file, is in the unused end of a reader's slot.
     const { size } = fstatSync(file);
     for (let at = lockBlockBytes - 1; at < size; at += lockBlockBytes) writeSync(file, Buffer.alloc(1), 0, 1, at);
     if (size > 0) writeSync(file, Buffer.alloc(1), 0, 1, size - 1);

@@ -1,6 +1,6 @@
 /**
- * Reads every record of an LMDB data file without LMDB, page by page, and says what is damaged: LMDB trusts its pages, and a wrong one ends the
- * process. Source: liblmdb's MDB_page, MDB_node and MDB_ovpage, 64 bits, little-endian. docs/decisions/0024-damaged-stores.md.
+ * Reads every record of an LMDB data file page by page and reports damage. It does so without LMDB, which trusts its pages and ends the process on
+ * a damaged one. Source: liblmdb's MDB_page, MDB_node and MDB_ovpage, 64 bits, little-endian. docs/decisions/0024-damaged-stores.md.
  */
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { walkedFaultsMax } from "../../limits.ts";
@@ -16,9 +16,9 @@ const nodeFlags = { big: 0x01, tree: 0x02 } as const;
 const overflowRecordBytes = 24;
 const depthMax = 32;
 
-/** `table`: the database of the record. Views, good until the next call. */
+/** `table`: the name of the record's database. `key` and `value` are views that are valid until the next call. */
 export type OnRecord = (table: string, key: Buffer, value: Buffer) => void;
-/** `faults`: what is damaged, the first few; `faultCount` of all. */
+/** `faults`: texts about the first few faults. `faultCount`: the number of all. */
 export type Walked = {
   readonly records: number;
   readonly pages: number;
@@ -27,7 +27,7 @@ export type Walked = {
 };
 export type WalkOptions = {
   readonly onRecord?: OnRecord;
-  /** Told now and then: pages read, and pages there are. */
+  /** Called every `progressPages` or so: pages read, and pages in the file. */
   readonly onProgress?: (done: number, of: number) => void;
 };
 
@@ -56,7 +56,7 @@ class Walk {
     this.#tree("its list of free pages", this.#meta.freeTree, () => undefined);
     this.#tree("its list of tables", this.#meta.mainTree, (key, value, flags) => {
       if ((flags & nodeFlags.tree) === 0 || value.byteLength !== treeBytes) {
-        this.fault("its list of tables holds something that is not a table");
+        this.fault("its list of tables has an entry that is not a table");
         return;
       }
       tables.push({ name: key.toString("utf8"), tree: readTree(value, 0) });
@@ -117,7 +117,7 @@ class Walk {
     for (let index = 0; index < lower / 2; index += 1) {
       const at = pageHeadBytes + page.readUInt16LE(pageHeadBytes + index * 2);
       if (at < pageHeadBytes + upper || at + nodeHeadBytes > page.byteLength) {
-        this.fault(`${name}: a record of page ${number} is not where it was`);
+        this.fault(`${name}: a record of page ${number} is outside the page`);
         continue;
       }
       if (isBranch) this.#page(name, childOf(page, at), depth + 1, onNode);
@@ -146,12 +146,12 @@ class Walk {
     if (value !== undefined) onNode(key, value, flags);
   }
 
-  /** A value with pages of its own. */
+  /** Reads a value that has pages of its own. */
   #big(name: string, page: Buffer, at: number, bytes: number): Buffer | undefined {
     const first = Number(page.readBigUInt64LE(at));
     const pages = Number(page.readBigUInt64LE(at + 16));
     if (pages !== Math.floor((pageHeadBytes - 1 + bytes) / page.byteLength) + 1) {
-      this.fault(`${name}: a large record has another number of pages than it needs`);
+      this.fault(`${name}: a large record has the wrong number of pages`);
       return undefined;
     }
     const whole = this.#read(name, first, pages);
@@ -165,7 +165,7 @@ class Walk {
 
   #read(name: string, number: number, count: number): Buffer | undefined {
     if (number < 2 || number + count > this.#meta.lastPage + 1) {
-      this.fault(`${name}: a page beyond the last one is named`);
+      this.fault(`${name}: a page number is out of range`);
       return undefined;
     }
     if (number + count > this.#pageCount) {
@@ -192,21 +192,21 @@ function childOf(page: Buffer, at: number): number {
   return page.readUInt16LE(at) + page.readUInt16LE(at + 2) * 0x10000 + page.readUInt16LE(at + 4) * 0x1_0000_0000;
 }
 
-/** The head of a data file: what its meta pages say, the latest first, and its bytes. Undefined if nothing was stored in it yet. */
+/** The head of a data file: its meta pages, the latest first, and the file's bytes. Undefined if the file is empty. */
 export function readHead(path: string): { readonly metas: readonly Meta[]; readonly size: number } | undefined {
   return withFile(path, (file) => {
     const head = steadyHead(file);
-    // Whatever its size is by now: another thread may have made it a moment ago.
+    // The size is not looked at here, because another thread may just have written the first pages.
     if (head.byteLength === 0) return undefined;
-    // Looked at last: a master that writes makes the file longer before its head says so.
+    // The size is read last, because a master that writes grows the file before its head says so.
     return { metas: readMetas(head), size: fstatSync(file).size };
   });
 }
 
-/** Reads of a head that is being written; it takes a microsecond. */
+/** Bound of the reads of a head that is being written. A write takes 1 µs. */
 const headReadsMax = 100;
 
-/** Read until two looks agree: a master may be writing it. */
+/** Reads the head until two reads agree, because a master may be writing it. */
 function steadyHead(file: number): Buffer {
   let before = headOf(file);
   for (let read = 0; read < headReadsMax; read += 1) {
@@ -222,7 +222,7 @@ function headOf(file: number): Buffer {
   return head.subarray(0, readSync(file, head, 0, head.byteLength, 0));
 }
 
-/** Reads all of a data file that is not empty. While a master writes it, a read transaction of LMDB must hold its pages. */
+/** Reads all of a data file that is not empty. If a master may write it meanwhile, the caller must hold its pages by a read transaction of LMDB. */
 export function walkFile(path: string, options: WalkOptions = {}): Walked {
   return withFile(path, (file) => {
     const [meta] = readMetas(steadyHead(file));

@@ -1,12 +1,13 @@
 /**
- * What the master keeps of each minion: grains and pillar for targeting, its mine, its sealed session key. One LMDB file.
- * Minions can send all of it again, so a put resolves at commit: a killed master loses nothing, a loss of power the last moments.
+ * Each minion's data in one LMDB file: grains and pillar for targeting, its mine, its sealed session key.
+ * Minions can send all of it again, so a put resolves at commit: a killed master loses nothing, a loss of power the last commits.
  */
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { checkedValue, openValue } from "../disk/checked-value.ts";
 import { attempt, storeFailed } from "../disk/store-error.ts";
 import { closeEnvironment, makeDatabases, openDatabase, openEnvironment, putLater } from "../lmdb/env.ts";
+import { DamagedMinions, type DataName } from "./damaged.ts";
 import { ForgottenData, type ForgottenPart } from "./forgotten.ts";
 
 const dataFile = "data.mdb";
@@ -18,30 +19,47 @@ export interface MinionData {
   get(id: string): { readonly grains: Uint8Array; readonly pillar: Uint8Array } | undefined;
   /** Ids with grains, sorted. */
   ids(): string[];
-  /** Noted as forgotten, as in `dropMine` and `drop`. */
+  /** Drops grains and pillar, and notes them as forgotten. `dropMine` does the same for the mine. */
   dropFacts(id: string): Promise<void>;
   putMine(id: string, mine: Uint8Array): Promise<void>;
   getMine(id: string): Uint8Array | undefined;
+  /** All that is kept of the minion but its session. */
+  parts(id: string): KeptParts;
   dropMine(id: string): Promise<void>;
   /** Ids with a mine, sorted. */
   mineIds(): string[];
-  /** A session key, sealed by the caller. */
+  /** @param sealed the session key, which the caller has sealed */
   putSession(id: string, sealed: Uint8Array): Promise<void>;
   getSession(id: string): Uint8Array | undefined;
   dropSession(id: string): Promise<void>;
   /** Ids with a session. */
   sessionIds(): string[];
-  /** Drops everything of this minion. `isNoted`: also notes it as forgotten, which is needless if nothing could bring the data back. */
+  /** Drops all data of this minion. `isNoted`: also notes it as forgotten. That is needless without Salt's files to take over. */
   drop(id: string, isNoted?: boolean): Promise<void>;
-  /** Whether an operator dropped this part. */
+  /** Whether this part is noted as forgotten. */
   isForgotten(id: string, part: ForgottenPart): boolean;
-  /** Ids of which something was dropped. */
+  /** Ids with a part that is noted as forgotten. */
   forgottenIds(): string[];
   dropForgotten(id: string): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Length of the grains first, so that both travel in one record and are never of different times. */
+/** Maps in the new msgpack flavour. `damaged`: what is kept and is not what was stored, and must not be removed elsewhere. */
+export type KeptParts = {
+  readonly grains: Uint8Array | undefined;
+  readonly pillar: Uint8Array | undefined;
+  readonly mine: Uint8Array | undefined;
+  readonly damaged: ReadonlySet<ForgottenPart>;
+};
+
+export type MinionDataOptions = {
+  readonly path: string;
+  readonly isReadOnly?: boolean;
+  /** Gets each damaged record once. Without it: a warning of the process. */
+  readonly onFault?: ((error: Error) => void) | undefined;
+};
+
+/** Grains and pillar are one record, so that they are always of the same time. The length of the grains is its first field. */
 const lengthBytes = 4;
 
 function joinFacts(grains: Uint8Array, pillar: Uint8Array): Buffer {
@@ -50,36 +68,62 @@ function joinFacts(grains: Uint8Array, pillar: Uint8Array): Buffer {
   return Buffer.concat([length, grains, pillar]);
 }
 
+function splitFacts(joined: Buffer | undefined) {
+  if (joined === undefined) return undefined;
+  const end = lengthBytes + joined.readUInt32BE(0);
+  return { grains: joined.subarray(lengthBytes, end), pillar: joined.subarray(end) };
+}
+
+type Looked = { readonly bytes: Buffer | undefined; readonly isDamaged: boolean };
+
+function partsOf(joined: Looked, mine: Looked): KeptParts {
+  const damaged = new Set<ForgottenPart>();
+  if (joined.isDamaged) damaged.add("facts");
+  if (mine.isDamaged) damaged.add("mine");
+  const { grains, pillar } = splitFacts(joined.bytes) ?? { grains: undefined, pillar: undefined };
+  return { grains, pillar, mine: mine.bytes, damaged };
+}
+
+function keyOf(id: string): Buffer {
+  return Buffer.from(id, "utf8");
+}
+
+function reading<Result>(step: () => Result): Result {
+  return attempt("the minions' data cannot be read", step);
+}
+
 const nothing: MinionData = {
-  putGrains: () => Promise.reject(storeFailed("opened for reading", undefined)),
+  putGrains: () => Promise.reject(storeFailed("the store is open for reading only", undefined)),
   get: () => undefined,
   ids: () => [],
-  dropFacts: () => Promise.reject(storeFailed("opened for reading", undefined)),
-  putMine: () => Promise.reject(storeFailed("opened for reading", undefined)),
+  dropFacts: () => Promise.reject(storeFailed("the store is open for reading only", undefined)),
+  putMine: () => Promise.reject(storeFailed("the store is open for reading only", undefined)),
   getMine: () => undefined,
-  dropMine: () => Promise.reject(storeFailed("opened for reading", undefined)),
+  parts: () => ({ grains: undefined, pillar: undefined, mine: undefined, damaged: new Set() }),
+  dropMine: () => Promise.reject(storeFailed("the store is open for reading only", undefined)),
   mineIds: () => [],
-  putSession: () => Promise.reject(storeFailed("opened for reading", undefined)),
+  putSession: () => Promise.reject(storeFailed("the store is open for reading only", undefined)),
   getSession: () => undefined,
   sessionIds: () => [],
-  dropSession: () => Promise.reject(storeFailed("opened for reading", undefined)),
-  drop: () => Promise.reject(storeFailed("opened for reading", undefined)),
+  dropSession: () => Promise.reject(storeFailed("the store is open for reading only", undefined)),
+  drop: () => Promise.reject(storeFailed("the store is open for reading only", undefined)),
   isForgotten: () => false,
   forgottenIds: () => [],
-  dropForgotten: () => Promise.reject(storeFailed("opened for reading", undefined)),
+  dropForgotten: () => Promise.reject(storeFailed("the store is open for reading only", undefined)),
   close: () => Promise.resolve(),
 };
 
 /**
- * Opens or makes the directory `path`. Many threads may have it open; read-only, one that isn't there reads as empty.
+ * Opens the store in the directory `path`, or makes it. Several threads may have it open. With `isReadOnly`, a missing store reads as empty.
  *
  * @throws SaltworksError STORE_FAILED
  */
-export function openMinionData(o: { readonly path: string; readonly isReadOnly?: boolean }): MinionData {
+export function openMinionData(o: MinionDataOptions): MinionData {
   const isReadOnly = o.isReadOnly ?? false;
   const file = join(o.path, dataFile);
   if (isReadOnly && !existsSync(file)) return nothing;
-  if (!isReadOnly) mkdirSync(o.path, { recursive: true, mode: directoryMode });
+  if (!isReadOnly)
+    attempt(`${o.path} cannot be made`, () => mkdirSync(o.path, { recursive: true, mode: directoryMode }));
   const environment = openEnvironment({ file, isReadOnly, isSyncedOnCommit: false });
   const openAll = () => ({
     facts: openDatabase(environment, "facts"),
@@ -88,23 +132,26 @@ export function openMinionData(o: { readonly path: string; readonly isReadOnly?:
   });
   const { facts, mines, sessions } = isReadOnly ? openAll() : makeDatabases(environment, openAll);
   const forgotten = isReadOnly ? undefined : new ForgottenData(environment);
-  const keyOf = (id: string) => Buffer.from(id, "utf8");
   const later = <Result>(bytes: number, write: () => Promise<Result>) =>
     putLater(environment, { records: 5, bytes }, write);
   const put = async (database: typeof facts, id: string, value: Uint8Array) => {
     const key = keyOf(id);
     await later(key.byteLength + value.byteLength, () => database.put(key, checkedValue(key, value)));
   };
-  const reading = <Result>(step: () => Result) => attempt("the minions' data cannot be read", step);
-  const get = (database: typeof facts, id: string) => {
+  const damage = new DamagedMinions(o.path, o.onFault);
+  const look = (database: typeof facts, id: string, name: DataName): Looked => {
     const key = keyOf(id);
     const value = reading(() => {
       database.resetReadTxn();
       return database.getBinary(key);
     });
-    // Damaged data counts as absent: the minion is asked for it again.
-    return value === undefined ? undefined : openValue(key, value);
+    const bytes = value === undefined ? undefined : openValue(key, value);
+    const isDamaged = value !== undefined && bytes === undefined;
+    if (isDamaged) damage.note(id, name);
+    return { bytes, isDamaged };
   };
+  // A damaged record counts as absent. The minion sends the data again.
+  const get = (database: typeof facts, id: string, name: DataName) => look(database, id, name).bytes;
   const idsIn = (database: typeof facts) =>
     reading(() => {
       database.resetReadTxn();
@@ -112,24 +159,20 @@ export function openMinionData(o: { readonly path: string; readonly isReadOnly?:
     });
   return {
     putGrains: (id, grains, pillar) => put(facts, id, joinFacts(grains, pillar)),
-    get: (id) => {
-      const joined = get(facts, id);
-      if (joined === undefined) return undefined;
-      const end = lengthBytes + joined.readUInt32BE(0);
-      return { grains: joined.subarray(lengthBytes, end), pillar: joined.subarray(end) };
-    },
+    get: (id) => splitFacts(get(facts, id, "grains and pillar")),
+    parts: (id) => partsOf(look(facts, id, "grains and pillar"), look(mines, id, "mine")),
     ids: () => idsIn(facts),
     dropFacts: async (id) => {
       await later(0, () => Promise.all([forgotten?.note(id, "facts"), facts.remove(keyOf(id))]));
     },
     putMine: (id, mine) => put(mines, id, mine),
-    getMine: (id) => get(mines, id),
+    getMine: (id) => get(mines, id, "mine"),
     dropMine: async (id) => {
       await later(0, () => Promise.all([forgotten?.note(id, "mine"), mines.remove(keyOf(id))]));
     },
     mineIds: () => idsIn(mines),
     putSession: (id, sealed) => put(sessions, id, sealed),
-    getSession: (id) => get(sessions, id),
+    getSession: (id) => get(sessions, id, "session"),
     sessionIds: () => idsIn(sessions),
     dropSession: async (id) => {
       await later(0, () => sessions.remove(keyOf(id)));

@@ -1,6 +1,6 @@
 /**
- * Minions whose facts or mine an operator dropped, so that a takeover of old files does not bring them back.
- * A table beside the minions' data. Each start removes what it no longer needs.
+ * Notes minions whose facts or mine an operator dropped, so that a takeover of old files does not bring the data back.
+ * A database in the file of the minions' data. Each start of the master removes notes that it no longer needs.
  */
 import { checkedValue } from "../disk/checked-value.ts";
 import { type BinaryEnvironment, makeDatabases, openDatabase } from "../lmdb/env.ts";
@@ -14,7 +14,7 @@ function keyOf(id: string, part: ForgottenPart): Buffer {
   return Buffer.from(`${part[0]}${id}`, "utf8");
 }
 
-/** The caller gives writes to the environment's room. */
+/** Callers run `note` and `remove` inside `putLater`, which reserves room on the disk. */
 export class ForgottenData {
   readonly #database: ReturnType<typeof openDatabase>;
 
@@ -33,7 +33,7 @@ export class ForgottenData {
     return this.#database.doesExist(keyOf(id, part));
   }
 
-  /** Each once. */
+  /** The noted ids, each once. */
   ids(): string[] {
     this.#database.resetReadTxn();
     return [...new Set(Array.from(this.#database.getKeys(), (key) => key.toString("utf8", 1)))];

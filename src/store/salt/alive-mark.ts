@@ -1,6 +1,6 @@
 /**
- * A file whose time says until when this master may have written into Salt's directories. A Salt master wrote what is newer there.
- * Without the file a Salt master wrote everything in them. Its text says which parts of Salt were found.
+ * A file whose time is the last moment at which this master may have written into Salt's directories. A Salt master wrote newer files there.
+ * If the mark is missing, a Salt master wrote all files there. Its text lists the parts of Salt that were found.
  */
 import { readFileSync, statSync, utimesSync } from "node:fs";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
@@ -17,7 +17,7 @@ export class AliveMark {
     this.#path = path;
   }
 
-  /** Files that changed after this were not written by this master, milliseconds since 1970. */
+  /** This master wrote no file after this time, milliseconds since 1970. 0 without the mark. */
   get sinceMs(): number {
     return statSync(this.#path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   }
@@ -41,12 +41,12 @@ export class AliveMark {
     this.touch();
   }
 
-  /** A master that is killed lived at most `aliveMarkMarginMs` longer. Does nothing if the file is not there yet. */
+  /** Sets the time `aliveMarkMarginMs` ahead, for the writes until the next `touch`. Does nothing if the mark is missing. */
   touch(): void {
     this.#setTime(Date.now() + aliveMarkMarginMs);
   }
 
-  /** This master writes nothing from now on, or from `ms` on. */
+  /** Sets the time to `ms`: this master writes nothing from then on. */
   end(ms: number = Date.now()): void {
     this.#setTime(ms);
   }

@@ -1,16 +1,16 @@
-/** Tells whether Salt is on this machine or was here: its programs, or what its master left in the cache directory. */
+/** Finds out whether Salt is or was on this machine: looks for its programs, and for files of its master in the cache directory. */
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { entriesIfThere } from "../../config/files/missing.ts";
 import { returnFile } from "./job-files.ts";
 
 const programs = ["salt-master", "salt-run"] as const;
-/** Where Salt's own packages put its programs. PATH need not name it. */
+/** The folder of the programs in Salt's own packages. It may be missing in PATH. */
 const packageFolder = "/opt/saltstack/salt";
-/** Job directories looked into for a return: a Salt master keeps nearly all of its jobs' returns. */
+/** Bound of the job directories that are searched for a return. A Salt master stores returns of nearly all of its jobs. */
 const jobsLookedAt = 256;
 
-/** @param path folders, as in PATH. @returns what was found, in words for the log */
+/** @param path folders, as in PATH. @returns the paths of the found programs */
 export function findSaltPrograms(path: string): string[] {
   const folders = [...path.split(delimiter).filter((folder) => folder !== ""), packageFolder];
   return [...new Set(folders)].flatMap((folder) =>
@@ -18,7 +18,7 @@ export function findSaltPrograms(path: string): string[] {
   );
 }
 
-/** For a cache directory that only a Salt master has used. @returns what was found, in words for the log */
+/** For a cache directory that only a Salt master has used. @returns texts for the log about the found files */
 export function findSaltFiles(cachedir: string): string[] {
   const minions = foldersIn(join(cachedir, "minions")).find((id) =>
     ["data.p", "mine.p"].some((name) => existsSync(join(cachedir, "minions", id, name))),

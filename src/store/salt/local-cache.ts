@@ -1,29 +1,29 @@
 /**
- * Job cache in Salt's own directory layout. Nothing is synced: as in Salt, a loss of power may cost the last moments.
- * Slower than LMDB by a hundred times; it exists for tools that read these files, and to read what a Salt master left.
+ * Job cache in Salt's directory layout. Its files are not synced: as in Salt, a loss of power may lose the last writes.
+ * It is a hundred times slower than LMDB. It exists for tools that read these files, and to read the jobs that a Salt master left.
  */
 import { type Dirent, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
-import { SaltworksError } from "../../errors.ts";
+import { hasCode, SaltworksError } from "../../errors.ts";
 import { textField } from "../../wire/fields.ts";
 import { isJid, jidTime } from "../../wire/jid.ts";
 import { decode } from "../../wire/msgpack.ts";
 import { replaceFile } from "../disk/durable-file.ts";
 import { storeDamaged, storeFailed } from "../disk/store-error.ts";
 import { compareNewestFirst, type JobQuery, searchOneByOne } from "../jobs/facts.ts";
-import {
-  compareIds,
-  type JobStore,
-  type ListOptions,
-  type LoadRecord,
-  type LoadToPut,
-  type PutOutcome,
-  type ReturnPage,
-  type ReturnRecord,
-  type StoredReturn,
-  type Trimmed,
-  type TrimOptions,
+import { FilledPage } from "../jobs/filled-page.ts";
+import type {
+  JobCache,
+  ListOptions,
+  LoadRecord,
+  LoadToPut,
+  PutOutcome,
+  ReturnPage,
+  ReturnRecord,
+  ReturnsFound,
+  Trimmed,
+  TrimOptions,
 } from "../jobs/job-cache.ts";
 import {
   anyMinionsFile,
@@ -34,6 +34,7 @@ import {
   jidFile,
   jobDirectory,
   jobsDirectory,
+  type LocalCacheOptions,
   loadFile,
   minionsFile,
   noCacheFile,
@@ -41,14 +42,14 @@ import {
   returnFile,
   returnFilesOf,
 } from "./job-files.ts";
+import { ReturnFolders } from "./return-folders.ts";
 
 const directoryMode = 0o750;
 const fileMode = 0o640;
-/** Jobs looked at per job that may go in one call of `trim`. */
+/** A call of `trim` looks at this many times `stepsMax` jobs. */
 const looksPerStep = 10;
 
-export type LocalCacheOptions = { readonly cachedir: string; readonly hashType: string };
-/** `onDamaged` gets what is wrong with a return that counts as absent, each time. */
+/** `onDamaged` gets the fault of each damaged file, every time. Such a file counts as absent. */
 export type LocalCacheReading = LocalCacheOptions & { readonly onDamaged?: (error: Error) => void };
 
 function readIfThere(path: string): Buffer | undefined {
@@ -75,7 +76,7 @@ function foldersIn(directory: string): string[] {
     .map(({ name }) => name);
 }
 
-/** Writes a job's `jid`, `.load.p`, `.minions.p` and the mark of one whose returns are not kept. Used for every job: Salt's command line reads them. */
+/** Writes a job's `jid`, `.load.p` and `.minions.p`, and `nocache` if its returns are not stored. */
 export function writeLoadFiles(o: LocalCacheOptions, { jid, load, minions, isNoCache }: LoadToPut): void {
   const directory = jobDirectory(o.cachedir, o.hashType, jid);
   try {
@@ -83,20 +84,21 @@ export function writeLoadFiles(o: LocalCacheOptions, { jid, load, minions, isNoC
     replaceFile(join(directory, minionsFile), encodeMinions(minions), fileMode);
     replaceFile(join(directory, loadFile), load, fileMode);
     if (isNoCache === true) replaceFile(join(directory, noCacheFile), "", fileMode);
-    // Last: a directory without it counts as unfinished.
+    // `jid` is written last: a directory without it counts as unfinished.
     replaceFile(join(directory, jidFile), jid, fileMode);
   } catch (error) {
     throw storeFailed(`job ${jid} cannot be written in local_cache layout`, error);
   }
 }
 
-export class LocalCache implements JobStore {
+export class LocalCache implements JobCache {
   readonly #o: LocalCacheReading;
   #walk: Generator<string> | undefined;
-  #listing: { readonly jid: string; readonly ids: readonly string[] } | undefined;
+  readonly #folders: ReturnFolders;
 
   constructor(o: LocalCacheReading) {
     this.#o = o;
+    this.#folders = new ReturnFolders(o);
   }
 
   async keepReturns(batch: readonly ReturnRecord[]): Promise<PutOutcome[]> {
@@ -107,94 +109,112 @@ export class LocalCache implements JobStore {
     for (const job of jobs) writeLoadFiles(this.#o, job);
   }
 
-  async keepNewJob(job: LoadToPut): Promise<void> {
-    if (!existsSync(join(this.#directory(job.jid), loadFile))) writeLoadFiles(this.#o, job);
+  async keepNewJob(jid: string, make: () => LoadToPut): Promise<void> {
+    if (!existsSync(join(this.#directory(jid), loadFile))) writeLoadFiles(this.#o, make());
   }
 
-  job(jid: string): LoadRecord | undefined {
+  async job(jid: string): Promise<LoadRecord | undefined> {
     const directory = this.#directory(jid);
     const load = readIfThere(join(directory, loadFile));
     if (load === undefined) return undefined;
     const lists = entriesOf(directory).filter(({ name }) => anyMinionsFile.test(name));
-    const minions = lists.flatMap(
-      ({ name }) => readable(() => decodeMinions(readIfThere(join(directory, name)) ?? encodeMinions([]))) ?? [],
-    );
+    const minions = lists.flatMap(({ name }) => {
+      const file = join(directory, name);
+      return this.#readable(file, () => decodeMinions(readIfThere(file) ?? encodeMinions([]))) ?? [];
+    });
     return { jid, load, minions: [...new Set(minions)] };
   }
 
-  request(jid: string): Uint8Array | undefined {
-    return readIfThere(join(this.#directory(jid), loadFile));
+  async request(jid: string): Promise<Uint8Array | undefined> {
+    return this.#request(jid);
   }
 
-  returns(jid: string, { after, limit }: ReturnPage): StoredReturn[] {
-    const returns: StoredReturn[] = [];
-    for (const minionId of this.#returned(jid)) {
-      if (returns.length >= limit) break;
-      if (after !== undefined && compareIds(minionId, after) <= 0) continue;
-      const body = this.returnOf(jid, minionId);
-      if (body !== undefined) returns.push({ minionId, body });
+  async returns(jid: string, page: ReturnPage): Promise<ReturnsFound> {
+    const filled = new FilledPage(page);
+    for (const minionId of this.#folders.onPage(jid, page)) {
+      if (filled.isFull) return { returns: filled.returns, hasMore: true };
+      const body = this.#returnOf(jid, minionId);
+      if (body !== undefined) filled.add({ minionId, body });
     }
-    return returns;
+    return { returns: filled.returns, hasMore: false };
   }
 
-  returnOf(jid: string, minionId: string): Buffer | undefined {
-    const directory = join(this.#directory(jid), minionId);
-    const file = join(directory, returnFile);
-    const returned = readIfThere(file);
-    if (returned === undefined) return undefined;
-    return readable(
-      () => bodyFromFiles(jid, minionId, { returned, out: readIfThere(join(directory, outFile)) }),
-      (error) => this.#o.onDamaged?.(storeDamaged(`${file} is not what was stored: ${error.message}`)),
-    );
+  async returnOf(jid: string, minionId: string): Promise<Uint8Array | undefined> {
+    return this.#returnOf(jid, minionId);
   }
 
   async whichReturned(jid: string, minionIds: readonly string[]): Promise<string[]> {
-    return minionIds.filter((minionId) => this.returnOf(jid, minionId) !== undefined);
+    return minionIds.filter((minionId) => this.#returnOf(jid, minionId) !== undefined);
   }
 
-  list({ newestFirst, limit, before }: ListOptions): string[] {
+  async list({ newestFirst, limit, before }: ListOptions): Promise<string[]> {
     const jids = this.#allJids().filter((jid) => before === undefined || jid < before);
     return (newestFirst ? jids : jids.reverse()).slice(0, limit);
   }
 
-  find(query: JobQuery): string[] {
-    return searchOneByOne(this.#allJids(), (jid) => this.request(jid), query);
+  async find(query: JobQuery): Promise<string[]> {
+    return searchOneByOne(this.#allJids(), (jid) => this.#request(jid), query);
   }
 
-  endTime(jid: string): string | undefined {
+  async endTime(jid: string): Promise<string | undefined> {
     return readIfThere(join(this.#directory(jid), endTimeFile))
       ?.toString("utf8")
       .trim();
   }
 
-  /** The marks are looked for where a return is written. */
+  /** Empty, because `keepReturns` looks for the file `nocache` of each job. */
   async unkeptJobs(): Promise<string[]> {
     return [];
   }
 
-  /** Minions with a folder, sorted. Listed once a turn, for all pages that are asked for in it. */
-  #returned(jid: string): readonly string[] {
-    if (this.#listing?.jid !== jid) {
-      this.#listing = { jid, ids: foldersIn(this.#directory(jid)).sort(compareIds) };
-      queueMicrotask(() => {
-        this.#listing = undefined;
-      });
-    }
-    return this.#listing.ids;
+  #request(jid: string): Buffer | undefined {
+    return readIfThere(join(this.#directory(jid), loadFile));
   }
 
-  /** Newest first. */
+  #returnOf(jid: string, minionId: string): Buffer | undefined {
+    const directory = join(this.#directory(jid), minionId);
+    const file = join(directory, returnFile);
+    const returned = readIfThere(file);
+    if (returned === undefined) return undefined;
+    return this.#readable(file, () =>
+      bodyFromFiles(jid, minionId, { returned, out: readIfThere(join(directory, outFile)) }),
+    );
+  }
+
+  /** Runs a step on a file's contents. A file that is damaged, or cut by a loss of power, counts as absent. */
+  #readable<Result>(file: string, step: () => Result): Result | undefined {
+    try {
+      return step();
+    } catch (error) {
+      if (!(error instanceof SaltworksError) || !error.code.startsWith("WIRE_")) throw error;
+      this.#o.onDamaged?.(storeDamaged(`${file} is not what was stored: ${error.message}`));
+      return undefined;
+    }
+  }
+
+  /** The ids of all jobs, newest first. */
   #allJids(): string[] {
     const jids: string[] = [];
     for (const directory of this.#jobDirectories()) {
-      const load = readIfThere(join(directory, loadFile));
-      const jid = load === undefined ? undefined : jidOf(load);
+      const jid = this.#jidIn(join(directory, loadFile));
       if (jid !== undefined) jids.push(jid);
     }
     return jids.sort(compareNewestFirst);
   }
 
-  /** Goes on where the last call stopped, so that no call looks at too many jobs. Removes old jobs alone: what writes these files counts elsewhere. */
+  /** The id of the job in a load file. With `onDamaged`, a file that cannot be read is reported and left out. */
+  #jidIn(file: string): string | undefined {
+    try {
+      const load = readIfThere(file);
+      return load === undefined ? undefined : this.#readable(file, () => jidOf(load));
+    } catch (error) {
+      if (this.#o.onDamaged === undefined || !hasCode(error, "STORE_FAILED")) throw error;
+      this.#o.onDamaged(error as Error);
+      return undefined;
+    }
+  }
+
+  /** Removes old jobs; ignores `keep`, which our store applies. Each call goes on where the last stopped, so that none looks at too many jobs. */
   async trim({ olderThanJid, stepsMax }: TrimOptions): Promise<Trimmed> {
     const removed = isJid(olderThanJid) ? this.#removeOlder(jidTime(olderThanJid).getTime(), stepsMax) : 0;
     return { removed, hasMore: removed >= stepsMax, olderThanJid };
@@ -228,20 +248,20 @@ export class LocalCache implements JobStore {
     let isMade = false;
     try {
       mkdirSync(directory, { recursive: true, mode: directoryMode });
-      // As in Salt, making this directory is what tells a first return from a second.
+      // As in Salt, a return is a duplicate if its directory already exists.
       mkdirSync(folder, { mode: directoryMode });
       isMade = true;
       replaceFile(join(folder, returnFile), returned, fileMode);
       if (out !== undefined) replaceFile(join(folder, outFile), out, fileMode);
       return "stored";
     } catch (error) {
-      // A folder without it is what a master that was killed left.
+      // A folder without `return.p` is a remnant of a killed master.
       if (!isMade && hasCodeIn(error, "EEXIST")) {
         if (existsSync(join(folder, returnFile))) return "duplicate";
         rmSync(folder, { recursive: true, force: true });
         return this.#putReturn({ jid, minionId, body });
       }
-      // Left empty, it would make a duplicate of the next try.
+      // An empty folder would make the next try a duplicate.
       if (isMade) rmSync(folder, { recursive: true, force: true });
       throw storeFailed(`a return of job ${jid} cannot be written in local_cache layout`, error);
     }
@@ -259,29 +279,21 @@ export class LocalCache implements JobStore {
   }
 }
 
-/** Files are not synced: one that a loss of power cut off, or that is damaged, counts as absent and hides no other. */
-function readable<Result>(step: () => Result, onDamaged?: (error: Error) => void): Result | undefined {
-  try {
-    return step();
-  } catch (error) {
-    if (!(error instanceof SaltworksError) || !error.code.startsWith("WIRE_")) throw error;
-    onDamaged?.(error);
-    return undefined;
-  }
+/** The job id in a load. @throws SaltworksError WIRE_MALFORMED and other WIRE_ codes */
+function jidOf(load: Uint8Array): string {
+  const decoded = decode(load);
+  const jid = decoded instanceof Map ? textField(decoded, "jid") : undefined;
+  if (jid === undefined) throw new SaltworksError("WIRE_MALFORMED", "it has no job id");
+  return jid;
 }
 
-function jidOf(load: Uint8Array): string | undefined {
-  const decoded = readable(() => decode(load));
-  return decoded instanceof Map ? textField(decoded, "jid") : undefined;
-}
-
-/** By the time at which the `jid` file was written; a directory without one is what an interrupted write left. */
+/** Compares the time of the file `jid`. A directory without one is a remnant of an interrupted write; then its own time counts. */
 function isOlder(directory: string, olderThanMs: number): boolean {
   const stat =
     statSync(join(directory, jidFile), { throwIfNoEntry: false }) ?? statSync(directory, { throwIfNoEntry: false });
   return stat !== undefined && stat.mtimeMs < olderThanMs;
 }
 
-export function openLocalCache(o: LocalCacheReading): JobStore {
+export function openLocalCache(o: LocalCacheReading): JobCache {
   return new LocalCache(o);
 }

@@ -1,6 +1,6 @@
 /**
- * What Salt's masters keep of each minion in files (their `localfs` cache), in the two layouts that its releases have: a folder a minion
- * (3006, 3007: `minions/ID/data.p` and `mine.p`), and a folder a kind (3008: `grains/ID.p`, `pillar/ID.p`, `mine/ID.p`).
+ * The files of minions' data of Salt masters (their `localfs` cache), in the two layouts of its releases: a folder per minion
+ * (3006, 3007: `minions/ID/data.p` and `mine.p`), and a folder per kind (3008: `grains/ID.p`, `pillar/ID.p`, `mine/ID.p`).
  */
 import { mkdirSync, readFileSync, rmdirSync, rmSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
@@ -12,20 +12,21 @@ import { decode, encode } from "../../wire/msgpack.ts";
 import { mapEntries } from "../../wire/walk.ts";
 import { replaceFile } from "../disk/durable-file.ts";
 import { idIsValid } from "../keys/states.ts";
+import type { KeptParts } from "../minions/data.ts";
 
 export type MinionLayout = "folders" | "kinds";
 export const minionLayouts: readonly MinionLayout[] = ["folders", "kinds"];
 
-/** Folders of the layout of 3008, one for each kind of data. */
+/** The folders in the layout of 3008, one per kind of data. */
 export const saltKinds = ["grains", "pillar", "mine"] as const;
 export type Kind = (typeof saltKinds)[number];
 
-/** As the files that Salt 3006 to 3008 make, whatever the umask: pillars hold secrets. */
+/** The mode that Salt 3006 to 3008 give these files, whatever the umask, because pillars hold secrets. */
 const fileMode = 0o600;
 const folderMode = 0o750;
 const emptyMap = encode(new Map(), "bin");
 
-/** Maps in the new msgpack flavour. */
+/** The parts of a minion's data: maps in the new msgpack flavour. */
 export type MinionParts = { readonly [kind in Kind]?: Uint8Array | undefined };
 
 function folderFile(cachedir: string, id: string, name: "data" | "mine"): string {
@@ -36,7 +37,7 @@ function kindFile(cachedir: string, id: string, kind: Kind): string {
   return join(cachedir, kind, `${id}.p`);
 }
 
-/** The layouts that are in use: both where nothing tells. */
+/** The layouts in use; both if neither has a file. */
 export function layoutsIn(cachedir: string): readonly MinionLayout[] {
   const folders = namesIn(join(cachedir, "minions")).some((id) =>
     namesIn(join(cachedir, "minions", id)).some((name) => name === "data.p" || name === "mine.p"),
@@ -46,12 +47,12 @@ export function layoutsIn(cachedir: string): readonly MinionLayout[] {
   return found.length === 0 ? minionLayouts : found;
 }
 
-/** What the newest files say; parts without any are absent. `faults`: files that cannot be read, by name. */
+/** `parts`: from the newest file of each kind; absent without a file. `faults`: files that cannot be read. */
 export type FoundParts = { readonly parts: MinionParts; readonly faults: readonly { file: string; reason: string }[] };
 
 export type FileTimes = Pick<Stats, "mtimeMs" | "ctimeMs">;
 
-/** `wants`: whether a part counts that stands in a file of these times. Other files are not read. */
+/** Reads a minion's files. `wants`: whether a part in a file with these times counts. A file without such a part is not read. */
 export function readMinionFiles(
   cachedir: string,
   id: string,
@@ -81,7 +82,7 @@ export function readMinionFiles(
   return { parts: { grains: part("grains"), pillar: part("pillar"), mine: part("mine") }, faults };
 }
 
-/** In either layout, readable or not. */
+/** Whether the minion has files in either layout, readable or not. */
 export function hasMinionFiles(cachedir: string, id: string): boolean {
   let hasAny = false;
   const { faults } = readMinionFiles(cachedir, id, () => {
@@ -91,13 +92,13 @@ export function hasMinionFiles(cachedir: string, id: string): boolean {
   return hasAny || faults.length > 0;
 }
 
-/** @throws SaltworksError WIRE_MALFORMED and the like */
+/** @throws SaltworksError WIRE_MALFORMED if the bytes are not a map, or another WIRE_ code */
 function checkedMap(bytes: Uint8Array): Uint8Array {
   if (decode(bytes) instanceof Map) return bytes;
   throw new SaltworksError("WIRE_MALFORMED", "not a map");
 }
 
-/** Grains and pillar, cut out of the map that holds both. */
+/** Cuts grains and pillar out of the map of both. */
 function partsOfData(bytes: Uint8Array): MinionParts {
   const entries = mapEntries(checkedMap(bytes));
   const part = (name: string) => {
@@ -107,36 +108,39 @@ function partsOfData(bytes: Uint8Array): MinionParts {
   return { grains: part("grains"), pillar: part("pillar") };
 }
 
-/** Both cut out bodies put together again. */
+/** Joins grains and pillar to the map of both. */
 function dataOf(grains: Uint8Array, pillar: Uint8Array): Uint8Array {
   return Buffer.concat([Uint8Array.of(0x82), encode("grains", "bin"), grains, encode("pillar", "bin"), pillar]);
 }
 
-/** Makes the files say this, and nothing of what is absent. @throws what the file system says */
+/** Writes the files of these parts, and removes those of absent parts. Files of `damaged` parts stay. @throws errors of the file system */
 export function writeMinionFiles(
   cachedir: string,
   layouts: readonly MinionLayout[],
   id: string,
-  { grains, pillar, mine }: MinionParts,
+  { grains, pillar, mine, damaged }: MinionParts & Pick<KeptParts, "damaged">,
 ): void {
   if (!idIsValid(id)) return;
-  const put = (file: string, bytes: Uint8Array | undefined) => {
+  const put = (file: string, bytes: Uint8Array | undefined, isDamaged: boolean) => {
+    if (isDamaged) return;
     if (bytes === undefined) rmSync(file, { force: true });
     else replaceFile(file, bytes, fileMode);
   };
+  const [areFactsDamaged, isMineDamaged] = [damaged.has("facts"), damaged.has("mine")];
   const hasFacts = grains !== undefined || pillar !== undefined;
   if (layouts.includes("folders")) {
     const folder = join(cachedir, "minions", id);
     if (hasFacts || mine !== undefined) mkdirSync(folder, { recursive: true, mode: folderMode });
-    put(folderFile(cachedir, id, "data"), hasFacts ? dataOf(grains ?? emptyMap, pillar ?? emptyMap) : undefined);
-    put(folderFile(cachedir, id, "mine"), mine);
+    const data = hasFacts ? dataOf(grains ?? emptyMap, pillar ?? emptyMap) : undefined;
+    put(folderFile(cachedir, id, "data"), data, areFactsDamaged);
+    put(folderFile(cachedir, id, "mine"), mine, isMineDamaged);
     if (!hasFacts && mine === undefined) removeIfEmpty(folder);
   }
   if (layouts.includes("kinds")) {
     const parts = { grains, pillar, mine };
     for (const kind of saltKinds) {
       if (parts[kind] !== undefined) mkdirSync(join(cachedir, kind), { recursive: true, mode: folderMode });
-      put(kindFile(cachedir, id, kind), parts[kind]);
+      put(kindFile(cachedir, id, kind), parts[kind], kind === "mine" ? isMineDamaged : areFactsDamaged);
     }
   }
 }

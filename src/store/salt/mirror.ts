@@ -1,45 +1,39 @@
 /**
- * Keeps Salt's own files current from our store, step by step: returns in `local_cache` layout, and minions' grains, pillars and mines.
- * The feed names what is to be written until it is written, so that a killed master goes on where it was.
+ * Updates Salt's own files from our store, step by step: returns in `local_cache` layout, and minions' grains, pillars and mines.
+ * An entry stays in the queue until it is written, so a master that was killed goes on where it stopped.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { saltMirrorAtOnce, saltMirrorStepMs, saltReturnsWaitingMax } from "../../limits.ts";
 import { jidAt, startTimeText } from "../../wire/jid.ts";
-import { openValue } from "../disk/checked-value.ts";
 import { replaceFile } from "../disk/durable-file.ts";
-import { storeFailed } from "../disk/store-error.ts";
-import { DamageNotes } from "../drivers/lmdb/damage-notes.ts";
-import { readLayout } from "../drivers/lmdb/layout.ts";
-import { jidInReturnKey, minionIdIn, type ReadShard, readShards, shardIndexOf } from "../drivers/lmdb/records.ts";
-import type { JobSearch } from "../jobs/job-cache.ts";
+import type { JobCacheReader } from "../jobs/job-cache.ts";
+import type { KeyedReturns } from "../jobs/keyed-returns.ts";
 import type { MinionData } from "../minions/data.ts";
-import type { FedReturn, SaltFeed } from "./feed.ts";
-import { endTimeFile, jobDirectory, loadFile } from "./job-files.ts";
-import { LocalCache, type LocalCacheOptions, writeLoadFiles } from "./local-cache.ts";
+import { endTimeFile, jobDirectory, type LocalCacheOptions, loadFile } from "./job-files.ts";
+import { LocalCache, writeLoadFiles } from "./local-cache.ts";
 import { type MinionLayout, writeMinionFiles } from "./minion-files.ts";
+import type { MirrorQueue, QueuedReturn } from "./mirror-queue.ts";
 
 const fileMode = 0o640;
-/** Jobs whose load is known to be there, so that not every return looks. */
+/** Bound of the jobs whose load is known to be written, so that not every return needs a look at the disk. */
 const knownJobsMax = 1_024;
-/** Faults of the whole disk or of this process, which may pass. */
+/** Errors of the whole disk or of this process. They may pass, so the step is tried again. */
 const passingFaults = ["ENOSPC", "EDQUOT", "EROFS", "EIO", "EMFILE", "ENFILE", "ENOMEM"] as const;
 
 export type SaltMirrorOptions = LocalCacheOptions & {
-  /** Directory of the LMDB job cache. */
-  readonly jobsPath: string;
-  readonly jobs: Pick<JobSearch, "job">;
-  readonly minions: Pick<MinionData, "get" | "getMine">;
-  readonly feed: SaltFeed;
+  readonly jobs: Pick<JobCacheReader, "job">;
+  /** The returns whose keys are in the queue. */
+  readonly returns: Pick<KeyedReturns, "refresh" | "at">;
+  readonly minions: Pick<MinionData, "parts">;
+  readonly queue: MirrorQueue;
   readonly layouts: readonly MinionLayout[];
-  /** Note when each job's last return came. */
+  /** Write the time of each job's last return (`endtime`). */
   readonly storesEndTime: boolean;
-  /** What of our own store is damaged, once each. */
-  readonly onFault: (error: Error) => void;
 };
 
-/** What one step did. `dropped`: too many waited. `gone`: removed from our store meanwhile. */
+/** The counts of one step. `dropped`: not written, because too many returns waited. `gone`: removed from our store meanwhile. */
 export type MirrorStep = {
   returns: number;
   duplicates: number;
@@ -47,10 +41,10 @@ export type MirrorStep = {
   failed: number;
   dropped: number;
   minions: number;
-  /** Still to be written. */
+  /** Entries that are still in the queue. */
   returnsWaiting: number;
   minionsWaiting: number;
-  /** The disk takes nothing now: to be tried again later. */
+  /** The disk or the process refuses writes now. The caller tries again later. */
   isHeldUp: boolean;
   readonly faults: string[];
 };
@@ -59,18 +53,15 @@ export class SaltMirror {
   readonly #o: SaltMirrorOptions;
   readonly #cache: LocalCache;
   readonly #knownJobs = new Set<string>();
-  readonly #damage: DamageNotes;
-  #shards: readonly ReadShard[] | undefined;
 
   constructor(o: SaltMirrorOptions) {
     this.#o = o;
     this.#cache = new LocalCache(o);
-    this.#damage = new DamageNotes(o.jobsPath, o);
   }
 
   /** @throws SaltworksError STORE_FAILED if our own store cannot be read */
   async step(): Promise<MirrorStep> {
-    const { feed } = this.#o;
+    const { queue } = this.#o;
     const step: MirrorStep = {
       ...{ returns: 0, duplicates: 0, gone: 0, failed: 0, dropped: 0, minions: 0 },
       ...{ returnsWaiting: 0, minionsWaiting: 0, isHeldUp: false, faults: [] },
@@ -82,71 +73,69 @@ export class SaltMirror {
       const minions = step.isHeldUp ? 0 : this.#writeMinions(step, endMs);
       hasMore = returns + minions > 0;
     }
-    step.returnsWaiting = feed.returnCount;
-    step.minionsWaiting = feed.minionCount;
+    step.returnsWaiting = queue.returnCount;
+    step.minionsWaiting = queue.minionCount;
     return step;
   }
 
   #dropExcess(step: MirrorStep): void {
-    const { feed } = this.#o;
-    const excess = Math.min(feed.returnCount - saltReturnsWaitingMax, saltMirrorAtOnce);
+    const { queue } = this.#o;
+    const excess = Math.min(queue.returnCount - saltReturnsWaitingMax, saltMirrorAtOnce);
     if (excess <= 0) return;
-    feed.removeReturns(feed.returns(excess).map(({ place }) => place));
+    queue.removeReturns(queue.returns(excess).map(({ place }) => place));
     step.dropped += excess;
   }
 
-  /** @returns how many left the feed */
+  /** @returns how many left the queue */
   async #writeReturns(step: MirrorStep, endMs: number): Promise<number> {
-    const { feed } = this.#o;
+    const { queue } = this.#o;
     const done: Buffer[] = [];
     const ended = new Set<string>();
-    const batch = feed.returns(saltMirrorAtOnce);
+    const batch = queue.returns(saltMirrorAtOnce);
     if (batch.length === 0) return 0;
-    for (const { returns } of this.#stored()) returns.resetReadTxn();
-    for (const fed of batch) {
+    await this.#o.returns.refresh();
+    for (const queued of batch) {
       if (performance.now() > endMs) break;
-      await this.#attempt(step, async () => this.#writeReturn(fed, step, ended));
+      await this.#attempt(step, async () => this.#writeReturn(queued, step, ended));
       if (step.isHeldUp) break;
-      done.push(fed.place);
+      done.push(queued.place);
     }
     for (const jid of ended) await this.#attempt(step, async () => this.#writeEndTime(jid));
-    feed.removeReturns(done);
+    queue.removeReturns(done);
     return done.length;
   }
 
-  async #writeReturn({ returnKey }: FedReturn, step: MirrorStep, ended: Set<string>): Promise<void> {
-    const [jid, minionId] = [jidInReturnKey(returnKey), minionIdIn(returnKey)];
-    const shards = this.#stored();
-    const value = shards[shardIndexOf(minionId, shards.length)]?.returns.getBinary(returnKey);
-    const body = value === undefined ? undefined : openValue(returnKey, value);
-    if (value !== undefined && body === undefined) this.#damage.noteReturn(jid, minionId);
-    if (body === undefined) {
-      step[value === undefined ? "gone" : "failed"] += 1;
+  async #writeReturn({ returnKey }: QueuedReturn, step: MirrorStep, ended: Set<string>): Promise<void> {
+    const found = await this.#o.returns.at(returnKey);
+    if (found === "gone" || found === "damaged") {
+      step[found === "gone" ? "gone" : "failed"] += 1;
       return;
     }
-    this.#ensureLoad(jid);
-    const [outcome] = await this.#cache.keepReturns([{ jid, minionId, body }]);
+    const { jid } = found;
+    await this.#ensureLoad(jid);
+    const [outcome] = await this.#cache.keepReturns([found]);
     step[outcome === "duplicate" ? "duplicates" : "returns"] += 1;
     if (this.#o.storesEndTime) ended.add(jid);
   }
 
-  /** @returns how many left the feed */
+  /** @returns how many left the queue */
   #writeMinions(step: MirrorStep, endMs: number): number {
-    const { feed, cachedir, layouts, minions } = this.#o;
-    const batch = feed.minions(saltMirrorAtOnce);
+    const { queue, cachedir, layouts, minions } = this.#o;
+    const batch = queue.minions(saltMirrorAtOnce);
     const done: typeof batch = [];
-    for (const fed of batch) {
+    for (const queued of batch) {
       if (performance.now() > endMs) break;
       try {
-        writeMinionFiles(cachedir, layouts, fed.id, { ...minions.get(fed.id), mine: minions.getMine(fed.id) });
-        step.minions += 1;
+        const parts = minions.parts(queued.id);
+        writeMinionFiles(cachedir, layouts, queued.id, parts);
+        step[parts.damaged.size > 0 ? "failed" : "minions"] += 1;
       } catch (error) {
         this.#fail(step, error);
         if (step.isHeldUp) break;
       }
-      done.push(fed);
+      done.push(queued);
     }
-    feed.removeMinions(done);
+    queue.removeMinions(done);
     return done.length;
   }
 
@@ -158,7 +147,7 @@ export class SaltMirror {
     }
   }
 
-  /** A file with a fault of its own is left out, because it would stop all others. */
+  /** Counts a failed write. Only a passing error holds the step up; a file with its own fault is left out, so that it does not stop all others. */
   #fail(step: MirrorStep, error: unknown): void {
     const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
     step.isHeldUp = hasCodeIn(cause, ...passingFaults);
@@ -166,19 +155,10 @@ export class SaltMirror {
     step.faults.push(error instanceof Error ? error.message : String(error));
   }
 
-  /** Read without the writers' logs, because the feed names only returns that have left them. */
-  #stored(): readonly ReadShard[] {
-    if (this.#shards !== undefined) return this.#shards;
-    const layout = readLayout(this.#o.jobsPath);
-    if (layout === undefined) throw storeFailed("the job cache is read before it exists", undefined);
-    this.#shards = readShards(this.#o.jobsPath, layout);
-    return this.#shards;
-  }
-
-  #ensureLoad(jid: string): void {
+  async #ensureLoad(jid: string): Promise<void> {
     if (this.#knownJobs.has(jid)) return;
     const isThere = existsSync(join(jobDirectory(this.#o.cachedir, this.#o.hashType, jid), loadFile));
-    const load = isThere ? undefined : this.#o.jobs.job(jid);
+    const load = isThere ? undefined : await this.#o.jobs.job(jid);
     if (load !== undefined) writeLoadFiles(this.#o, load);
     if (!isThere && load === undefined) return;
     if (this.#knownJobs.size >= knownJobsMax) this.#knownJobs.clear();

@@ -1,48 +1,49 @@
 /**
- * Which minions' returns of a job stand in Salt's layout: the folders in the job's directory. It is read again only when it has changed, so
- * that repeated questions about a large job cost one look each.
+ * Lists the minions whose returns of a job are in Salt's layout: the folders in the job's directory. The directory is listed again only when it has
+ * changed, so that repeated queries about a large job cost one `stat` each.
  */
 import { statSync } from "node:fs";
 import { entriesIfThere } from "../../config/files/missing.ts";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { storeFailed } from "../disk/store-error.ts";
-import { compareIds } from "../jobs/job-cache.ts";
-import { jobDirectory } from "./job-files.ts";
-import type { LocalCacheOptions } from "./local-cache.ts";
+import { compareIds, type ReturnPage } from "../jobs/job-cache.ts";
+import { jobDirectory, type LocalCacheOptions } from "./job-files.ts";
 
-/** Jobs whose folders are remembered: commands that follow a job ask again and again. */
+/** Jobs whose folder list is cached. Commands that follow a job ask repeatedly. */
 const jobsKnownMax = 4;
-/** A directory that changed within this time may change once more at the same file time, and a folder in it may be empty yet, milliseconds. */
+/** Milliseconds. A directory that changed within this time may change again without a new mtime, and a folder in it may still be empty. */
 const settledMs = 2_000;
 
-type Listing = { readonly ids: ReadonlySet<string>; readonly mtimeMs: number; readonly isSettled: boolean };
+/** Ids of minions. `sorted`: in the order of `compareIds`, sorted once and not once per page. */
+export type ReturnedIds = { readonly sorted: readonly string[]; readonly ids: ReadonlySet<string> };
+type Listing = ReturnedIds & { readonly mtimeMs: number; readonly isSettled: boolean };
 
-const nothing: Listing = { ids: new Set(), mtimeMs: 0, isSettled: true };
+const nothing: Listing = { sorted: [], ids: new Set(), mtimeMs: 0, isSettled: true };
 
 export class ReturnFolders {
   readonly #o: LocalCacheOptions;
-  /** The job asked for longest ago comes first. */
+  /** Listings by job id, least recently used first. */
   readonly #known = new Map<string, Listing>();
-  /** Answers all questions of one turn, because a caller asks for thousands of minions. */
-  #now: { readonly jid: string; readonly listing: Listing } | undefined;
 
   constructor(o: LocalCacheOptions) {
     this.#o = o;
   }
 
-  /** Ids of minions, in the order of `compareIds`: sorted once, not once a page. @throws SaltworksError STORE_FAILED */
-  of(jid: string): ReadonlySet<string> {
-    if (this.#now?.jid === jid) return this.#now.listing.ids;
+  /** @throws SaltworksError STORE_FAILED */
+  of(jid: string): ReturnedIds {
     const listing = this.#look(jid);
     this.#known.delete(jid);
     this.#known.set(jid, listing);
     const [first] = this.#known.keys();
     if (this.#known.size > jobsKnownMax && first !== undefined) this.#known.delete(first);
-    this.#now = { jid, listing };
-    queueMicrotask(() => {
-      this.#now = undefined;
-    });
-    return listing.ids;
+    return listing;
+  }
+
+  /** The minions on a page, sorted: those after `page.after`, of all or of `page.of`. @throws SaltworksError STORE_FAILED */
+  onPage(jid: string, { after, of }: ReturnPage): readonly string[] {
+    const { sorted, ids } = this.of(jid);
+    const wanted = of === undefined ? sorted : [...new Set(of)].filter((id) => ids.has(id)).sort(compareIds);
+    return after === undefined ? wanted : wanted.slice(placeAfter(wanted, after));
   }
 
   #look(jid: string): Listing {
@@ -54,7 +55,8 @@ export class ReturnFolders {
       if (known?.isSettled === true && known.mtimeMs === mtimeMs) return known;
       const isSettled = Math.abs(Date.now() - mtimeMs) > settledMs;
       const folders = entriesIfThere(directory).filter((entry) => entry.isDirectory() && !entry.name.startsWith("."));
-      return { ids: new Set(folders.map(({ name }) => name).sort(compareIds)), mtimeMs, isSettled };
+      const sorted = folders.map(({ name }) => name).sort(compareIds);
+      return { sorted, ids: new Set(sorted), mtimeMs, isSettled };
     } catch (error) {
       throw storeFailed(`${directory} cannot be read`, error);
     }
@@ -68,4 +70,15 @@ function changedMs(directory: string): number | undefined {
     if (hasCodeIn(error, "ENOTDIR")) return undefined;
     throw error;
   }
+}
+
+/** Index of the first id that comes after `after`. */
+function placeAfter(sorted: readonly string[], after: string): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (compareIds(sorted[middle] ?? "", after) <= 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

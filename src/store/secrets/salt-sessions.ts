@@ -1,6 +1,6 @@
 /**
- * Session keys that a Salt master left in `<cachedir>/sessions/`: taken over once, so that its minions need not authenticate again
- * for their requests. Source: docs/protocol.md section 6.3.
+ * Takes over the session keys that a Salt master left in `<cachedir>/sessions/`, once, so that its minions need not authenticate again.
+ * Source: docs/protocol.md section 6.3.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { createDurably } from "../disk/durable-file.ts";
 import { idIsValid } from "../keys/states.ts";
 
 const folder = "sessions";
-/** Its presence says that the directory has been read; Salt's files stay, so that one can go back. */
+/** This file marks that the directory has been read. Salt's files stay, so that an operator can go back to Salt. */
 const marker = ".sessions-taken-over";
 const keyString = /^[A-Za-z0-9+/]{64,88}={0,2}$/;
 
@@ -23,9 +23,9 @@ function readSession(cachedir: string, id: string): SaltSession | undefined {
 }
 
 /**
- * Hands each session of Salt's directory to `put`, the first time only.
+ * Calls `put` with each session in Salt's directory, at the first start only.
  *
- * @returns how many were taken
+ * @returns the number of sessions
  */
 export async function takeOverSessions(
   cachedir: string,

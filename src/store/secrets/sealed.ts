@@ -1,6 +1,6 @@
 /**
- * Secrets at rest: XChaCha20-Poly1305 (libsodium) under a key derived from the master's private key with HKDF-SHA256 (RFC 5869).
- * A record's name is authenticated with it, so that no record passes for another. Layout: version byte, 24 bytes nonce, ciphertext and tag.
+ * Seals secrets at rest: XChaCha20-Poly1305 (libsodium) under a key derived from the master's private key with HKDF-SHA256 (RFC 5869).
+ * The record's name is its associated data, so that no record passes for another. Layout: version byte, 24 bytes of nonce, ciphertext and tag.
  */
 import { createPrivateKey, hkdfSync, randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -16,17 +16,17 @@ const keyBytes = sodium.crypto_aead_xchacha20poly1305_ietf_KEYBYTES;
 const headerBytes = 1 + nonceBytes;
 const saltBytes = 32;
 const saltFileMode = 0o600;
-/** Names what the derived key is for, so that another use of the same private key gives another key. */
+/** HKDF's `info`: names the purpose of the derived key, so that another purpose gives another key. */
 const purpose = "saltworks/secrets-at-rest/1";
 
 export interface SecretBox {
-  /** Bytes that only `open` under the same name and master key reads. */
+  /** Seals bytes. Only `open` with the same name and master key reads them. */
   seal(name: string, plain: Uint8Array): Buffer;
-  /** @throws SaltworksError STORE_SEAL_BROKEN: another name, another master key, or changed bytes */
+  /** @throws SaltworksError STORE_SEAL_BROKEN for another name, another master key, or changed bytes */
   open(name: string, sealed: Uint8Array): Buffer;
 }
 
-/** The salt beside the secrets. The first caller makes it. */
+/** The salt for HKDF, from its file beside the secrets. The first caller makes the file. */
 function saltIn(file: string): Buffer {
   try {
     return readFileSync(file);
@@ -39,7 +39,7 @@ function saltIn(file: string): Buffer {
 }
 
 class SodiumBox implements SecretBox {
-  /** In locked memory: it is the one key that opens all others. */
+  /** In locked memory, because this key opens all sealed keys. */
   readonly #key: Buffer;
 
   constructor(key: Uint8Array) {
@@ -82,9 +82,9 @@ function broken(name: string, cause?: unknown): SaltworksError {
   );
 }
 
-/** The box of one master key. `saltFile` is made if missing; without it nothing sealed opens again. */
+/** Opens the box of one master key. Makes `saltFile` if it is missing. If that file is lost, no sealed record opens again. */
 export function openSecretBox(masterPrivatePem: string, saltFile: string): SecretBox {
-  // The encoded key, not its text: white space in the PEM file must not matter.
+  // The key is derived from the DER form, because white space in the PEM file must not matter.
   const secret = createPrivateKey(masterPrivatePem).export({ type: "pkcs1", format: "der" });
   return new SodiumBox(new Uint8Array(hkdfSync("sha256", secret, saltIn(saltFile), purpose, keyBytes)));
 }

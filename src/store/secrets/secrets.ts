@@ -1,6 +1,6 @@
 /**
- * What a restart must not lose: the AES key that seals publications, its former one during its grace, and the publish serial.
- * Serials are reserved on disk in blocks before use, so that no crash repeats one: minions drop what is not greater than the last.
+ * Secrets that survive a restart: the AES key that seals publications, the former key during its grace period, and the publish serial. Serials are
+ * reserved on disk in blocks before use, so that none repeats after a crash: minions drop a publication whose serial is not greater than the last.
  */
 import { readFileSync } from "node:fs";
 import { pack, unpack } from "msgpackr";
@@ -17,7 +17,7 @@ const mode = 0o600;
 const recordName = "master-secrets";
 
 export type FormerKey = { readonly key: string; readonly untilMs: number };
-/** Why new keys were made: the file was missing, or sealed under another master key (or damaged). */
+/** Why new keys were made. `first-start`: the file was missing. `other-master-key`: it was sealed under another master key, or is damaged. */
 export type FreshReason = "first-start" | "other-master-key";
 
 export interface MasterSecrets {
@@ -25,14 +25,14 @@ export interface MasterSecrets {
   readonly former: FormerKey | undefined;
   /** When `aes` was made. */
   readonly createdMs: number;
-  /** Started with new keys: every minion will authenticate again. */
+  /** Whether the master started with new keys. Then every minion authenticates again. */
   readonly isFresh: boolean;
   readonly freshReason: FreshReason | undefined;
-  /** Greater than any before under this key, also before a crash; first 1. */
+  /** The next serial. It starts at 1 for each key and is greater than any earlier one under this key, also after a crash. */
   nextSerial(): number;
-  /** `aes` becomes the key, by default a new one; the present one becomes the former. On resolving it is on disk and in use. */
+  /** Makes `aes` the key, by default a new one. The present key becomes the former. Resolves when the new key is on disk and in use. */
   rotate(nowMs: number, graceMs: number, aes?: string): Promise<void>;
-  /** Gives unused serials back. */
+  /** Releases reserved serials that were not used. */
   close(): void;
 }
 
@@ -40,7 +40,7 @@ type Stored = {
   readonly aes: string;
   readonly former?: FormerKey;
   readonly createdMs: number;
-  /** Serials up to here may have been used. */
+  /** Serials up to this one may have been used. */
   readonly serialReserved: number;
 };
 
@@ -90,7 +90,7 @@ class FileMasterSecrets implements MasterSecrets {
     if (this.#serial < this.#stored.serialReserved) this.store({ ...this.#stored, serialReserved: this.#serial });
   }
 
-  /** On disk first, in use after. */
+  /** Writes the record to disk, then uses it. */
   store(stored: Stored): void {
     try {
       replaceDurably(this.#file, this.#box.seal(recordName, pack(stored)), mode);
@@ -122,12 +122,12 @@ function readStored(file: string, box: SecretBox): Stored | FreshReason {
   }
 }
 
-/** Opens the sealed file without looking into it. @throws SaltworksError STORE_SEAL_BROKEN, STORE_FAILED */
+/** Checks that the sealed file opens. @throws SaltworksError STORE_SEAL_BROKEN, or the system's error if the file cannot be read */
 export function readSecrets(file: string, box: SecretBox): void {
   box.open(recordName, readFileSync(file));
 }
 
-/** Reads the sealed file, or starts afresh and says why in `freshReason`. */
+/** Reads the sealed file. If that fails because of a `FreshReason`, makes new keys and stores them. */
 export function openMasterSecrets(o: { readonly file: string; readonly box: SecretBox }): MasterSecrets {
   const stored = readStored(o.file, o.box);
   if (typeof stored !== "string") return new FileMasterSecrets(o.file, o.box, stored, undefined);

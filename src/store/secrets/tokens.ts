@@ -1,6 +1,6 @@
 /**
- * Tokens of externally authenticated users: a file each, named by its token, readable by the master alone. Salt's own form, so that tokens live
- * on when one master takes the other's place, and Salt's API server reads ours. Source: Salt's localfs tokens.
+ * Tokens of externally authenticated users: one file per token, named after it, readable only by the user that runs the master. The form is Salt's,
+ * so tokens stay valid when our master replaces Salt's or the reverse, and Salt's API server reads ours. Source: Salt's localfs tokens.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
@@ -17,15 +17,15 @@ import { replaceFile } from "../disk/durable-file.ts";
 const fileMode = 0o600;
 const directoryMode = 0o700;
 const randomSourceBytes = 512;
-/** What a digest is written as; no other name is looked for, so that none leads out of the directory. */
+/** A token is a digest in hex. Other names are refused, so that none leads out of the directory. */
 const tokenForm = /^[0-9a-f]{32,128}$/;
 
-/** Where tokens are kept below `cachedir`. */
+/** The directory of tokens. */
 export function tokenDirectory(cachedir: string): string {
   return join(cachedir, "tokens");
 }
 
-/** Whether something is kept under that token; whether it is still good is not looked at. */
+/** Whether the token has a file. Does not check whether the token has expired. */
 export function isTokenKept(directory: string, token: string): boolean {
   return tokenForm.test(token) && existsSync(join(directory, token));
 }
@@ -36,7 +36,7 @@ export class Tokens {
   readonly #hashType: string;
   #count: number;
 
-  /** @param directory is made if need be */
+  /** Makes a missing `directory`. */
   constructor(directory: string, hashType: string) {
     this.#directory = directory;
     this.#hashType = hashType;
@@ -44,14 +44,16 @@ export class Tokens {
     this.#count = readdirSync(directory).length;
   }
 
-  /** Tokens that are kept. */
+  /** Number of tokens, expired ones included until a sweep. */
   get count(): number {
     return this.#count;
   }
 
   /**
-   * @param fields in Salt's order; the token is put behind them
-   * @throws SaltworksError QUEUE_FULL while there are too many, STORE_FAILED
+   * Makes a token.
+   *
+   * @param fields in Salt's order; the token is appended
+   * @throws SaltworksError QUEUE_FULL at `tokensMax` tokens, STORE_FAILED
    */
   make(fields: ReadonlyMap<string, Encodable>): Map<string, Encodable> {
     if (this.#count >= tokensMax) {
@@ -71,7 +73,7 @@ export class Tokens {
     return kept;
   }
 
-  /** What is kept of a token that is still good. One that is not stays until a sweep: the clock may be wrong, and be set right. */
+  /** The fields of a valid token; undefined for an expired or unknown one. An expired token stays until a sweep: the clock may be wrong now. */
   read(token: string, nowMs: number): ValueMap | undefined {
     if (!tokenForm.test(token)) return undefined;
     const file = join(this.#directory, token);
@@ -87,7 +89,7 @@ export class Tokens {
     return undefined;
   }
 
-  /** @returns whether it was there */
+  /** Removes a token. @returns false if it does not exist */
   remove(token: string): boolean {
     if (!tokenForm.test(token)) return false;
     try {
@@ -101,7 +103,7 @@ export class Tokens {
     return true;
   }
 
-  /** Removes expired tokens one by one, and lets other work of the thread go in between. */
+  /** Removes expired and unreadable tokens one by one; other work of the thread runs in between. */
   async sweep(nowMs: number): Promise<void> {
     const names = await readdir(this.#directory);
     let left = names.length;
@@ -122,7 +124,7 @@ export class Tokens {
   }
 }
 
-/** Undefined for a file that is not a token's. */
+/** The fields in a token's file; undefined if the file is not a token's. */
 function keptIn(bytes: Uint8Array): ValueMap | undefined {
   try {
     const kept = decode(bytes);

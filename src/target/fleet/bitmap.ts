@@ -1,4 +1,4 @@
-/** Sets of small whole numbers, one bit each: 12.5 kB hold 100,000. They grow as needed; a missing word is 32 zeros. Pure. */
+/** A set of small whole numbers, one bit each: 12.5 kB hold 100,000. Grows as needed; a missing word is 32 zeros. Pure. */
 
 const wordsMin = 32;
 
@@ -49,7 +49,7 @@ export class Bitmap {
     return total;
   }
 
-  /** Calls back for each member, ascending. */
+  /** Calls `found` for each member, ascending. */
   forEach(visit: (member: number) => void): void {
     const words = this.#words;
     for (let index = 0; index < words.length; index += 1) {

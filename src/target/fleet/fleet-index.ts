@@ -1,6 +1,6 @@
 /**
- * Matches targets against a whole fleet at once: minions have small numbers, each term becomes a set of them, and the target combines the
- * sets. Its results equal those of asking each minion in turn (../expected.ts). Pure; callers may pause it at any step.
+ * Matches a target against a whole fleet at once: each minion has a small number, each term gives a set of numbers, and the target combines
+ * the sets. Its results equal those of evaluating each minion in turn (../expected.ts). Pure; callers may pause it at any step.
  */
 
 import { targetPathsTogetherMax } from "../../limits.ts";
@@ -20,10 +20,10 @@ export type FactsSource = {
   whole(id: string): Facts | undefined;
 };
 
-/** Minions asked one by one between two pauses. */
+/** Minions evaluated one by one between two pauses. */
 const askedPerStep = 4;
 const admittedPerStep = 512;
-/** Terms between two pauses, where terms cost nothing but their combination. */
+/** Terms combined between two pauses. */
 const termsPerStep = 32;
 
 export class FleetIndex {
@@ -31,9 +31,9 @@ export class FleetIndex {
   readonly #live = new Bitmap();
   readonly #paths: PathStore;
   readonly #source: FactsSource;
-  /** Accepted ids without a number. Numbering 100,000 takes many steps. */
+  /** Accepted ids without a number yet; numbering 100,000 takes many steps. */
   readonly #incoming = new Set<string>();
-  /** Ids that were accepted before the index was made and have no number yet. */
+  /** Ids accepted before the index was made that have no number yet. */
   #initial: Iterator<string> | undefined;
   #termsAsked = 0;
   #terms = 0;
@@ -49,7 +49,7 @@ export class FleetIndex {
     return { ...this.#paths.counters, termsAskedOfEach: this.#termsAsked };
   }
 
-  /** Current sizes; bytes are estimated. */
+  /** Current sizes; `bytes` is an estimate. */
   get gauges() {
     return { minions: this.#ids.size, paths: this.#paths.pathCount, bytes: Math.round(this.#paths.bytes) };
   }
@@ -58,7 +58,7 @@ export class FleetIndex {
     return this.#ids.textOf(minion);
   }
 
-  /** Returns the numbers that were given to minions since the last call. */
+  /** Returns the numbers assigned to minions since the last call. */
   takeNumbered(): readonly number[] {
     const numbered = this.#numbered;
     if (numbered.length > 0) this.#numbered = [];
@@ -84,7 +84,7 @@ export class FleetIndex {
     if (minion !== undefined) this.#paths.refresh(minion);
   }
 
-  /** Returns the numbers of the minions that match. Terms that ask for unknown facts are true if `isGreedy`, else false. */
+  /** Returns the numbers of the minions that match. Terms that need unknown facts are true if `isGreedy`, else false. */
   *match(tree: Tree, isGreedy = true): Generator<void, Bitmap> {
     yield* this.#admit();
     const paths = new Map<string, Path>();
@@ -200,7 +200,7 @@ export class FleetIndex {
     return isGreedy ? unionOf([yield* this.#paths.unknown(), found]) : found;
   }
 
-  /** For terms that no index answers: reads and decodes each minion's facts. */
+  /** Evaluates a term without an index: reads and decodes each minion's facts. */
   *#askEach(term: Term, isGreedy: boolean): Generator<void, Bitmap> {
     this.#termsAsked += 1;
     const result = new Bitmap();

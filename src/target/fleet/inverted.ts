@@ -1,11 +1,11 @@
-/** Holds the minions of each distinct text: a bitmap, or a short list while they are few. Updated minion by minion. Pure. */
+/** Inverted index: the minions of each distinct text, as a bitmap or, while few, as a list. Updated minion by minion. Pure. */
 import { gatheredVerdictsMax } from "../../limits.ts";
 import { Bitmap } from "./bitmap.ts";
 import { TextTable } from "./text-table.ts";
 
-/** Up to this many minions of one text a list is smaller than a large fleet's bitmap, and removal stays fast. */
+/** Longest list of one text's minions: up to this length it is smaller than a large fleet's bitmap, and removal is fast. */
 const listedMax = 512;
-/** Texts whose minions are gathered between two chances to pause. */
+/** Texts whose minions are gathered between two pauses. */
 const gatheredPerStep = 8_192;
 
 type Posting = number | number[] | Bitmap;
@@ -14,9 +14,9 @@ type Gathered = { readonly minions: Bitmap; readonly edition: number };
 export class Inverted {
   readonly #table = new TextTable();
   readonly #postings: (Posting | undefined)[] = [];
-  /** Texts of each minion, removed at its next refresh. */
+  /** Texts of each minion, which its next refresh replaces. */
   readonly #textsOf: (number | number[] | undefined)[] = [];
-  /** Raised by every change, which makes gathered sets stale. */
+  /** Incremented by every change, which makes gathered sets stale. */
   #edition = 0;
   readonly #gathered = new Map<string, Gathered>();
   #entries = 0;

@@ -1,6 +1,6 @@
 /**
- * Expands a nested expression to the readings that Salt tries (../nested-match.ts), and matches each against all minions at once: a minion matches if
- * any reading finds something at its path. Readings that lead into maps or lists follow only where some minion has such there. Pure.
+ * Expands a nested expression to the readings that Salt tries (../nested-match.ts), and matches each against all minions at once: a minion matches
+ * if any reading finds a match at its path. Readings that enter a map or list are made only if some minion has one at that path. Pure.
  */
 import { targetReadingsMax } from "../../limits.ts";
 import { defaultDelimiter, type NestedQuery, testOf, wholeKey } from "../nested-match.ts";
@@ -8,7 +8,7 @@ import type { Bitmap } from "./bitmap.ts";
 import { extended, type Path, pathOf, type Root, type Step } from "./path.ts";
 import type { PathIndex } from "./path-index.ts";
 
-/** Opens the indexes of paths; undefined for a path over the index's bound. */
+/** Opens the indexes of paths; undefined for a path over the bound of its index. */
 export type OpenPaths = (paths: readonly Path[]) => Generator<void, readonly (PathIndex | undefined)[]>;
 
 /**
@@ -19,13 +19,13 @@ type Reading = {
   readonly path: Path;
   readonly place: Place;
   readonly pattern: string;
-  /** The expression's own readings already contain the readings by names below this path. */
+  /** The expression's readings already include the readings by names below this path. */
   readonly isCovered: boolean;
-  /** Tests only maps there, not texts. */
+  /** Matches only maps at the path, not texts. */
   readonly isMapOnly: boolean;
 };
 
-/** @returns the minions that match; undefined if there are too many readings or values: the caller must then ask each minion */
+/** @returns the minions that match; undefined over a bound of readings or values: the caller must then evaluate each minion */
 export function* matchReadings(root: Root, query: NestedQuery, open: OpenPaths): Generator<void, Bitmap[] | undefined> {
   const results: Bitmap[] = [];
   const seen = new Set<string>();
@@ -47,7 +47,7 @@ export function* matchReadings(root: Root, query: NestedQuery, open: OpenPaths):
   return results;
 }
 
-/** Paths that every evaluation begins with. */
+/** Paths that every evaluation opens first. */
 export function firstPaths(root: Root, query: NestedQuery): Path[] {
   return firstReadings(pathOf(root, []), query.expression, query.delimiter).map((reading) => reading.path);
 }
@@ -83,7 +83,7 @@ function innerPattern(pattern: string): { readonly isWild: boolean; readonly inn
   return { isWild, inner: isWild ? pattern.slice(2) : pattern };
 }
 
-/** Readings one level deeper, if any minion has a map or list there. */
+/** Readings one level deeper, if any minion has a map or list at the path. */
 function following(index: PathIndex, reading: Reading): Reading[] {
   const { path, place, pattern } = reading;
   const readings: Reading[] = [];
@@ -111,7 +111,7 @@ function* textMatches(index: PathIndex, query: NestedQuery, pattern: string): Ge
 
 function* mapMatches(index: PathIndex, query: NestedQuery, reading: Reading): Generator<void, Bitmap[]> {
   const { inner } = innerPattern(reading.pattern);
-  // A lone `*` asks for the map itself, in every style.
+  // A lone `*` matches the map itself, in every style.
   if (inner === "*") return [reading.place === "found" ? index.filledMaps : index.maps];
   return [yield* index.withKey(`${query.style} ${inner}`, inner, testOf(query, inner))];
 }

@@ -7,7 +7,7 @@ import { Bitmap } from "./bitmap.ts";
 import { Inverted } from "./inverted.ts";
 import { type Path, reach } from "./path.ts";
 
-/** Prefixes of keys in the index, which tell a text key from a number with the same digits. */
+/** Prefixes of keys in the index: tell a text key from a numeric key with the same digits. */
 const textKey = "t";
 const otherKey = "o";
 
@@ -16,12 +16,12 @@ export class PathIndex {
   /** Lower-case texts of scalars and of members of lists. */
   texts = new Inverted();
   keys = new Inverted();
-  /** Minions with a map there, also an empty one. */
+  /** Minions with a map at the path, empty or not. */
   readonly maps = new Bitmap();
   readonly filledMaps = new Bitmap();
-  /** Minions with a list there that holds a map. */
+  /** Minions with a list at the path that holds a map. */
   readonly listedMaps = new Bitmap();
-  /** Over `targetPathEntriesMax`: each minion is then asked in turn. */
+  /** Over `targetPathEntriesMax`: each minion is then evaluated in turn. */
   isOverfull = false;
 
   constructor(path: Path) {

@@ -1,6 +1,6 @@
 /**
- * The path indexes of a worker's minions. First use reads every minion once; each refresh updates one minion. When the bound is reached,
- * the path asked longest ago goes first. Works in small steps, so that the caller can pause. Pure.
+ * The path indexes of a worker's minions. First use reads every minion once; each refresh updates one minion. At the bound the
+ * path used longest ago is removed. Works in small steps, so that the caller can pause. Pure.
  */
 import { targetIndexBytesMax, targetPathsMax } from "../../limits.ts";
 import type { Datum, DatumMap } from "../facts.ts";
@@ -16,10 +16,10 @@ export type FactsPart = Readonly<Record<Root, DatumMap>> | undefined;
 export type ReadFacts = (minion: number, wanted: Wanted) => FactsPart;
 
 type Entry = { readonly index: PathIndex; scan: Scan | undefined };
-/** One pass over every minion, for paths that were asked for together. */
+/** One pass over every minion, for the paths of one `open`. */
 type Scan = { readonly indexes: readonly PathIndex[]; readonly wanted: Wanted; nextMinion: number };
 
-/** Minions read between two chances to pause: about 0.2 ms. */
+/** Minions read between two pauses: about 0.2 ms. */
 const minionsPerStep = 16;
 const opensPerSizeCheck = 64;
 
@@ -27,14 +27,14 @@ export class PathStore {
   readonly counters = { pathsBuilt: 0, pathsEvicted: 0, pathsOverfull: 0 };
   readonly #live: Bitmap;
   readonly #read: ReadFacts;
-  /** In order of use, the latest last. */
+  /** In order of last use, the latest last. */
   readonly #entries = new Map<string, Entry>();
   /** Minions without known facts. Complete after the first scan. */
   readonly #unknown = new Bitmap();
   #firstScan: Scan | undefined;
   #hasBegun = false;
   #isKnownComplete = false;
-  /** Minions that were added after the first scan began and are not in any index yet. */
+  /** Minions added after the first scan began, not yet in any index. */
   readonly #unread = new Set<number>();
   #wantedByAll: Wanted | undefined;
   #opens = 0;
@@ -48,7 +48,7 @@ export class PathStore {
     return this.#entries.size;
   }
 
-  /** Estimated. */
+  /** Bytes of all indexes, estimated. */
   get bytes(): number {
     let total = 0;
     for (const { index } of this.#entries.values()) total += index.bytes;
@@ -91,7 +91,7 @@ export class PathStore {
 
   /** Reads the minion's changed facts into every index. */
   refresh(minion: number): void {
-    // If the read fails, the next query reads it again.
+    // If this read fails, the next query repeats it.
     if (this.#hasBegun) this.#unread.add(minion);
     this.#wantedByAll ??= wantedBy(Array.from(this.#entries.values(), ({ index }) => index));
     const facts = this.#read(minion, this.#wantedByAll);
@@ -121,7 +121,7 @@ export class PathStore {
     return entry;
   }
 
-  /** Several callers may drive one scan; each takes the next minions. */
+  /** Several callers may advance one scan; each reads the next minions. */
   *#finish(scan: Scan): Generator<void, void> {
     this.#hasBegun = true;
     while (scan.nextMinion < this.#live.words.length * 32) {
@@ -143,7 +143,7 @@ export class PathStore {
       const minion = scan.nextMinion;
       const isLive = this.#live.has(minion);
       const facts = isLive ? this.#read(minion, scan.wanted) : undefined;
-      // Only now, so that the next query repeats a read that failed.
+      // Done after the read, so that the next query repeats a failed one.
       scan.nextMinion += 1;
       if (!isLive) continue;
       minionsLeft -= 1;

@@ -1,5 +1,5 @@
 /**
- * Paths into nested grains or pillar, and the values that they reach. The steps equal those of matching one minion (../nested-match.ts). Pure.
+ * Paths into nested grains or pillar, and the values that they reach. Each step does what matching one minion does (../nested-match.ts). Pure.
  */
 import { type Datum, type DatumMap, isList, isMap } from "../facts.ts";
 import { listChild, mapChild } from "../nested-match.ts";

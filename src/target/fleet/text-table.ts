@@ -1,5 +1,5 @@
 /**
- * Numbers distinct texts and finds the ones that pass a test. Keeps each test's verdicts, so that a repeated test reads only texts that are new. Pure.
+ * Numbers distinct texts and finds the ones that pass a test. Keeps each test's verdicts, so that a repeated test reads only new texts. Pure.
  */
 import { textVerdictsMax } from "../../limits.ts";
 import { Bitmap } from "./bitmap.ts";
@@ -15,7 +15,7 @@ export class TextTable {
   readonly #free: number[] = [];
   /** Numbers in the order of their assignment. Verdicts keep a position in this list. */
   #assigned: number[] = [];
-  /** Raised when that list is rewritten. */
+  /** Incremented when that list is rewritten. */
   #edition = 0;
   readonly #tests = new Map<string, Verdicts>();
   #characters = 0;
@@ -24,7 +24,7 @@ export class TextTable {
     return this.#numbers.size;
   }
 
-  /** Estimated. */
+  /** Bytes, estimated. */
   get bytes(): number {
     return this.#characters + this.#texts.length * 96 + this.#tests.size * (this.#texts.length / 8 + 256);
   }
@@ -97,7 +97,7 @@ export class TextTable {
     return verdicts;
   }
 
-  /** Keeps each used number once, so that a fleet that comes and goes does not grow the list without end. Tests then begin again. */
+  /** Rewrites the list with each used number once, so that minions that come and go do not grow it without end. Tests then restart. */
   #rewrite(): void {
     this.#edition += 1;
     this.#assigned = [...this.#numbers.values()];

@@ -2,7 +2,7 @@
 import type { Server, Socket } from "node:net";
 import type { Keepalive } from "../keepalive.ts";
 
-/** A connection that the system accepted while the port opened reaches us within this time. */
+/** Connections that the system accepted before keepalive was set reach us within this time. */
 const earlyConnectionMs = 1_000;
 
 type SetKeepalive = (server: Server, keepalive: Keepalive) => boolean;
@@ -10,7 +10,7 @@ type SetKeepalive = (server: Server, keepalive: Keepalive) => boolean;
 export class AcceptedKeepalive {
   readonly #keepalive: Keepalive;
   readonly #set: SetKeepalive;
-  /** From when on connections have the listening socket's keepalive; the system may have accepted earlier ones without it. */
+  /** From this time on connections inherit the listening socket's keepalive; the system may have accepted earlier ones without it. */
   #inheritsFromMs = Number.POSITIVE_INFINITY;
 
   private constructor(keepalive: Keepalive, set: SetKeepalive) {
@@ -40,7 +40,7 @@ async function loadKeepalive(): Promise<SetKeepalive> {
   try {
     return (await import("../keepalive.ts")).setKeepalive;
   } catch (error) {
-    process.emitWarning(`tcp_keepalive_cnt and tcp_keepalive_intvl do not act: ${(error as Error).message}`);
+    process.emitWarning(`tcp_keepalive_cnt and tcp_keepalive_intvl have no effect: ${(error as Error).message}`);
     return () => false;
   }
 }

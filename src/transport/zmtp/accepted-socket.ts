@@ -1,12 +1,12 @@
-/** Reads an accepted connection into a buffer that many connections share: each chunk is used before the next one is read. */
+/** Reads an accepted connection into a buffer that all connections share: each chunk is processed before the next is read. */
 import { Socket } from "node:net";
 
-/** Node.js has no documented way to move a handle to another Socket. Without a handle, the socket is read with a buffer a chunk, which costs more. */
+/** Node.js has no documented way to move a handle to another Socket. Without a handle each chunk gets a buffer of its own, which costs more. */
 type WithHandle = { _handle: object | null };
 
 /**
  * @param accepted of a server with `pauseOnConnect`; use the returned socket in its place
- * @param onBytes gets what came, only valid during the call; false stops reading until `resume`
+ * @param onBytes gets the bytes read, valid only during the call; false stops reading until `resume`
  */
 export function readInto(buffer: Buffer, accepted: Socket, onBytes: (chunk: Buffer) => boolean): Socket {
   const holder = accepted as unknown as WithHandle;

@@ -1,4 +1,4 @@
-/** The unit in which addresses are counted: an IPv4 address, or the /64 of an IPv6 site. Pure. */
+/** The unit in which connections are counted by address: an IPv4 address, or the /64 of an IPv6 site. Pure. */
 import { isIP } from "node:net";
 import { plainAddress } from "../../config/options/networks.ts";
 

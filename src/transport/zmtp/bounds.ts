@@ -1,7 +1,9 @@
 /** What the connections of a ROUTER may hold, and for how long. src/limits.ts gives the reason of each. */
 import {
   allUnreadRepliesBytesMax,
+  commandsAtOnceMax,
   commandsPerMinuteMax,
+  commandsPerSecondMax,
   greetingTimeoutMs,
   messageTimeoutMs,
   overdueLookMs,
@@ -19,7 +21,9 @@ export const routerBounds = {
   greetingTimeoutMs,
   messageTimeoutMs,
   overdueLookMs,
+  commandsAtOnceMax,
   commandsPerMinuteMax,
+  commandsPerSecondMax,
   provenUnansweredMax,
   strangerUnansweredMax,
   strangersUnansweredMax,

@@ -1,10 +1,11 @@
 /**
- * One client's connection to a socket of ours: greeting, heartbeats, and messages and commands out of its bytes. It counts what it holds.
- * Subclasses and their server set the bounds and know what messages mean.
+ * One client's connection to a ROUTER or PUB of ours: reads greeting, heartbeats, messages and commands, and counts the bytes that it holds.
+ * Subclasses and their server set the bounds and interpret messages.
  */
 import type { Socket } from "node:net";
 import { zmtpCommandBytesMax } from "../../limits.ts";
 import { readInto } from "./accepted-socket.ts";
+import type { BodyBuffers } from "./body-buffers.ts";
 import { commandFrame, type Framing, readCommand } from "./frames.ts";
 import { Greeting, isReadyOfPartner, type SocketRole, signature } from "./handshake.ts";
 import { type MessageFault, MessageReader, type MessageVerdict } from "./message-reader.ts";
@@ -15,6 +16,7 @@ export type ConnectionSetup = {
   readonly role: SocketRole;
   /** Shared by all connections of a server. */
   readonly readBuffer: Buffer;
+  readonly bodies: BodyBuffers;
   readonly partsMax: number;
   readonly messageBytesMax: number;
   /** A part over this size needs the consent of `mayBeLarge`. */
@@ -24,7 +26,7 @@ export type ConnectionSetup = {
 export abstract class Connection {
   readonly address: string;
   isClosed = false;
-  /** How this peer frames its messages, and we ours to it. */
+  /** Framing of messages in both directions, from the peer's release of ZMTP. */
   framing: Framing = "new";
   /** When the unfinished greeting or message began, by the server's clock; undefined if there is none. */
   unfinishedSinceMs: number | undefined;
@@ -38,7 +40,7 @@ export abstract class Connection {
   #awaitsFirst: "ready" | "name" | undefined;
   #isUnversioned = false;
   #messages = 0;
-  /** Bytes that came after reading had to stop. */
+  /** Bytes received after reading had stopped. */
   #rest: Buffer = noBytes;
   #ping: Buffer | undefined;
 
@@ -55,20 +57,20 @@ export abstract class Connection {
 
   /** Bytes from the socket, only valid during the call. @returns false to read no more until `resumeReading` */
   protected abstract takeChunk(chunk: Buffer): boolean;
-  /** The parts may be kept. */
+  /** The last part is only valid during the call, see `kept`. */
   protected abstract takeMessage(parts: readonly Buffer[]): MessageVerdict;
   /** A command that is neither greeting nor heartbeat; `body` is only valid during the call. */
   protected abstract takeCommand(name: string, body: Buffer): MessageVerdict;
   protected abstract mayBeLarge(head: Buffer, partBytes: number): boolean;
   protected abstract noteClosed(): void;
-  /** The greeting is over. */
+  /** The greeting is complete. */
   protected noteGreeted(_isUnversioned: boolean): void {}
 
   get hasGreeted(): boolean {
     return this.#reader !== undefined && this.#awaitsFirst === undefined;
   }
 
-  /** Messages so far. */
+  /** Messages received. */
   get messages(): number {
     return this.#messages;
   }
@@ -81,12 +83,12 @@ export abstract class Connection {
     return (this.#reader?.heldBytes ?? 0) + this.#rest.length;
   }
 
-  /** Bytes that the peer has not taken yet. */
+  /** Bytes that the peer has not read yet. */
   get unreadBytes(): number {
     return this.socket.writableLength;
   }
 
-  /** Takes bytes. @returns "stop" if reading must stop for now, or the fault for which the connection must be closed */
+  /** Processes received bytes. @returns "stop" if reading must pause, or the fault for which the connection must be closed */
   take(chunk: Buffer): MessageFault | "stop" | undefined {
     let bytes = chunk;
     if (this.#greeting !== undefined) {
@@ -98,18 +100,19 @@ export abstract class Connection {
     if (this.#reader === undefined) return undefined;
     const result = this.#reader.push(bytes);
     if ("fault" in result) return result.fault;
+    if (this.isClosed) return undefined;
     this.#answerPing();
     if (result.used === bytes.length) return undefined;
     this.#rest = Buffer.from(bytes.subarray(result.used));
     return "stop";
   }
 
-  /** Puts bytes aside that came while reading is stopped. */
+  /** Keeps bytes received while reading is paused. */
   keep(chunk: Buffer): void {
     this.#rest = this.#rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([this.#rest, chunk]);
   }
 
-  /** Returns the bytes that were put aside, and forgets them. */
+  /** Returns the kept bytes, and forgets them. */
   takeRest(): Buffer {
     const rest = this.#rest;
     this.#rest = noBytes;
@@ -126,11 +129,12 @@ export abstract class Connection {
     this.leftBytes = this.#reader?.heldBytes ?? 0;
     this.socket.destroy();
     this.#rest = noBytes;
+    this.#reader?.close();
     this.#reader = undefined;
     this.noteClosed();
   }
 
-  /** Closes when the client has taken what was written. */
+  /** Closes once the client has read all that was written. */
   end(): void {
     if (!this.isClosed) this.socket.end();
   }
@@ -149,12 +153,13 @@ export abstract class Connection {
     this.framing = step.handshake.framing;
     this.#awaitsFirst = step.handshake.firstFrame;
     this.#isUnversioned = step.handshake.isUnversioned;
-    const { partsMax, messageBytesMax, largeBytes } = this.#setup;
+    const { bodies, partsMax, messageBytesMax, largeBytes } = this.#setup;
     this.#reader = new MessageReader({
       framing: this.framing,
       partsMax,
       messageBytesMax,
       commandBytesMax: zmtpCommandBytesMax,
+      bodies,
       largeBytes,
       onMessage: (parts) => this.#onMessage(parts),
       onCommand: (body) => this.#onCommand(body),
@@ -166,7 +171,7 @@ export abstract class Connection {
   #onMessage(parts: readonly Buffer[]): MessageVerdict {
     if (this.#awaitsFirst === "ready") return "malformed";
     if (this.#awaitsFirst === "name") {
-      // The name is ignored, because replies go to the connection that asked.
+      // The peer's identity is ignored, because replies go to the connection that asked.
       this.#awaitsFirst = undefined;
       this.noteGreeted(this.#isUnversioned);
       return "go";
@@ -185,12 +190,12 @@ export abstract class Connection {
     }
     const command = readCommand(body);
     if (command === undefined || command.name === "ERROR") return "malformed";
-    // Of several in one chunk only the last is answered: a client waits for any sign of life.
+    // Of several PINGs in one chunk only the last is answered: any PONG tells the client that we live.
     if (command.name === "PING") this.#ping = Buffer.from(command.body.subarray(2, 18));
     return this.takeCommand(command.name, command.body);
   }
 
-  /** Not while bytes are under way: these are a sign of life, too, and answers to a client that never reads would pile up. */
+  /** Sends PONG unless written bytes are still unread: those also show that we live, and PONGs to a client that never reads would pile up. */
   #answerPing(): void {
     if (this.#ping === undefined) return;
     if (this.socket.writableLength === 0) this.socket.write(commandFrame("PONG", this.#ping));

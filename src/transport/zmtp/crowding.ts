@@ -1,4 +1,4 @@
-/** Knows the address with the most connections without a look at each of them. Pure: no I/O, no clock. */
+/** Finds the address with the most connections without a scan of all connections. Pure: no I/O, no clock. */
 
 /** Connections of one address are linked in the order in which they came. */
 export type AddressMember<Member> = { addressKey: string; older: Member | undefined; newer: Member | undefined };
@@ -7,7 +7,7 @@ type Place<Member> = { count: number; newest: Member };
 
 export class Crowding<Member extends AddressMember<Member>> {
   readonly #places = new Map<string, Place<Member>>();
-  /** Addresses by how many connections they have. */
+  /** Addresses by their number of connections. */
   readonly #byCount: (Set<string> | undefined)[] = [];
   #most = 0;
 

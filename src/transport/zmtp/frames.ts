@@ -1,5 +1,5 @@
 /**
- * Frames of ZMTP: the head before each part or command, as release 1.0 writes it and as 2.0 and all later ones do.
+ * Frames of ZMTP: the head before each part or command, in the form of 1.0 and in that of 2.0 and later.
  * Source: https://rfc.zeromq.org/spec/13/ (1.0), spec/15/ (2.0), spec/23/ (3.0), spec/37/ (3.1). Pure: no I/O, no clock.
  */
 
@@ -15,10 +15,10 @@ export type FrameHead = {
   readonly headBytes: number;
 };
 
-/** `wait`: the head is not whole. `malformed`: a head cannot begin with these bytes. */
+/** `wait`: the head is incomplete. `malformed`: no head begins with these bytes. */
 export type HeadReading = FrameHead | "wait" | "malformed";
 
-/** The longest head: of a long frame of 1.0, a mark, eight bytes of length and the flags. */
+/** The longest head, that of a long frame of 1.0: a mark, eight bytes of length and the flags. */
 export const frameHeadBytesMax = 10;
 
 const flagMore = 0x01;

@@ -1,6 +1,6 @@
 /**
- * The first bytes of a connection as a ROUTER or PUB exchanges them with releases 1.0, 2.0 and 3.x of ZMTP, NULL mechanism only.
- * It says what to send next and how the peer frames its messages. Source: the specifications that frames.ts names. Pure: no I/O, no clock.
+ * The ZMTP greeting of a ROUTER or PUB with peers of 1.0, 2.0 and 3.x, NULL mechanism only.
+ * Decides what to send next and how the peer frames its messages. Source: the specifications that frames.ts names. Pure: no I/O, no clock.
  */
 import { commandFrame, type Framing, readCommand } from "./frames.ts";
 
@@ -14,7 +14,7 @@ export type Handshake = {
   readonly isUnversioned: boolean;
 };
 
-/** The greeting socket of ours: its number in 2.0, and the sockets that may talk to it, by name and by number. */
+/** Type of our socket: its number in 2.0, and the types that may connect to it, by name and by number. */
 export type SocketRole = {
   readonly name: string;
   readonly type: number;
@@ -34,7 +34,7 @@ export const publisherRole: SocketRole = {
   partnerTypes: new Set([2, 10]),
 };
 
-/** `send`: bytes for the peer, possibly none. `done`: the greeting is over and `used` bytes of it were consumed. */
+/** `send`: bytes for the peer, possibly none. `done`: the greeting is complete and took `used` bytes. */
 export type GreetingStep =
   | { readonly kind: "wait"; readonly send: Buffer }
   | { readonly kind: "done"; readonly send: Buffer; readonly used: number; readonly handshake: Handshake }
@@ -45,17 +45,17 @@ const versionAt = 10;
 const greetingBytes = 64;
 const mechanismAt = 12;
 const mechanismEnd = 32;
-/** What byte 10 says: 0 and 1 are 1.0 and 2.0 behind a signature, 3 and above 3.x. */
+/** Version in byte 10, after a signature: 0 and 1 are 1.0 and 2.0, 3 and above are 3.x. */
 const versionOf20 = 1;
 const versionOf30 = 3;
 const nothing = Buffer.alloc(0);
 
 /** The server's first bytes. A peer of 1.0 reads it as the long form of an empty name. */
 export const signature: Buffer = Buffer.of(0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f);
-/** Sent once the peer is known to look for a version. */
+/** Sent once the peer has shown a signature. */
 const version30 = Buffer.of(versionOf30);
 
-/** What follows the version in 3.x: minor version 1, the mechanism, a client's role, fill. */
+/** The greeting of 3.x after the version: minor version 1, the mechanism, the client's role, filler. */
 const restOf30: Buffer = (() => {
   const rest = Buffer.alloc(greetingBytes - versionAt - 1);
   rest[0] = 1;
@@ -130,7 +130,7 @@ export class Greeting {
   }
 }
 
-/** Whether a peer's first command is a READY of a socket that may talk to ours. */
+/** Whether a peer's first command is READY with a socket type that may connect to ours. */
 export function isReadyOfPartner(command: Buffer, { partners }: SocketRole): boolean {
   const read = readCommand(command);
   return read?.name === "READY" && partners.has(socketTypeIn(read.body) ?? "");

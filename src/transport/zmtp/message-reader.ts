@@ -1,11 +1,12 @@
 /**
- * Reads messages out of a connection's bytes, in pieces of any size, bounded in parts and bytes before anything is kept.
- * Bytes of a whole frame are copied once; bytes of an unfinished frame go into a buffer that grows with what has come, not with what was
- * announced. Pure: no I/O, no clock.
+ * Reads messages from a connection's bytes, which come in pieces of any size. Checks the bounds of parts and bytes before it keeps anything.
+ * A whole frame is read in place. Bytes of an unfinished one go into a buffer that grows with the bytes received, not with the announced
+ * size. Pure: no I/O, no clock.
  */
+import type { BodyBuffers } from "./body-buffers.ts";
 import { type FrameHead, type Framing, frameHeadBytesMax, readHead } from "./frames.ts";
 
-/** Why a connection is closed for what it sent. */
+/** Faults of received bytes for which a connection is closed. */
 export type MessageFault = "malformed" | "parts" | "messageBytes" | "refusedLarge";
 
 export type MessageReaderOptions = {
@@ -14,28 +15,28 @@ export type MessageReaderOptions = {
   readonly partsMax: number;
   /** Bytes of one message, all parts together. */
   readonly messageBytesMax: number;
-  /** Bytes of one command. */
+  /** Bytes of one command, and of a part before the last. */
   readonly commandBytesMax: number;
-  /** The parts may be kept. After "stop", `push` returns how much it used. */
+  /** Shared by all connections of a server. */
+  readonly bodies: BodyBuffers;
+  /** The last part is only valid during the call, see `kept`. After "stop", `push` returns how much it used. */
   readonly onMessage: (parts: readonly Buffer[]) => MessageVerdict;
   /** The body is only valid during the call. */
   readonly onCommand: (body: Buffer) => MessageVerdict;
-  /** About a part over this size `mayBeLarge` decides as soon as its first bytes are there. */
+  /** For a part over this size `mayBeLarge` decides, once its first bytes have come. */
   readonly largeBytes: number;
   /** `head`: the first bytes of the part, only valid during the call. `partBytes`: its announced size. */
   readonly mayBeLarge: (head: Buffer, partBytes: number) => boolean;
 };
 
-/** What becomes of the connection after a message or command. */
+/** After a message or command: read on, stop reading, or close with a fault. */
 export type MessageVerdict = "go" | "stop" | "malformed";
 
 /** `used`: consumed bytes of the chunk; fewer than given only if `onMessage` or `onCommand` stopped it. */
 export type PushResult = { readonly used: number } | { readonly fault: MessageFault };
 
 const noBytes = Buffer.alloc(0);
-/** First size of the buffer for an unfinished frame; it doubles from there. */
-const firstBytes = 16 * 1024;
-/** How much of a large part must be there before `mayBeLarge` is asked. */
+/** Bytes of a large part that must have come before `mayBeLarge` is called. */
 export const largeHeadBytes = 1_024;
 
 export class MessageReader {
@@ -43,7 +44,7 @@ export class MessageReader {
   #parts: Buffer[] = [];
   /** Bytes of the message so far, with the announced bytes of an unfinished part. */
   #messageBytes = 0;
-  /** The beginning of a head that is not whole. */
+  /** First bytes of an incomplete head. */
   #headRest: Buffer = noBytes;
   #unfinished: FrameHead | undefined;
   #body: Buffer = noBytes;
@@ -54,19 +55,25 @@ export class MessageReader {
     this.#options = options;
   }
 
-  /** Whether a message or frame has begun that is not whole. */
+  /** Whether a message or frame is unfinished. */
   get isUnfinished(): boolean {
     return this.#unfinished !== undefined || this.#parts.length > 0 || this.#headRest.length > 0;
   }
 
-  /** Memory of the unfinished message and frame. */
+  /** Memory of the unfinished message and frame, at most the announced size: a small buffer may be twice as large. */
   get heldBytes(): number {
-    let bytes = this.#body.length;
+    let bytes = Math.min(this.#body.length, this.#unfinished?.bodyBytes ?? 0);
     for (const part of this.#parts) bytes += part.length;
     return bytes;
   }
 
-  /** Takes the next bytes; `chunk` may be written over after the call. */
+  /** Discards the unfinished message. `push` may not be called afterwards. */
+  close(): void {
+    this.#options.bodies.give(this.#body);
+    this.#reset();
+  }
+
+  /** Processes the next bytes; the caller may overwrite `chunk` afterwards. */
   push(chunk: Buffer): PushResult {
     let at = 0;
     if (this.#headRest.length > 0) {
@@ -96,7 +103,8 @@ export class MessageReader {
         const head = this.#unfinished;
         const body = this.#body;
         this.#reset();
-        const next = this.#finish(head, body);
+        const next = this.#finish(head, body.subarray(0, head.bodyBytes));
+        this.#options.bodies.give(body);
         if (next === "stop") return { used: at };
         if (next !== "go") return { fault: next };
       }
@@ -116,13 +124,13 @@ export class MessageReader {
       const view = chunk.subarray(bodyAt, end);
       at = end;
       if (head.bodyBytes > this.#options.largeBytes && !this.#mayBeLarge(head, view)) return { fault: "refusedLarge" };
-      const next = this.#finish(head, head.isCommand ? view : copyOf(view));
+      const next = this.#finish(head, view);
       if (next === "stop") return { used: at };
       if (next !== "go") return { fault: next };
     }
   }
 
-  /** @returns undefined while the head is not whole */
+  /** @returns undefined while the head is incomplete */
   #admit(bytes: Buffer, at: number): FrameHead | MessageFault | undefined {
     const { framing, partsMax, messageBytesMax, commandBytesMax } = this.#options;
     const head = readHead(bytes, at, framing);
@@ -130,6 +138,8 @@ export class MessageReader {
     if (head === "wait") return undefined;
     if (head.isCommand) return head.bodyBytes > commandBytesMax || this.#parts.length > 0 ? "malformed" : head;
     if (this.#parts.length >= partsMax) return "parts";
+    // Parts before the last are copied when they are whole: Salt's clients send an empty one.
+    if (head.isMore && head.bodyBytes > commandBytesMax) return "malformed";
     if (this.#messageBytes + head.bodyBytes > messageBytesMax) return "messageBytes";
     this.#messageBytes += head.bodyBytes;
     return head;
@@ -148,12 +158,13 @@ export class MessageReader {
     this.#filled = 0;
   }
 
-  /** @returns how much of the chunk went into the unfinished body */
+  /** @returns bytes of the chunk that went into the unfinished body */
   #fill(head: FrameHead, chunk: Buffer, at: number): number | MessageFault {
     const bytes = Math.min(chunk.length - at, head.bodyBytes - this.#filled);
     if (bytes <= 0) return 0;
     const needed = this.#filled + bytes;
-    if (needed > this.#body.length) this.#grow(needed, head.bodyBytes);
+    if (needed > this.#body.length)
+      this.#body = this.#options.bodies.grow(this.#body, this.#filled, needed, head.bodyBytes);
     chunk.copy(this.#body, this.#filled, at, at + bytes);
     this.#filled = needed;
     if (!this.#isLargeDecided && needed >= Math.min(largeHeadBytes, head.bodyBytes)) {
@@ -163,28 +174,19 @@ export class MessageReader {
     return bytes;
   }
 
-  #grow(needed: number, bodyBytes: number): void {
-    const size = Math.min(bodyBytes, Math.max(needed, firstBytes, 2 * this.#body.length));
-    const grown = Buffer.allocUnsafeSlow(size);
-    this.#body.copy(grown, 0, 0, this.#filled);
-    this.#body = grown;
-  }
-
   #mayBeLarge(head: FrameHead, bytes: Buffer): boolean {
     return this.#options.mayBeLarge(bytes.subarray(0, largeHeadBytes), head.bodyBytes);
   }
 
   #finish(head: FrameHead, body: Buffer): "go" | "stop" | MessageFault {
     if (head.isCommand) return this.#options.onCommand(body);
-    this.#parts.push(body);
-    if (head.isMore) return "go";
-    const parts = this.#parts;
+    if (head.isMore) {
+      this.#parts.push(body.length === 0 ? noBytes : Buffer.from(body));
+      return "go";
+    }
+    const parts = [...this.#parts, body];
     this.#parts = [];
     this.#messageBytes = 0;
     return this.#options.onMessage(parts);
   }
-}
-
-function copyOf(view: Buffer): Buffer {
-  return view.length === 0 ? noBytes : Buffer.from(view);
 }

@@ -1,4 +1,4 @@
-/** Connections of one standing, strangers or proven ones: what they hold together, which are unfinished, and whether they are read now. Pure, but for the clock. */
+/** The strangers' or the proven connections: their sums, their unfinished messages, and whether reading is paused. Pure except for the clock. */
 import type { Peer } from "./peer.ts";
 
 export const peerGroupNames = ["strangers", "proven"] as const;
@@ -11,11 +11,11 @@ export class PeerGroup {
   heldBytes = 0;
   unreadBytes = 0;
   unanswered = 0;
-  /** How often reading stopped. */
+  /** How often reading was paused. */
   pauses = 0;
   /** Connections that were closed because the group held too much. */
   holdersClosed = 0;
-  /** In the order in which their greeting or message began. */
+  /** Connections with an unfinished greeting or message, oldest first. */
   readonly unfinished = new Set<Peer>();
   /** Connections that are not read because the group is paused. */
   readonly parked = new Set<Peer>();
@@ -23,7 +23,7 @@ export class PeerGroup {
   #pausedSinceMs = 0;
   #pausedMs = 0;
 
-  /** Stands still while the group is paused: a client cannot finish what is not read. */
+  /** A clock that stops while the group is paused, because a client cannot finish a message that is not read. */
   get clockMs(): number {
     return (this.isPaused ? this.#pausedSinceMs : performance.now()) - this.#pausedMs;
   }
@@ -41,7 +41,7 @@ export class PeerGroup {
     this.#pausedMs += performance.now() - this.#pausedSinceMs;
   }
 
-  /** Takes over a connection with what it holds. Its time goes on. */
+  /** Takes over a connection with its held bytes; its deadline stays. */
   join(peer: Peer, from: PeerGroup): void {
     for (const group of [from, this]) {
       const sign = group === this ? 1 : -1;
@@ -64,7 +64,10 @@ export class PeerGroup {
     this.parked.delete(peer);
   }
 
-  /** The connection to close if the group holds too much: the oldest unfinished one, since honest clients finish. Without any, one whose bytes wait unread. */
+  /**
+   * The connection to close if the group holds too much: the one with the oldest unfinished message, since honest clients finish theirs; without any,
+   * one whose kept bytes wait to be processed.
+   */
   get oldestHolder(): Peer | undefined {
     for (const waiting of [this.unfinished, this.parked])
       for (const peer of waiting) if (peer.countedHeldBytes > 0) return peer;

@@ -1,13 +1,14 @@
-/** One client's connection to a ROUTER of ours: requests in, replies out, and what it holds meanwhile. `RouterServer` sets the bounds. */
+/** One client's connection to a ROUTER of ours: reads requests, writes replies, counts both. `RouterServer` sets the bounds. */
 import type { Socket } from "node:net";
 import { largeRequestBytes, readChunkBytes, requestPartsMax, smallReplyBytes } from "../../limits.ts";
+import type { BodyBuffers } from "./body-buffers.ts";
 import { Connection } from "./connection.ts";
 import { replyFrame, replyHeads } from "./frames.ts";
 import { routerRole } from "./handshake.ts";
 import type { MessageVerdict } from "./message-reader.ts";
 import { MinuteCount } from "./minute-count.ts";
 
-/** Why the server closed a connection; each has a counter. The first four follow from its bytes alone. */
+/** Reasons for which the server closes a connection; each has a counter. The first four depend on the received bytes alone. */
 export const closeReasons = [
   "malformed",
   "parts",
@@ -25,10 +26,11 @@ export const closeReasons = [
 ] as const;
 export type CloseReason = (typeof closeReasons)[number];
 
-/** What a peer tells its server. */
+/** Callbacks from a peer to its server. */
 export type PeerEvents = {
+  readonly bodies: BodyBuffers;
   readonly messageBytesMax: number;
-  /** @returns false if reading must stop now */
+  /** The last part is only valid during the call, see `kept`. @returns false if reading must stop now */
   readonly onMessage: (peer: Peer, parts: readonly Buffer[]) => boolean;
   /** A command that is neither greeting nor message. @returns false if reading must stop now */
   readonly onCommand: (peer: Peer) => boolean;
@@ -47,12 +49,16 @@ export class Peer extends Connection {
   isProven = false;
   /** Requests that are neither answered nor forgotten. */
   unanswered = 0;
-  /** Commands, counted by the server. */
+  /** Commands received, counted by the server. */
   readonly commandsOfMinute = new MinuteCount();
-  /** The value that the server counted last. */
+  commands = 0;
+  readonly connectedMs = performance.now();
+  /** When the last reply was written, by `performance.now()`. */
+  answeredMs = Number.NEGATIVE_INFINITY;
+  /** Held and unread bytes at the server's last count. */
   countedHeldBytes = 0;
   countedUnreadBytes = 0;
-  /** Why the server closed it. */
+  /** Why the server closed the connection. */
   closedFor: CloseReason | undefined;
   readonly #events: PeerEvents;
 
@@ -60,6 +66,7 @@ export class Peer extends Connection {
     super(accepted, {
       role: routerRole,
       readBuffer,
+      bodies: events.bodies,
       partsMax: requestPartsMax,
       messageBytesMax: events.messageBytesMax,
       largeBytes: largeRequestBytes,
@@ -93,6 +100,7 @@ export class Peer extends Connection {
   reply(payload: Uint8Array): boolean {
     if (this.isClosed) return false;
     if (this.unanswered > 0) this.unanswered -= 1;
+    this.answeredMs = performance.now();
     if (payload.length <= smallReplyBytes) {
       this.socket.write(replyFrame(payload, this.framing));
       return true;
@@ -104,7 +112,7 @@ export class Peer extends Connection {
     return true;
   }
 
-  /** A request of this connection gets no reply: its client has given up, or there was no room. */
+  /** A request of this connection gets no reply: its client has gone, or a bound refused it. */
   forget(): void {
     if (this.unanswered > 0) this.unanswered -= 1;
   }

@@ -1,4 +1,4 @@
-/** Options of a ROUTER of ours: where it listens, what it accepts, and its listeners. */
+/** Options of a ROUTER of ours: its address, bounds and callbacks. */
 import type { Keepalive } from "../keepalive.ts";
 import type { RouterBounds } from "./bounds.ts";
 import type { Peer } from "./peer.ts";
@@ -13,16 +13,17 @@ export type RouterServerOptions = {
   readonly keepalive: Keepalive;
   /** Bytes of all parts of one message. */
   readonly messageBytesMax: number;
-  /** All connections; the oldest that proved nothing makes room for a new one. */
+  /** All connections; at the bound the oldest unproven one is closed for a new one. */
   readonly connectionsMax: number;
-  /** Connections of one address that proved nothing; 0: no bound. */
+  /** Unproven connections of one address; 0: no bound. */
   readonly addressConnectionsMax: number;
-  /** Addresses behind which there are many clients. */
+  /** Addresses of proxies, behind which many clients connect. */
   readonly isProxy: (address: string) => boolean;
+  /** The last part is only valid during the call, see `kept`. */
   readonly onMessage: (peer: Peer, parts: readonly Buffer[]) => void;
-  /** Decides about a part over `largeRequestBytes` of a connection that proved nothing. `head`: its first bytes. */
+  /** Decides whether an unproven connection may send a part over `largeRequestBytes`. `head`: its first bytes. */
   readonly mayBeLarge: (head: Buffer, partBytes: number) => boolean;
-  /** An address has left more messages unfinished than it may. */
+  /** An address began to owe: it left more unfinished bytes than `unfinishedBytesPerSecondMax` allows. */
   readonly onOwing: (address: string) => void;
   /** The listening socket failed for good. */
   readonly onFault: (error: Error) => void;

@@ -1,10 +1,10 @@
 /**
- * A ROUTER over Node's own sockets, for one request and one reply at a time of each client. libzmq bounds a part of a message and nothing
- * else; here parts, messages, unfinished bytes, unanswered requests, unread replies and connections each have a bound, a counter and
- * one consequence: the connection that goes over it is closed. docs/decisions/0022-request-front.md.
+ * A ROUTER over the sockets of Node.js. libzmq bounds only the size of a message's part. Here parts, messages, unfinished bytes, unanswered requests,
+ * unread replies and connections each have a bound and a counter, and a connection that exceeds one is closed. docs/decisions/0022-request-front.md.
  */
 import { createServer, type Server, type Socket } from "node:net";
 import { AcceptedKeepalive } from "./accepted-keepalive.ts";
+import { BodyBuffers } from "./body-buffers.ts";
 import { type RouterBounds, routerBounds } from "./bounds.ts";
 import { listenOn, portOf } from "./listening.ts";
 import { type CloseReason, closeReasons, Peer, type PeerEvents } from "./peer.ts";
@@ -23,9 +23,10 @@ export class RouterServer {
   readonly #bounds: RouterBounds;
   readonly #server: Server;
   readonly #events: PeerEvents;
+  readonly #bodies = new BodyBuffers();
   readonly #peers = new Set<Peer>();
   readonly #strangers: Strangers;
-  /** With replies that their clients have not read. */
+  /** Connections whose clients have not read all replies. */
   readonly #unread = new Set<Peer>();
   readonly #groups = { strangers: new PeerGroup(), proven: new PeerGroup() };
   readonly #budget = new TurnBudget<Peer>((peer) => this.#goOn(peer));
@@ -41,6 +42,7 @@ export class RouterServer {
     this.closed = this.#closed;
     this.#strangers = new Strangers(options);
     this.#events = {
+      bodies: this.#bodies,
       messageBytesMax: options.messageBytesMax,
       onMessage: (peer, parts) => this.#onMessage(peer, parts),
       onCommand: (peer) => this.#onCommand(peer),
@@ -83,16 +85,21 @@ export class RouterServer {
     return this.#strangers.count;
   }
 
-  /** What each group holds, and how often reading it was paused. */
+  /** Sums of each group, and how often reading it was paused. */
   get groups(): Readonly<
     Record<PeerGroupName, Readonly<Pick<PeerGroup, GroupSum | "pauses" | "isPaused" | "holdersClosed">>>
   > {
     return this.#groups;
   }
 
-  /** Bytes of requests that are not whole, or wait unread. */
+  /** Bytes of requests that are unfinished, or kept while reading is paused. */
   get heldBytes(): number {
     return this.#sum("heldBytes");
+  }
+
+  /** Memory that is kept for bodies to come. */
+  get spareBytes(): number {
+    return this.#bodies.spareBytes;
   }
 
   get unreadBytes(): number {
@@ -108,7 +115,12 @@ export class RouterServer {
     return this.#strangers.chargedBytes;
   }
 
-  /** A request over this connection was proven; from now on it is not a stranger's. */
+  /** Whether a connection of the address has proved itself within `provenAddressMs`. */
+  hasProven(address: string): boolean {
+    return this.#strangers.hasProven(address);
+  }
+
+  /** A request over this connection was proven: the connection joins the proven group. */
   prove(peer: Peer): void {
     if (peer.isProven || peer.isClosed) return;
     this.#strangers.leave(peer);
@@ -135,7 +147,7 @@ export class RouterServer {
     this.#note(peer, "unanswered", -1);
   }
 
-  /** Stops reading the group. Each connection is read once more at most, and those bytes are kept. */
+  /** Pauses reading the group. Each connection is read at most once more, and those bytes are kept. */
   pause(name: PeerGroupName): void {
     this.#groups[name].pause();
   }
@@ -152,14 +164,14 @@ export class RouterServer {
     }
   }
 
-  /** Takes no more connections and requests; replies may still be sent. */
+  /** Refuses new connections and requests; replies may still be sent. */
   stop(): void {
     this.#isClosing = true;
     for (const name of peerGroupNames) this.pause(name);
     this.#server.close();
   }
 
-  /** Gives clients `lingerMs` to take what was written, then closes all. */
+  /** Waits up to `lingerMs` for clients to read their replies, then closes all. */
   async close(lingerMs: number): Promise<void> {
     this.stop();
     clearInterval(this.#timer);
@@ -192,7 +204,7 @@ export class RouterServer {
     this.#groups.strangers.unfinished.add(peer);
   }
 
-  /** At the bound the oldest stranger makes room. */
+  /** At the bound closes the oldest stranger for the new connection. */
   #hasRoom(): boolean {
     if (this.#peers.size < this.#options.connectionsMax) return true;
     const { oldest } = this.#strangers;
@@ -238,7 +250,7 @@ export class RouterServer {
     return false;
   }
 
-  /** Takes the bytes that a connection kept, and reads on unless it must wait again. */
+  /** Processes the bytes that a connection kept, then reads on unless it must pause again. */
   #goOn(peer: Peer): void {
     const group = this.#groupOf(peer);
     if (group.isPaused) group.parked.add(peer);
@@ -260,7 +272,11 @@ export class RouterServer {
   }
 
   #onCommand(peer: Peer): boolean {
-    if (peer.commandsOfMinute.add(performance.now()) <= this.#bounds.commandsPerMinuteMax)
+    const nowMs = performance.now();
+    const { commandsAtOnceMax, commandsPerSecondMax, commandsPerMinuteMax } = this.#bounds;
+    peer.commands += 1;
+    const commandsMax = commandsAtOnceMax + ((nowMs - peer.connectedMs) / 1_000) * commandsPerSecondMax;
+    if (peer.commands <= commandsMax && peer.commandsOfMinute.add(nowMs) <= commandsPerMinuteMax)
       return this.#budget.spend(peer, 1, 0);
     this.#close(peer, "commands");
     return false;
@@ -334,7 +350,7 @@ export class RouterServer {
     if (peer.isProven) this.#strangers.noteProvenGone(peer);
     else {
       this.#strangers.leave(peer);
-      // Not while its group is paused: then its client could not finish what it began.
+      // Not while its group is paused, when its client could not finish the message.
       if (!this.#groups.strangers.isPaused) this.#strangers.charge(peer);
     }
     this.#groupOf(peer).leave(peer);
@@ -342,7 +358,7 @@ export class RouterServer {
     this.#budget.forget(peer);
   }
 
-  /** Closes overdue connections, and counts again what clients have not read. */
+  /** Closes overdue connections, and recounts unread replies. */
   #look(): void {
     for (const peer of this.#unread) this.#countUnread(peer);
     for (const name of peerGroupNames) this.#closeOverdue(this.#groups[name]);

@@ -1,6 +1,6 @@
 /**
- * Connections that have proved nothing: how many an address has, which one is the oldest, and what their addresses owe for messages that they
- * began and did not finish. docs/decisions/0022-request-front.md.
+ * Strangers: connections without a proven request. Knows how many an address has, which is the oldest, and what each address owes for
+ * messages that it began and did not finish. docs/decisions/0022-request-front.md.
  */
 import { owingConnectionsMax } from "../../limits.ts";
 import { addressKey } from "./address.ts";
@@ -8,7 +8,7 @@ import type { CloseReason, Peer } from "./peer.ts";
 import type { RouterServerOptions } from "./router-options.ts";
 import { UnfinishedDebts } from "./unfinished-debts.ts";
 
-/** Why a connection ended in the middle of a message that is its client's own doing; undefined: the client left. */
+/** Reasons of a close in the middle of a message for which the client is charged; undefined: the client left. */
 const ownDoings: ReadonlySet<CloseReason | undefined> = new Set([
   undefined,
   "malformed",
@@ -21,7 +21,7 @@ const ownDoings: ReadonlySet<CloseReason | undefined> = new Set([
 
 export class Strangers {
   readonly #options: Pick<RouterServerOptions, "addressConnectionsMax" | "isProxy" | "messageBytesMax" | "onOwing">;
-  /** In the order of their coming. */
+  /** Oldest first. */
   readonly #peers = new Set<Peer>();
   readonly #countOf = new Map<string, number>();
   readonly #debts: UnfinishedDebts;
@@ -74,11 +74,16 @@ export class Strangers {
     return this.#debts.owes(addressKey(peer.address), performance.now());
   }
 
-  /** Charges the address for the message that the connection began and, by its client's own doing, did not finish. */
+  /** Charges the address for the message that the connection left unfinished, if the client is the cause. */
   charge(peer: Peer): void {
     const { isProxy, onOwing } = this.#options;
     if (!ownDoings.has(peer.closedFor) || isProxy(peer.address)) return;
     if (this.#debts.charge(addressKey(peer.address), peer.leftBytes, performance.now())) onOwing(peer.address);
+  }
+
+  /** Whether a connection of the address has proved itself within `provenAddressMs`. */
+  hasProven(address: string): boolean {
+    return this.#debts.isProven(addressKey(address), performance.now());
   }
 
   /** A connection of the address has proved itself. */

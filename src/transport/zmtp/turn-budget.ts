@@ -1,10 +1,10 @@
 /**
- * How much a connection may bring in one turn of the event loop, so that a connection that never stops sending leaves
- * a share to others, replies and timers. libuv alone would read a flood's connection 32 times before anything else.
+ * Bounds what a connection may bring in one turn of the event loop, so that one that never stops sending leaves
+ * time to others, replies and timers. libuv alone would read it 32 times in a row.
  */
 import { provenTurn, strangersTurnMessagesMax, strangerTurn } from "../../limits.ts";
 
-/** `isProven`: it may bring more. */
+/** `isProven`: has the larger budget `provenTurn`. */
 type Spender = { readonly isProven: boolean };
 
 type Spent = { turn: number; messages: number; bytes: number };
@@ -67,7 +67,7 @@ export class TurnBudget<Peer extends Spender> {
     setImmediate(() => this.#begin());
   }
 
-  /** Goes on with waiting connections in their order. Those without room in this turn keep their place. */
+  /** Resumes waiting connections in their order. Connections without budget in this turn keep their place. */
   #begin(): void {
     this.#isTurnPlanned = false;
     this.#turn += 1;

@@ -1,6 +1,7 @@
 /**
- * Counts what addresses of strangers leave unfinished: bytes of messages that begin and never end. An address may leave one message of the largest size,
- * because connections break. More is a debt, which runs down with time. Addresses of proven connections owe nothing. Pure: no I/O, no clock.
+ * Charges addresses of strangers for unfinished bytes: messages that begin and never end. An address may leave one message of
+ * the largest size unfinished, because connections break. More is a debt, which decreases with time. Addresses of proven
+ * connections owe nothing. Pure: no I/O, no clock.
  */
 import {
   owingAddressesMax,
@@ -11,24 +12,24 @@ import {
 } from "../../limits.ts";
 
 type Debt = { bytes: number; countedMs: number };
-/** `connections`: proven ones that are open. */
+/** `connections`: number of open proven ones. */
 type Proven = { connections: number; lastMs: number };
 
 export class UnfinishedDebts {
-  /** Bytes that were charged to addresses, all together. */
+  /** Sum of the bytes charged to addresses. */
   chargedBytes = 0;
   readonly #freeBytes: number;
   readonly #debts = new Map<string, Debt>();
   readonly #proven = new Map<string, Proven>();
 
-  /** @param freeBytes what an address may leave without a debt */
+  /** @param freeBytes unfinished bytes of an address without a debt */
   constructor(freeBytes: number) {
     this.#freeBytes = freeBytes;
   }
 
   /** @returns whether the address owes now and did not before */
   charge(address: string, bytes: number, nowMs: number): boolean {
-    if (bytes === 0 || this.#isProven(address, nowMs)) return false;
+    if (bytes === 0 || this.isProven(address, nowMs)) return false;
     this.chargedBytes += bytes;
     const owedBytes = this.#bytesOf(address, nowMs);
     const sum = Math.min(this.#freeBytes + unfinishedBytesOwedMax, owedBytes + bytes);
@@ -41,6 +42,12 @@ export class UnfinishedDebts {
   owes(address: string, nowMs: number): boolean {
     if (this.#debts.size === 0) return false;
     return this.#bytesOf(address, nowMs) > this.#freeBytes;
+  }
+
+  /** Whether a connection of the address has proved something within `provenAddressMs`. */
+  isProven(address: string, nowMs: number): boolean {
+    const proven = this.#proven.get(address);
+    return proven !== undefined && (proven.connections > 0 || nowMs - proven.lastMs < provenAddressMs);
   }
 
   /** A connection of this address has proved something. */
@@ -58,11 +65,6 @@ export class UnfinishedDebts {
     if (proven === undefined) return;
     proven.connections = Math.max(0, proven.connections - 1);
     proven.lastMs = nowMs;
-  }
-
-  #isProven(address: string, nowMs: number): boolean {
-    const proven = this.#proven.get(address);
-    return proven !== undefined && (proven.connections > 0 || nowMs - proven.lastMs < provenAddressMs);
   }
 
   #bytesOf(address: string, nowMs: number): number {

@@ -1,6 +1,6 @@
 /**
- * Packs decided authentications for their way from a shard worker to the RSA lane, and the replies for the way back.
- * A thread hop costs more than its contents, so a batch's tasks are one buffer, which the main thread passes on unread.
+ * Packs decided authentications that a worker sends to the RSA lane, and the lane's replies.
+ * A thread hop costs more than its contents, so a batch's tasks are one buffer. The main thread passes it on unread.
  */
 import { pack, unpack } from "msgpackr";
 import type { AuthBatch, AuthTask } from "../messages/batch.ts";
@@ -28,9 +28,9 @@ function taskOf([version, nonce, encAlgorithm, sigAlgorithm, verdict, pub, sessi
   return { version, nonce: nonce ?? undefined, encAlgorithm, sigAlgorithm, outcome };
 }
 
-/** `items[i]` is the index in its batch of the request that `tasks[i]` answers. */
+/** `tasks[i]` answers the batch's request number `items[i]`. */
 export function packAuthTasks(items: readonly number[], tasks: readonly AuthTask[]): AuthBatch {
-  // Copied, because the packer uses its larger buffer again.
+  // The packer reuses its buffer, so the bytes are copied.
   return { items: Uint16Array.from(items), tasks: Uint8Array.from(pack(tasks.map(rowOf))).buffer };
 }
 
@@ -38,7 +38,7 @@ export function unpackAuthTasks(tasks: ArrayBuffer): AuthTask[] {
   return (unpack(new Uint8Array(tasks)) as Row[]).map(taskOf);
 }
 
-/** An undefined reply could not be made. It takes no bytes. */
+/** `undefined` stands for a reply that the lane failed to make. It takes no bytes. */
 export function packReplies(replies: readonly (Uint8Array | undefined)[]): AuthReplies {
   let total = 0;
   const ends = Uint32Array.from(replies, (reply) => {

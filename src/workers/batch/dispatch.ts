@@ -1,4 +1,4 @@
-/** From an opened request to its handler: the list of commands that this master answers. docs/protocol.md section 7. */
+/** Opens a request and calls the handler of its command. The switch lists the commands that this master answers. docs/protocol.md section 7. */
 
 import { type Crypticle, sealedBytes } from "../../crypto/crypticle.ts";
 import type { Autosign } from "../../store/keys/autosign.ts";
@@ -6,12 +6,9 @@ import type { ByteWriter } from "../../wire/byte-writer.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { beginRawReply } from "../../wire/reply.ts";
 import { bufferOf } from "../../wire/walk.ts";
-import type { Shard } from "../holding/shard.ts";
 import type { AuthTask } from "../messages/batch.ts";
 import { handleAuth } from "../requests/auth.ts";
-import { handleClear } from "../requests/clear.ts";
 import type { Answer, BatchEffects, DeferredWork, Opened } from "../requests/context.ts";
-import { emptyAnswers } from "../requests/empty.ts";
 import { handleMinionEvent } from "../requests/events.ts";
 import { fileCommands, handleFiles } from "../requests/files.ts";
 import { handleMasterOpts } from "../requests/master-opts.ts";
@@ -19,47 +16,55 @@ import { handleMasterTops } from "../requests/master-tops.ts";
 import { handleMine, handleMineDelete, handleMineFlush } from "../requests/mine.ts";
 import { handleMineGet } from "../requests/mine-get.ts";
 import { type OpenOutcome, openForwarded, openFrame } from "../requests/open.ts";
+import { handleClear } from "../requests/operator-commands.ts";
 import { handlePeer } from "../requests/peer.ts";
 import { handlePillar } from "../requests/pillar.ts";
 import { handleReturn } from "../requests/return.ts";
+import { emptyAnswers } from "../requests/unbuilt-commands.ts";
+import type { WorkerState } from "../state/worker-state.ts";
 import type { ReceivedItem } from "./frames.ts";
 import { itemKinds } from "./frames.ts";
 
-/** What an item becomes: bytes to send (`isStoring`: only if the batch's writes succeed), or work for another thread. */
+/** The outcome of an item: a reply, or work for another thread. `isStoring`: the reply is sent only if the batch's writes succeed. */
 export type ItemOutcome =
   | { readonly isStoring: boolean }
   | { readonly reply: Buffer; readonly isStoring: boolean }
   | { readonly deferred: DeferredWork }
   | { readonly auth: AuthTask; readonly acceptedId: string | undefined };
 
-/** The sealed reply is in the batch's memory already. */
+/** Outcomes of items whose sealed reply is already in the batch's memory. */
 const sealed: ItemOutcome = { isStoring: false };
 const sealedStoring: ItemOutcome = { isStoring: true };
 
-/** Commands whose answer says that something is kept. */
+/** Commands whose reply confirms that the master stored something. */
 const storingCommands = new Set(["_return", "_mine", "_mine_delete", "_mine_flush"]);
 
 const shownCommandCharsMax = 200;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it hides
 const controlCharacters = /[\u0000-\u001f\u007f]/g;
 
-export function processItem(shard: Shard, autosign: Autosign, batch: BatchEffects, item: ReceivedItem): ItemOutcome {
+export function processItem(
+  worker: WorkerState,
+  autosign: Autosign,
+  batch: BatchEffects,
+  item: ReceivedItem,
+): ItemOutcome {
   const outcome: OpenOutcome =
     item.kind === itemKinds.opened
-      ? openForwarded(shard, batch, item, item.sealKey, item.bytes)
-      : openFrame(shard, batch, item.bytes, item.kind !== itemKinds.ordinary);
+      ? openForwarded(worker, batch, item, item.sealKey, item.bytes)
+      : openFrame(worker, batch, item.bytes, item.kind !== itemKinds.ordinary);
   batch.clock.lap("open");
   if ("refused" in outcome) {
-    shard.count(`refused.${outcome.refused}`);
+    worker.count(`refused.${outcome.refused}`);
     return { reply: outcome.reply, isStoring: false };
   }
   if ("forward" in outcome) return { deferred: { kind: "forward", ...outcome.forward } };
   batch.command = outcome.cmd;
   const isOverMinionsMax = item.kind === itemKinds.overMinionsMax;
   const answer = outcome.isClear
-    ? answerClear(shard, autosign, batch, outcome, isOverMinionsMax)
-    : answerSealed(shard, batch, outcome);
-  shard.meter.noteRequest(outcome.cmd, "deferred" in answer || "auth" in answer ? "deferred" : "answered");
+    ? answerClear(worker, autosign, batch, outcome, isOverMinionsMax)
+    : answerSealed(worker, batch, outcome);
+  worker.meter.noteRequest(outcome.cmd, "deferred" in answer || "auth" in answer ? "deferred" : "answered");
   batch.clock.lap("handle");
   const finished = finish(batch, outcome, answer, !outcome.isClear && storingCommands.has(outcome.cmd));
   batch.clock.lap("seal");
@@ -67,52 +72,52 @@ export function processItem(shard: Shard, autosign: Autosign, batch: BatchEffect
 }
 
 function answerClear(
-  shard: Shard,
+  worker: WorkerState,
   autosign: Autosign,
   batch: BatchEffects,
   opened: Opened,
   isOverMinionsMax: boolean,
 ): Answer {
-  if (opened.cmd === "_auth") return handleAuth(shard, autosign, batch, opened, isOverMinionsMax);
-  shard.count("clearCommands");
-  return handleClear(shard, batch, opened) ?? notExposed(batch, opened);
+  if (opened.cmd === "_auth") return handleAuth(worker, autosign, batch, opened, isOverMinionsMax);
+  worker.count("clearCommands");
+  return handleClear(worker, batch, opened) ?? notExposed(batch, opened);
 }
 
-function answerSealed(shard: Shard, batch: BatchEffects, opened: Opened): Answer {
+function answerSealed(worker: WorkerState, batch: BatchEffects, opened: Opened): Answer {
   switch (opened.cmd) {
     case "_return":
-      return handleReturn(shard, batch, opened);
+      return handleReturn(worker, batch, opened);
     case "_minion_event":
-      return handleMinionEvent(shard, batch, opened);
+      return handleMinionEvent(worker, batch, opened);
     case "_pillar":
-      return handlePillar(shard, batch, opened);
+      return handlePillar(worker, batch, opened);
     case "_mine":
-      return handleMine(shard, batch, opened);
+      return handleMine(worker, batch, opened);
     case "_mine_get":
-      return handleMineGet(shard, opened);
+      return handleMineGet(worker, opened);
     case "_mine_delete":
-      return handleMineDelete(shard, batch, opened);
+      return handleMineDelete(worker, batch, opened);
     case "_mine_flush":
-      return handleMineFlush(shard, batch, opened);
+      return handleMineFlush(worker, batch, opened);
     case "_master_opts":
-      return handleMasterOpts(shard, opened);
+      return handleMasterOpts(worker, opened);
     case "_master_tops":
     case "_ext_nodes":
-      return handleMasterTops(shard);
+      return handleMasterTops(worker);
     case "minion_pub":
     case "minion_publish":
     case "minion_runner":
     case "pub_ret":
-      return handlePeer(shard, opened);
+      return handlePeer(worker, opened);
     case "revoke_auth":
-      return revoke(shard, opened);
+      return revoke(worker, opened);
     default:
-      if (fileCommands.has(opened.cmd)) return handleFiles(shard, opened);
+      if (fileCommands.has(opened.cmd)) return handleFiles(worker, opened);
       return emptyAnswers.has(opened.cmd) ? { value: emptyAnswers.get(opened.cmd) ?? null } : notExposed(batch, opened);
   }
 }
 
-/** Answers an empty map and logs Salt's line, which operators search for. The command is the client's text, so it is cut and cleaned. */
+/** Answers an empty map and logs Salt's line, which operators search for. The command is the client's text, so the line shows it cut and cleaned. */
 function notExposed(batch: BatchEffects, { id, cmd }: Opened): Answer {
   const shown = cmd.slice(0, shownCommandCharsMax).replace(controlCharacters, "?");
   batch.refuse(id ?? "", `Requested method not exposed: ${shown}`, "error");
@@ -120,13 +125,13 @@ function notExposed(batch: BatchEffects, { id, cmd }: Opened): Answer {
 }
 
 /**
- * Removes the minion's own key. As in Salt the request is echoed if the master does not allow that. Older requests need a token: they are sealed
- * under a key that all minions hold, so one minion could revoke another's key.
+ * Removes the minion's own key. As in Salt, the reply echoes the request if `allow_minion_key_revoke` is off. An older request must prove its id
+ * by a token, because all minions hold the key that seals it, so one minion could revoke another's key.
  */
-function revoke(shard: Shard, opened: Opened): Answer {
+function revoke(worker: WorkerState, opened: Opened): Answer {
   if (opened.id === undefined || !opened.isProven) return { value: new Map() };
-  if (!shard.start.config.allow_minion_key_revoke) return { packed: opened.load };
-  shard.stores.keys.remove("accepted", opened.id);
+  if (!worker.start.config.allow_minion_key_revoke) return { packed: opened.load };
+  worker.stores.keys.remove("accepted", opened.id);
   return { value: true };
 }
 
@@ -139,7 +144,7 @@ function finish(batch: BatchEffects, opened: Opened, answer: Answer, isStoring: 
   return isStoring ? sealedStoring : sealed;
 }
 
-/** As `encodeRawReply` of a seal, without a copy in between: every return's reply passes here. */
+/** Like `encodeRawReply` of a sealed reply, but without a copy, because every return's reply comes here. */
 function writeSealedReply(replies: ByteWriter, sealer: Crypticle, packed: Uint8Array, nonce: string): void {
   const bytes = sealedBytes(packed.length, nonce.length);
   const start = beginRawReply(replies, bytes);

@@ -1,18 +1,19 @@
 /**
  * Packs the frames of a batch into one transferred buffer, because a thread hop costs more than the crypto does.
- * Layout: u32 count; per item u8 kind, u8 version, u8 seal key, u8 encryption algorithm, u32 end of its bytes (counted from the first byte after the table); the bytes.
+ * Layout: u32 count; per item u8 kind, u8 version, u8 seal key, u8 encryption algorithm, u32 end of its bytes (counted from the first byte after
+ * the table); the bytes of all items.
  */
 import { SaltworksError } from "../../errors.ts";
 import type { SealKey } from "../messages/deferred.ts";
 
 /**
- * How one item of a batch came in. `ordinary`: as the socket gave it. `opened`: another worker has opened its seal. `auth`: an `_auth` from the
- * queue of authentications. `overMinionsMax`: the same while `max_minions` are connected.
+ * Where an item of a batch comes from. `ordinary`: the socket. `opened`: another worker, which has opened its seal. `auth`: the queue of
+ * authentications. `overMinionsMax`: the same queue while `max_minions` are connected.
  */
 export const itemKinds = { ordinary: 0, opened: 1, overMinionsMax: 2, auth: 3 } as const;
 export type ItemKind = (typeof itemKinds)[keyof typeof itemKinds];
 
-/** `version`, `sealKey` and `encAlgorithm` count only for an opened item; an ordinary frame says its own. */
+/** Only an opened item needs `version`, `sealKey` and `encAlgorithm`. An ordinary frame states its own. */
 export type BatchItem = {
   readonly kind: ItemKind;
   readonly bytes: Uint8Array;
@@ -28,7 +29,7 @@ export type ReceivedItem = {
   readonly bytes: Buffer;
 };
 
-/** By number, none first. An unknown algorithm travels as `unknown`, which is refused like its own name. */
+/** A frame holds an algorithm as its index here; 0 means none. Other algorithms are sent as `unknown`, and the worker refuses them. */
 const encAlgorithms = [undefined, "OAEP-SHA1", "OAEP-SHA224", "unknown"] as const;
 
 function numberOf(encAlgorithm: string | undefined): number {
@@ -39,7 +40,7 @@ function numberOf(encAlgorithm: string | undefined): number {
 const headerBytes = 4;
 const entryBytes = 8;
 
-/** Copies the bytes: the caller keeps its frames for a second try if the worker dies. */
+/** Copies the bytes, because the caller keeps its frames for a second try if the worker dies. */
 export function packBatch(items: readonly BatchItem[]): ArrayBuffer {
   let total = headerBytes + items.length * entryBytes;
   for (const item of items) total += item.bytes.byteLength;

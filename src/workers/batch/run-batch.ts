@@ -1,5 +1,5 @@
 /**
- * Runs one batch in a worker thread: opens and answers each item, commits, and releases replies and events only when the commit is durable.
+ * Runs one batch in a worker thread: opens and answers each item, commits, and returns replies and events once the commit is durable.
  * docs/ARCHITECTURE.md, "A job's life".
  */
 import { SaltworksError } from "../../errors.ts";
@@ -7,19 +7,19 @@ import type { PutOutcome } from "../../store/jobs/job-cache.ts";
 import type { Autosign } from "../../store/keys/autosign.ts";
 import { ByteWriter } from "../../wire/byte-writer.ts";
 import { failedReply } from "../../wire/reply.ts";
-import type { Shard } from "../holding/shard.ts";
 import type { AuthBatch, BatchResult, BatchTask } from "../messages/batch.ts";
 import type { Deferred } from "../messages/deferred.ts";
 import { BatchEffects, type BatchMemory } from "../requests/context.ts";
+import type { WorkerState } from "../state/worker-state.ts";
 import { packAuthTasks } from "./auth-tasks.ts";
 import { type ItemOutcome, processItem } from "./dispatch.ts";
 import { type ReceivedItem, unpackBatch } from "./frames.ts";
 
-/** Memory of finished batches, for the next ones. At most `batches_in_flight` of them. */
+/** Memory of finished batches, which the next ones use. At most `batches_in_flight` entries. */
 const spareMemory: BatchMemory[] = [];
 
 export async function runBatch(
-  shard: Shard,
+  worker: WorkerState,
   autosign: Autosign,
   task: Omit<BatchTask, "kind">,
   onFault: (error: Error) => void,
@@ -27,22 +27,22 @@ export async function runBatch(
   const items = unpackBatch(task.buffer);
   const memory = spareMemory.pop() ?? { replies: new ByteWriter(), events: new ByteWriter() };
   const batch = new BatchEffects(Date.now(), task.isHeard, items.length, memory);
-  shard.count("batches");
-  shard.count("frames", items.length);
+  worker.count("batches");
+  worker.count("frames", items.length);
   const replyEnds = new Uint32Array(items.length);
   const outcomes = items.map((item, index): ItemOutcome => {
     batch.item = index;
     batch.command = undefined;
-    const outcome = answer(shard, autosign, batch, item, onFault);
+    const outcome = answer(worker, autosign, batch, item, onFault);
     if ("reply" in outcome) batch.replies.add(outcome.reply);
     replyEnds[index] = batch.replies.length;
     return outcome;
   });
-  const isDurable = await commit(shard, batch, onFault);
+  const isDurable = await commit(worker, batch, onFault);
   batch.clock.lap("commit");
-  if (!isDurable) takeBack(shard, batch, outcomes, replyEnds);
-  const result = assemble(shard, batch, outcomes, replyEnds, task.isFollowed);
-  shard.meter.noteBatch(items.length, batch.clock);
+  if (!isDurable) takeBack(worker, batch, outcomes, replyEnds);
+  const result = assemble(worker, batch, outcomes, replyEnds, task.isFollowed);
+  worker.meter.noteBatch(items.length, batch.clock);
   memory.replies.reset();
   memory.events.reset();
   spareMemory.push(memory);
@@ -50,7 +50,7 @@ export async function runBatch(
 }
 
 function answer(
-  shard: Shard,
+  worker: WorkerState,
   autosign: Autosign,
   batch: BatchEffects,
   item: ReceivedItem,
@@ -58,11 +58,11 @@ function answer(
 ): ItemOutcome {
   const { length } = batch.replies;
   try {
-    return processItem(shard, autosign, batch, item);
+    return processItem(worker, autosign, batch, item);
   } catch (error) {
     const isTheirs = error instanceof SaltworksError && error.code.startsWith("WIRE_");
-    shard.count(isTheirs ? "refused.malformed" : "refused.fault");
-    if (batch.command !== undefined) shard.meter.noteRequest(batch.command, "failed");
+    worker.count(isTheirs ? "refused.malformed" : "refused.fault");
+    if (batch.command !== undefined) worker.meter.noteRequest(batch.command, "failed");
     batch.clock.lap("handle");
     if (!isTheirs) onFault(asError(error));
     batch.replies.length = length;
@@ -71,25 +71,25 @@ function answer(
 }
 
 /**
- * Waits for every write, even if one has failed, because writes read the batch's memory, which the next batch uses again.
+ * Waits for every write, even after one has failed, because writes read the batch's memory, which the next batch reuses.
  *
- * @returns false if the store failed: then no return of this batch may be acknowledged
+ * @returns false if the store failed; then the master must not acknowledge any return of this batch
  */
-async function commit(shard: Shard, batch: BatchEffects, onFault: (error: Error) => void): Promise<boolean> {
+async function commit(worker: WorkerState, batch: BatchEffects, onFault: (error: Error) => void): Promise<boolean> {
   const stored = batch.returns.filter((pending) => pending.isStored);
   const outcomes: PutOutcome[] = [];
   const putReturns = async () => {
-    if (stored.length > 0) outcomes.push(...(await shard.stores.jobs.keepReturns(stored.map(({ record }) => record))));
+    if (stored.length > 0) outcomes.push(...(await worker.stores.jobs.keepReturns(stored.map(({ record }) => record))));
   };
   const settled = await Promise.allSettled([putReturns(), ...batch.writes]);
   const failed = settled.filter(({ status }) => status === "rejected") as PromiseRejectedResult[];
   if (failed.length > 0) {
-    shard.count("commits.failed");
+    worker.count("commits.failed");
     for (const { reason } of failed) onFault(asError(reason));
     return false;
   }
-  if (stored.length > 0) shard.count("commits");
-  for (const outcome of outcomes) shard.count(outcome === "stored" ? "returns.stored" : "returns.duplicate");
+  if (stored.length > 0) worker.count("commits");
+  for (const outcome of outcomes) worker.count(outcome === "stored" ? "returns.stored" : "returns.duplicate");
   return true;
 }
 
@@ -97,8 +97,13 @@ export function asError(error: unknown): Error {
   return error instanceof Error ? error : new SaltworksError("STORE_FAILED", String(error));
 }
 
-/** The store failed: requests that store something get an error, and the returns' events are removed. */
-function takeBack(shard: Shard, batch: BatchEffects, outcomes: readonly ItemOutcome[], replyEnds: Uint32Array): void {
+/** Called when the store failed: replaces the reply of each request that stores something by an error, and removes the returns' events. */
+function takeBack(
+  worker: WorkerState,
+  batch: BatchEffects,
+  outcomes: readonly ItemOutcome[],
+  replyEnds: Uint32Array,
+): void {
   const { replies, events, returnEvents } = batch;
   const written = Buffer.from(replies.bytes.subarray(0, replies.length));
   replies.reset();
@@ -106,7 +111,7 @@ function takeBack(shard: Shard, batch: BatchEffects, outcomes: readonly ItemOutc
   for (const [index, outcome] of outcomes.entries()) {
     const end = replyEnds[index] ?? start;
     const isTakenBack = "isStoring" in outcome && outcome.isStoring;
-    if (isTakenBack) shard.count("replies.withdrawn");
+    if (isTakenBack) worker.count("replies.withdrawn");
     replies.add(isTakenBack ? failedReply : written.subarray(start, end));
     replyEnds[index] = replies.length;
     start = end;
@@ -124,7 +129,7 @@ function takeBack(shard: Shard, batch: BatchEffects, outcomes: readonly ItemOutc
 }
 
 function assemble(
-  shard: Shard,
+  worker: WorkerState,
   batch: BatchEffects,
   outcomes: readonly ItemOutcome[],
   replyEnds: Uint32Array,
@@ -138,8 +143,8 @@ function assemble(
   const deferred = outcomes.flatMap((outcome, item): Deferred[] =>
     "deferred" in outcome ? [{ item, ...outcome.deferred }] : [],
   );
-  const auths = authsOf(shard, outcomes);
-  // Copying the replies into one buffer counts as sealing.
+  const auths = authsOf(worker, outcomes);
+  // The time to copy the replies into one buffer counts as sealing.
   batch.clock.lap("seal");
   return {
     buffer: bytes.buffer,
@@ -151,8 +156,8 @@ function assemble(
     auths,
     proven: batch.proven,
     contacts: [...batch.contacts],
-    // Leaves out keys that went while the batch was written.
-    accepted: batch.accepted.filter((id) => shard.isAccepted(id)),
+    // Leaves out keys that were removed while the batch was written.
+    accepted: batch.accepted.filter((id) => worker.isAccepted(id)),
     authenticated: batch.authenticated,
     started: batch.started,
     refusals: batch.refusals,
@@ -162,12 +167,15 @@ function assemble(
 
 const noEvents = new Uint32Array(0);
 
-/** A minion whose key went or was replaced while the batch was written gets `ret: true` without a session, so that it asks again. */
-function authsOf(shard: Shard, outcomes: readonly ItemOutcome[]): AuthBatch | undefined {
+/**
+ * Packs the decided `_auth`s. A minion whose key was removed or replaced while the batch was written gets `ret: true` without a
+ * session, so that it authenticates again.
+ */
+function authsOf(worker: WorkerState, outcomes: readonly ItemOutcome[]): AuthBatch | undefined {
   const decided = outcomes.flatMap((outcome, item) => {
     if (!("auth" in outcome)) return [];
     const { auth, acceptedId: id } = outcome;
-    const isLost = id !== undefined && "pub" in auth.outcome && !shard.isServed(id, auth.outcome.pub);
+    const isLost = id !== undefined && "pub" in auth.outcome && !worker.isServed(id, auth.outcome.pub);
     return [{ item, task: isLost ? { ...auth, outcome: { ret: true } } : auth }];
   });
   if (decided.length === 0) return undefined;

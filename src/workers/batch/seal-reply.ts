@@ -1,17 +1,21 @@
-/** Seals a reply that other threads have made for a minion of this worker, under its session key or, for older requests, the master's key. */
+/** Seals replies of other threads to this worker's minions: under the minion's session key or, for older requests, the master's key. */
 import { setImmediate as turn } from "node:timers/promises";
 import { ByteWriter } from "../../wire/byte-writer.ts";
 import { badLoad, beginRawReply } from "../../wire/reply.ts";
-import type { Shard } from "../holding/shard.ts";
-import type { ShardTask } from "../messages/shard.ts";
-import { transferring } from "../threads/pool.ts";
+import type { WorkerTask } from "../messages/worker.ts";
+import type { WorkerState } from "../state/worker-state.ts";
+import { transferring } from "../threads/worker-pool.ts";
 
-/** Seals a large reply in steps, so that batches come in between. @returns the whole reply; `badLoad` if the minion's key went meanwhile, so that it authenticates */
+/**
+ * Seals a large reply in steps, so that batches run in between.
+ *
+ * @returns the whole reply; `badLoad` if the session or the master's key is no longer valid, so that the minion authenticates again
+ */
 export async function sealReply(
-  shard: Pick<Shard, "session" | "masterCrypticle">,
-  { id, seal, parts }: Extract<ShardTask, { kind: "sealReply" }>,
+  worker: Pick<WorkerState, "session" | "masterCrypticle">,
+  { id, seal, parts }: Extract<WorkerTask, { kind: "sealReply" }>,
 ): Promise<Uint8Array> {
-  const crypticle = seal.key === "session" ? shard.session(id)?.crypticle : shard.masterCrypticle(seal.key);
+  const crypticle = seal.key === "session" ? worker.session(id)?.crypticle : worker.masterCrypticle(seal.key);
   if (crypticle === undefined) return badLoad;
   const sealed = await crypticle.sealInSteps(Buffer.concat(parts), seal.nonce, () => turn());
   const frame = new ByteWriter();

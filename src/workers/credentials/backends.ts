@@ -16,7 +16,7 @@ import { checkPam } from "./pam.ts";
 import { checkRest } from "./rest.ts";
 
 const backends: Readonly<Record<EauthBackend, Backend>> = {
-  // Salt's own, for trials: accepts every user and password.
+  // Salt's backend for trials: accepts every user and password.
   auto: async () => authentic,
   file: checkFile,
   pam: checkPam,
@@ -24,7 +24,7 @@ const backends: Readonly<Record<EauthBackend, Backend>> = {
   sharedsecret: checkSharedSecret,
 };
 
-/** Never throws: a backend that fails refuses. */
+/** Never throws. If the backend fails, the credential is refused, with the fault for the log. */
 export async function checkCredential(config: CredentialConfig, task: CredentialTask): Promise<CredentialResult> {
   const { eauth } = task;
   if (backendConfig(config.externalAuth, eauth) === undefined)

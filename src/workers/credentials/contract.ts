@@ -1,4 +1,4 @@
-/** Input and answer of a backend of external authentication. */
+/** Input and result of a backend of external authentication. */
 import type { ConfigMap } from "../../config/yaml/values.ts";
 
 export type CredentialTask = {
@@ -7,19 +7,19 @@ export type CredentialTask = {
   readonly password: string;
 };
 
-/** `groups`: the user's groups that the backend knows. `grants`: permissions from the backend, packed; if undefined the configuration decides. */
+/** `groups`: the user's groups, from the backend. `grants`: packed permissions from the backend; without them `external_auth` decides. */
 export type CredentialResult = {
   readonly isAuthentic: boolean;
   readonly groups: readonly string[];
   readonly grants?: Uint8Array;
-  /** Why the backend could not be asked, for the log. */
+  /** For the log: why the backend could not check the credential. */
   readonly fault?: string;
 };
 
 /** The part of the configuration that backends read. */
 export type CredentialConfig = {
   readonly externalAuth: ConfigMap;
-  /** Every option as written: some backends have options of their own. */
+  /** All options as the operator wrote them. Some backends read options of their own. */
   readonly opts: ReadonlyMap<string, unknown>;
 };
 

@@ -1,4 +1,4 @@
-/** Backend `file`: users and passwords in a text file, or in one of Apache's. Settings and formats follow Salt's backend of that name. */
+/** Backend `file`: users and passwords in a text file or in Apache's htpasswd or htdigest file. Settings and formats follow Salt's backend `file`. */
 import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { backendSetting } from "../../config/external-auth.ts";
@@ -69,7 +69,7 @@ function checkText(lines: readonly string[], { username, password }: CredentialT
     const fields = line.split(form.separator);
     const [name, kept] = [fields[form.usernameField - 1], fields[form.passwordField - 1]];
     if (name === undefined || kept === undefined) return faulty("external_auth:file: a line lacks one of the fields");
-    // The user's first line counts.
+    // Only the user's first line counts.
     if (name === username) return equalSecrets(kept, given) ? authentic : refused;
   }
   return refused;

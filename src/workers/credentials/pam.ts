@@ -1,6 +1,6 @@
 /**
- * Backend `pam`: the system's own login rules. Node.js cannot load libpam, so the system's Python does, as in Salt. User and password
- * go to its standard input, because other users can list arguments and environment.
+ * Backend `pam`: checks passwords by the system's login rules. Node.js cannot load libpam, so the system's Python does, as in Salt. User and
+ * password go to its standard input, because other users can list arguments and environment.
  */
 import { spawn } from "node:child_process";
 import { pamOutputBytesMax, pamTimeoutMs } from "../../limits.ts";
@@ -8,7 +8,7 @@ import { type CredentialConfig, type CredentialResult, type CredentialTask, faul
 
 const refusedExitCode = 3;
 
-/** Answers each hidden prompt with the password and each visible one with the name; prints the user's groups. */
+/** Python that answers PAM's hidden prompts with the password and visible prompts with the name, and prints the user's groups. */
 const conversation = `
 import ctypes as c, grp, os, pwd, sys
 service, user, password = sys.stdin.buffer.read().split(b"\\0")
@@ -75,9 +75,9 @@ export function checkPam(config: CredentialConfig, { username, password }: Crede
     child.on("close", (code, signal) => {
       if (code === 0) resolve({ isAuthentic: true, groups: output.split("\n").filter((name) => name !== "") });
       else if (code === refusedExitCode) resolve(refused);
-      else resolve(faulty(`PAM could not be asked: ${signal ?? complaint.trim().split("\n").at(-1) ?? code}`));
+      else resolve(faulty(`PAM did not answer: ${signal ?? complaint.trim().split("\n").at(-1) ?? code}`));
     });
-    // A child that has ended is reported by `close`.
+    // The event `close` reports a child that has ended.
     child.stdin.on("error", () => undefined);
     child.stdin.end([service, username, password].join("\0"));
   });

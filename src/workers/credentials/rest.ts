@@ -1,4 +1,4 @@
-/** Backend `rest`: a web service checks user and password, and may grant more than the configuration does. */
+/** Backend `rest`: a web service checks user and password. Its grants add to those in `external_auth`. */
 import { backendConfig, backendSetting } from "../../config/external-auth.ts";
 import { restAnswerBytesMax, restTimeoutMs } from "../../limits.ts";
 import { encode } from "../../wire/msgpack.ts";
@@ -27,7 +27,7 @@ export async function checkRest(config: CredentialConfig, task: CredentialTask):
     const grants = [...(Array.isArray(own) ? own : []), ...(answer ?? [])] as Encodable[];
     return { isAuthentic: true, groups: [], ...(grants.length > 0 ? { grants: encode(grants, "bin") } : {}) };
   } catch (error) {
-    return faulty(`external_auth:rest: ${new URL(url).origin} could not be asked: ${(error as Error).message}`);
+    return faulty(`external_auth:rest: ${new URL(url).origin} gave no valid answer: ${(error as Error).message}`);
   }
 }
 

@@ -1,4 +1,4 @@
-/** The lane that asks backends of external authentication. A password hash takes milliseconds, a web service seconds. */
+/** The lane that checks credentials by the backends of external authentication. A password hash takes milliseconds, a web service seconds. */
 import { isMainThread, workerData } from "node:worker_threads";
 import { SaltworksError } from "../../errors.ts";
 import { checkCredential } from "../credentials/backends.ts";

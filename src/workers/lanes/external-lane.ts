@@ -1,5 +1,5 @@
 /**
- * The lane that runs commands of external pillar sources. One thread waits for the processes of many pillars, so that a slow
+ * The lane that runs the commands of external pillar sources. One thread waits for the processes of many pillars, so that a slow
  * command blocks neither rendering nor requests.
  */
 import { isMainThread, workerData } from "node:worker_threads";

@@ -1,19 +1,20 @@
 /**
- * The lane that serves files. One thread answers many requests at a time, because it waits for disks and not for the CPU, and has one
- * cache of hashes and lists.
+ * The lane that serves files. One thread answers many requests at a time: it mostly waits for disks, and one cache
+ * of hashes and lists serves all requests.
  */
 import { isMainThread, workerData } from "node:worker_threads";
 import { SaltworksError } from "../../errors.ts";
+import { fileServerSettings } from "../../fileserver/backends/contract/settings.ts";
 import { FileServer } from "../../fileserver/file-server.ts";
 import type { PushRefusal } from "../../fileserver/pushed/usage.ts";
-import { fileServerSettings } from "../../fileserver/settings.ts";
+import { DecodeBudget } from "../../wire/decoder.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import { answerForMeasures } from "../measures/lane-measures.ts";
 import type { FileResult, FileStart, FileTask } from "../messages/lanes.ts";
 import type { LaneStart } from "../threads/lane-pool.ts";
 import { nameLaneThread } from "../threads/name.ts";
-import { transferring } from "../threads/pool.ts";
 import { countTurns } from "../threads/turns.ts";
+import { transferring } from "../threads/worker-pool.ts";
 
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/lanes/file-lane.ts runs in a worker thread only");
 
@@ -24,7 +25,7 @@ const server = new FileServer(fileServerSettings(config));
 server.countPushed();
 
 export default async function handle({ cmd, load, id }: FileTask): Promise<FileResult> {
-  const request = decode(load);
+  const request = decode(load, "text", DecodeBudget.ofRequest());
   let refusedBy: PushRefusal | undefined;
   const value = await server.answer(cmd, request instanceof Map ? request : new Map(), id, (bound) => {
     refusedBy = bound;

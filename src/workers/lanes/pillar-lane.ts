@@ -6,6 +6,7 @@ import { PillarCompiler } from "../../pillar/compile.ts";
 import { merged } from "../../pillar/input/merge.ts";
 import { pillarSettings } from "../../pillar/input/settings.ts";
 import { PillarCacheFiles } from "../../store/pillar-cache.ts";
+import { DecodeBudget } from "../../wire/decoder.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { answerForMeasures } from "../measures/lane-measures.ts";
@@ -24,26 +25,27 @@ const settings = pillarSettings(config);
 const compiler = new PillarCompiler(settings);
 const files = new PillarCacheFiles(join(config.cachedir, "pillar_cache"), config.pillar_cache_ttl * 1_000);
 
-function mapOf(bytes: Uint8Array | undefined): ValueMap {
-  const value = bytes === undefined ? undefined : decode(bytes);
+/** `budget`: one for all parts of a minion's request. A pillar that the master rendered needs none. */
+function mapOf(bytes: Uint8Array | undefined, budget = new DecodeBudget()): ValueMap {
+  const value = bytes === undefined ? undefined : decode(bytes, "text", budget);
   return value instanceof Map ? value : new Map();
 }
 
-function requestOf(task: PillarTask, override: ValueMap) {
-  const grains = mapOf(task.grains);
+function requestOf(task: PillarTask, override: ValueMap, budget: DecodeBudget) {
+  const grains = mapOf(task.grains, budget);
   grains.set("id", task.id);
   return {
     minion: { id: task.id, grains },
     saltenv: task.saltenv,
     pillarenv: task.pillarenv,
     override,
-    extraData: mapOf(task.extraData),
-    onDemand: task.onDemand && decode(task.onDemand),
+    extraData: mapOf(task.extraData, budget),
+    onDemand: task.onDemand && decode(task.onDemand, "text", budget),
     outcomes: task.outcomes,
   };
 }
 
-/** The pillar in both flavours: the minion's and the store's. */
+/** The pillar in network encoding for the minion, and in the new flavour for the store. */
 function resultOf(pillar: ValueMap, faults: readonly string[]): PillarResult {
   return { pillar: encode(pillar, "raw"), record: encode(pillar, "bin"), faults };
 }
@@ -53,9 +55,10 @@ export default function handle(task: PillarTask): PillarResult | undefined {
     files.forget(task.id);
     return undefined;
   }
-  const override = mapOf(task.override);
+  const budget = DecodeBudget.ofRequest();
+  const override = mapOf(task.override, budget);
   if (task.isTopOnly === true) {
-    const { pillar, faults } = compiler.top(requestOf(task, override));
+    const { pillar, faults } = compiler.top(requestOf(task, override, budget));
     return resultOf(pillar, faults);
   }
   const environment = task.pillarenv ?? null;
@@ -63,11 +66,11 @@ export default function handle(task: PillarTask): PillarResult | undefined {
   if (kept !== undefined) return resultOf(withOverride(kept, override), []);
   if (task.cache === "find") return undefined;
   if (!config.pillar_cache) {
-    const { pillar, faults } = compiler.compile(requestOf(task, override));
+    const { pillar, faults } = compiler.compile(requestOf(task, override, budget));
     return resultOf(pillar, faults);
   }
-  // The kept pillar is the same for all callers. A caller's own values are merged over it each time.
-  const { pillar, faults } = compiler.compile(requestOf(task, new Map()));
+  // The cached pillar is rendered without the minion's `override`, which is merged over it at each request.
+  const { pillar, faults } = compiler.compile(requestOf(task, new Map(), budget));
   const isKeepable = !pillar.has("_errors");
   const unkept = isKeepable && task.cache === "keep" ? keep(task, environment, pillar) : undefined;
   return {
@@ -77,13 +80,13 @@ export default function handle(task: PillarTask): PillarResult | undefined {
   };
 }
 
-/** @returns the system's error code if the pillar cannot be kept; it is served all the same */
+/** Writes the pillar into the cache on disk. @returns the system's error code if that fails; the pillar is served all the same */
 function keep({ id, mark }: PillarTask, environment: string | null, pillar: ValueMap): string | undefined {
   const isForgotten = () => mark !== undefined && isForgottenSince(mark);
   if (isForgotten()) return undefined;
   try {
     files.keep(id, environment, pillar, Date.now());
-    // Forgotten meanwhile: the file may have been written after the removal.
+    // If the pillars were forgotten meanwhile, this file may have been written after the removal.
     if (isForgotten()) files.forget(id);
     return undefined;
   } catch (error) {

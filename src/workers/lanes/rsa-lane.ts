@@ -1,5 +1,5 @@
 /**
- * The lane for RSA: auth and pillar replies, signatures. It gets texts and keys and gives back finished frames.
+ * The lane for RSA: replies to `_auth` and `_pillar`, and signatures. It gets values and keys, and returns finished replies.
  * docs/protocol.md sections 2.3, 3.2 and 5.
  */
 import { createHash, type KeyObject } from "node:crypto";
@@ -44,11 +44,11 @@ const masterKey = loadPrivateKey(start.masterPrivatePem);
 const signingKey: KeyObject | undefined =
   start.signingPrivatePem === undefined ? undefined : loadPrivateKey(start.signingPrivatePem);
 const cleanMasterPem = cleanPem(start.masterPublicPem);
-/** Signatures of the master's public key, which never changes: made once per algorithm. */
+/** Signatures of the master's public key. Each is made once per algorithm, because the key never changes. */
 const publicKeySignatures = new Map<SigAlgorithm, string>();
-/** Minions' keys by their text, least recently used first. Importing a key and its first use cost as much as one more RSA operation. */
+/** Cache of minions' public keys by their text, least recently used first. Import and first use of a key cost as much as one more RSA operation. */
 const minionKeys = new Map<string, KeyObject>();
-/** The file's contents, Base64 with a line end, are sent unchanged. */
+/** Contents of the file with the prepared signature: Base64 with a line end, which is sent unchanged. */
 const preparedSignature = start.publicKeySignature && Buffer.from(start.publicKeySignature).toString("latin1");
 
 type AuthRepliesTask = Extract<RsaTask, { kind: "authReplies" }>;
@@ -101,7 +101,7 @@ function acceptance(task: AuthRepliesTask, auth: AuthTask, outcome: Accepted): B
   const pubSig = publicKeySignature(isOld ? "PKCS1v15-SHA1" : sigAlgorithmOf(auth.sigAlgorithm));
   const token = outcome.token && reseal(outcome.token, minionKey, algorithm);
   const content = encodeAuthAccepted({
-    // Minions before version 2 compare with the stored file, trailing line end included. Newer ones compare the clean text.
+    // Minions before version 2 compare the text with their stored file, with its last line end. Newer ones compare the cleaned text.
     pubKey: isOld ? start.masterPublicPem : cleanMasterPem,
     publishPort: start.config.publish_port,
     ...(pubSig === undefined ? {} : { pubSig }),
@@ -123,7 +123,7 @@ function minionKeyOf(pem: string): KeyObject {
   return key;
 }
 
-/** Seals the minion's token anew, which proves to it that the master holds its private key. Undefined if the token does not decrypt. */
+/** Decrypts the minion's token and encrypts it for the minion, which proves that the master holds its private key. Undefined if decryption fails. */
 function reseal(token: Uint8Array, minionKey: KeyObject, algorithm: EncAlgorithm): Buffer | undefined {
   try {
     return encryptOaep(minionKey, decryptOaep(masterKey, token, algorithm), algorithm);

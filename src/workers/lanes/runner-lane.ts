@@ -1,14 +1,15 @@
 /** The lane for runner and wheel functions. It reads the store itself and asks the main thread for jobs, presence and counters. */
 import { isMainThread, type MessagePort, workerData } from "node:worker_threads";
 import { SaltworksError } from "../../errors.ts";
+import { fileServerSettings } from "../../fileserver/backends/contract/settings.ts";
 import { FileServer } from "../../fileserver/file-server.ts";
-import { fileServerSettings } from "../../fileserver/settings.ts";
 import { runnerAnswerBytesMax, runnerEventBytesMax, storedResultBytesMax } from "../../limits.ts";
 import { callFunction, failureText } from "../../runners/contract/call.ts";
 import type { JobOutcome, JobRequest, MasterAccess, RunnerContext } from "../../runners/contract/contract.ts";
 import { fieldsOf } from "../../runners/jobs/stored-body.ts";
 import { runnerFunctions } from "../../runners/registry.ts";
 import { wheelFunctions } from "../../runners/wheel.ts";
+import { nothing } from "../../wire/edit.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import { trimData, trimmedText } from "../../wire/return.ts";
 import { type Encodable, Packed, type Value, type ValueMap } from "../../wire/values.ts";
@@ -39,39 +40,61 @@ export default async function handle(task: RunnerTask): Promise<RunnerResult> {
   const { fun, caller, port } = task;
   const notes: string[] = [];
   const note = (text: string) => void notes.push(text);
-  const told = { count: 0 };
+  const callerEvents = { count: 0 };
   const functions = caller.kind === "runner" ? runnerFunctions : wheelFunctions;
   try {
-    const context: RunnerContext = { config, ...stores.open(), files, master: askThrough(port), caller, note, told };
+    const context: RunnerContext = {
+      config,
+      ...stores.open(),
+      files,
+      master: askThrough(port),
+      caller,
+      note,
+      callerEvents,
+    };
     const args = decode(task.args) as Value[];
     const kwargs = decode(task.kwargs) as ValueMap;
     const value = await stores.noting(note, () => callFunction(functions, context, fun, args, kwargs));
-    return { ...answerOf(value), success: true, notes, faults: stores.takeFaults(), told: told.count };
+    const answer = answerOf(value, caller.isByEvent === true);
+    return { ...answer, success: true, notes, faults: stores.takeFaults(), callerEvents: callerEvents.count };
   } catch (error) {
+    const text = failureText(functions, caller.kind, fun, error);
     return {
-      value: encode(failureText(functions, caller.kind, fun, error), "bin"),
+      value: encode(text, "bin"),
+      reply: encode(text, "raw"),
       success: false,
       notes,
       faults: stores.takeFaults(),
-      told: told.count,
+      callerEvents: callerEvents.count,
     };
   } finally {
     port.close();
   }
 }
 
-/** Answers below this, bytes, are never too much to decode. */
+/** Smaller answers, bytes, are not checked: their decoding never exceeds a bound. */
 const checkedAnswerBytes = 1024 * 1024;
+/** The lists around an answer, one byte each, while its depth is checked: a reply and a stored call have it two levels deep. */
+const answerLevels = 2;
 
 /**
- * Prepares a large answer for its caller here, so that the main thread, which minions wait for, does not decode it.
+ * Prepares the answer for the caller, the event and the job cache. The main thread, on which minions wait, decodes no answer: a minion may have made it.
  *
- * @throws SaltworksError FUNCTION_FAILED for an answer that no caller could take
+ * @throws SaltworksError FUNCTION_FAILED for an answer that is too large for any caller, WIRE_TOO_DEEP for one that its readers could not decode
  */
-function answerOf(value: Encodable): Pick<RunnerResult, "value" | "reply" | "event"> {
-  const answer = encode(value, "bin");
-  const event = eventOf(answer);
-  if (answer.byteLength < checkedAnswerBytes) return { value: answer, ...event };
+function answerOf(value: Encodable, isByEvent: boolean): Pick<RunnerResult, "value" | "reply" | "event"> {
+  const answer = encode([[value]], "bin").subarray(answerLevels);
+  if (answer.byteLength >= checkedAnswerBytes) checkSize(answer);
+  const isStored = answer.byteLength <= Math.max(storedResultBytesMax, config.max_event_size);
+  return {
+    value: isStored ? answer : encode(trimmedText, "bin"),
+    reply: isByEvent ? nothing : encode(value, "raw"),
+    ...eventOf(answer),
+  };
+}
+
+/** @throws SaltworksError FUNCTION_FAILED */
+function checkSize(answer: Uint8Array): void {
   const tooLarge = (cause?: unknown) =>
     new SaltworksError(
       "FUNCTION_FAILED",
@@ -82,21 +105,19 @@ function answerOf(value: Encodable): Pick<RunnerResult, "value" | "reply" | "eve
   if (answer.byteLength > runnerAnswerBytesMax) throw tooLarge();
   try {
     decode(answer);
-    if (answer.byteLength <= Math.max(storedResultBytesMax, config.max_event_size)) return { value: answer, ...event };
-    return { value: encode(trimmedText, "bin"), reply: encode(value, "raw"), ...event };
   } catch (error) {
     throw tooLarge(error);
   }
 }
 
-/** Bytes of an event beside the value: tag, function, arguments and times. Long arguments make a longer event. */
+/** Estimate of an event's bytes beside the value: tag, function, arguments and times. Long arguments make a longer event. */
 const eventRestBytes = 512;
-/** A value is trimmed inside a map of one entry: bytes of its head and the key `return`. */
+/** Bytes of the head and the key of the map `{return: …}`, in which a value is trimmed. */
 const returnHeadBytes = 8;
 
 /**
- * The value for Salt's clients, which wait for the call's last event. It is whole whatever its size; only in a map that is too large, each
- * large value is cut. Salt does the same: its `GET /jobs` lists ten thousand jobs in one event.
+ * The value in the call's last event, for which Salt's clients wait. In a map that exceeds `max_event_size`, each large member is cut, as in Salt;
+ * other values stay whole. `GET /jobs` of Salt's API lists ten thousand jobs in one event. A value over `runnerEventBytesMax` is replaced by a text.
  */
 function eventOf(answer: Uint8Array): Pick<RunnerResult, "event"> {
   if (answer.byteLength + eventRestBytes <= config.max_event_size) return {};
@@ -107,7 +128,7 @@ function eventOf(answer: Uint8Array): Pick<RunnerResult, "event"> {
 
 type Ask = (name: keyof MasterAccess, question: unknown) => Promise<unknown>;
 
-/** Turns each name of `MasterAccess` into a question over the port. A job's values travel packed. */
+/** Implements `MasterAccess` by questions over the port. The values of a job travel packed. */
 function askThrough(port: MessagePort): MasterAccess {
   let lastId = 0;
   const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();

@@ -1,12 +1,17 @@
-/** The stores of runner and wheel functions, opened with the first call. Damage goes to the caller's notes and to the master's log. */
+/** The stores of runner and wheel functions. Damaged records are reported in the caller's notes and in the master's log. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { join } from "node:path";
 import type { MasterConfig } from "../../config/load.ts";
+import { type JobDatabases, type OpenedReader, openJobReader } from "../../databases/open-reader.ts";
 import { logItemsMax } from "../../limits.ts";
-import { type JobReader, openJobReader } from "../../store/drivers/open-job-cache.ts";
 import { type MinionData, openMinionData } from "../../store/minions/data.ts";
 
-type Stores = { readonly minions: MinionData; readonly jobs: JobReader };
+type Stores = {
+  readonly minions: MinionData;
+  readonly jobs: OpenedReader["jobs"];
+  readonly saltJobs: OpenedReader["saltJobs"];
+  readonly databases: JobDatabases;
+};
 type Call = { readonly note: (text: string) => void; readonly told: Set<string> };
 
 export class RunnerStores {
@@ -19,18 +24,18 @@ export class RunnerStores {
     this.#config = config;
   }
 
-  /** Opens with the first call, because a store that fails as the thread starts would leave the call without an answer. */
+  /** Opens the stores at the first call. If they were opened as the thread starts, a failure would leave the call without an answer. */
   open(): Stores {
     this.#opened ??= this.#openAll();
     return this.#opened;
   }
 
-  /** Tells `note` what the call's answer lacks, `logItemsMax` texts at most. */
+  /** Runs `call`. `note` gets a text for each damaged record that its answer leaves out, at most `logItemsMax` texts. */
   noting<Result>(note: Call["note"], call: () => Result): Result {
     return this.#calls.run({ note, told: new Set() }, call);
   }
 
-  /** Faults of all calls since the last look. The thread has no log of its own. */
+  /** Returns and clears the faults of all calls since the last look. The thread has no log of its own. */
   takeFaults(): string[] {
     return this.#faults.splice(0);
   }
@@ -40,10 +45,9 @@ export class RunnerStores {
       if (this.#faults.length < logItemsMax) this.#faults.push(message);
     };
     const onLeftOut = (text: string) => this.#tellCaller(text);
-    return {
-      minions: openMinionData({ path: join(this.#config.cachedir, "minions.lmdb"), isReadOnly: true }),
-      jobs: openJobReader(this.#config, { onFault, onLeftOut }),
-    };
+    const minions = openMinionData({ path: join(this.#config.cachedir, "minions.lmdb"), isReadOnly: true, onFault });
+    const { jobs, saltJobs, databases } = openJobReader(this.#config, { onFault, onLeftOut });
+    return { minions, jobs, saltJobs, databases };
   }
 
   #tellCaller(text: string): void {

@@ -1,6 +1,6 @@
 /**
- * Finds the minions of this worker that a target expects. Indexed paths are answered at once. Others are indexed in slices between batches,
- * and the main thread asks again, so that returns never wait for an index.
+ * Finds this worker's minions that match a target. If the index has the target's paths, the answer comes at once. If not, they are indexed in
+ * slices between batches and the main thread asks again, so that returns never wait for an index.
  */
 import { matchCpuMsMax, matchesPendingMax, matchKeptMs, matchSliceMs } from "../../limits.ts";
 import { listedIds, matchesExpected } from "../../target/expected.ts";
@@ -10,27 +10,27 @@ import type { Target } from "../../target/parse.ts";
 import { ParsedTargets } from "../../target/parsed.ts";
 import { decode } from "../../wire/msgpack.ts";
 import { type PackedTexts, packTexts } from "../../wire/text-list.ts";
-import { IdPages } from "../holding/id-pages.ts";
-import { KeptLists } from "../holding/kept-lists.ts";
-import type { Shard } from "../holding/shard.ts";
-import type { MatchAnswer, MatchTask } from "../messages/shard.ts";
+import type { MatchAnswer, MatchTask } from "../messages/worker.ts";
+import { IdPages } from "../state/id-pages.ts";
+import { KeptLists } from "../state/kept-lists.ts";
+import type { WorkerState } from "../state/worker-state.ts";
 
 type Outcome = { readonly minions: Bitmap } | { readonly refusal: string };
 type Search = {
   readonly steps: Generator<void, Bitmap>;
   usedMs: number;
   outcome: Outcome | undefined;
-  /** When it ended, or was last asked for. */
+  /** When the main thread last asked for this search. */
   sinceMs: number;
 };
 
 const pending: MatchAnswer = { state: "pending" };
 
-/** The part of a shard that matching needs. */
-export type MatchSite = Pick<Shard, "facts" | "ownIds" | "ownAmong" | "count">;
+/** The part of a worker that the matcher uses. */
+export type MatchSite = Pick<WorkerState, "facts" | "ownIds" | "ownAmong" | "count">;
 
 export class Matcher {
-  readonly #shard: MatchSite;
+  readonly #worker: MatchSite;
   readonly #cpuMsMax: number;
   readonly #searches = new Map<string, Search>();
   readonly #targets = new ParsedTargets();
@@ -38,12 +38,12 @@ export class Matcher {
   #pages: IdPages | undefined;
   #isScheduled = false;
 
-  constructor(shard: MatchSite, cpuMsMax: number = matchCpuMsMax) {
-    this.#shard = shard;
+  constructor(worker: MatchSite, cpuMsMax: number = matchCpuMsMax) {
+    this.#worker = worker;
     this.#cpuMsMax = cpuMsMax;
   }
 
-  /** @throws SaltworksError TARGET_INVALID, though the main thread has parsed the same text before */
+  /** @throws SaltworksError TARGET_INVALID. The main thread parses the target first, so this is not expected. */
   match(task: MatchTask): MatchAnswer {
     const name = nameOf(task);
     const known = this.#searches.get(name);
@@ -60,7 +60,7 @@ export class Matcher {
     };
     runSlice(search, this.#cpuMsMax);
     if (search.outcome === undefined) {
-      this.#shard.count("targets.deferred");
+      this.#worker.count("targets.deferred");
       this.#searches.set(name, search);
       this.#schedule();
     }
@@ -68,20 +68,20 @@ export class Matcher {
   }
 
   get gauges(): Readonly<Record<string, number>> {
-    const index = this.#shard.facts.index;
+    const index = this.#worker.facts.index;
     const all = { ...index?.counters, ...index?.gauges, pending: this.#searches.size };
     return Object.fromEntries(Object.entries(all).map(([name, value]) => [`targets.${name}`, value]));
   }
 
-  /** Looks a list's ids up instead of scanning all minions: find_job and presence name a few of many. */
+  /** Looks up the ids of a list instead of scanning all minions, because find_job and presence name a few of many. */
   #listed(target: Target): string[] {
-    const candidates = this.#shard.ownAmong(listedIds(target) ?? []);
+    const candidates = this.#worker.ownAmong(listedIds(target) ?? []);
     return candidates.filter((id) => matchesExpected(target, id, undefined));
   }
 
   #index(): FleetIndex {
-    const { facts } = this.#shard;
-    return facts.index ?? facts.openIndex(this.#shard.ownIds());
+    const { facts } = this.#worker;
+    return facts.index ?? facts.openIndex(this.#worker.ownIds());
   }
 
   #answer(name: string, search: Search): MatchAnswer {
@@ -93,7 +93,7 @@ export class Matcher {
   }
 
   #refuse(reason: string): MatchAnswer {
-    this.#shard.count("matches.refused");
+    this.#worker.count("matches.refused");
     return { state: "refused", reason };
   }
 
@@ -109,7 +109,7 @@ export class Matcher {
     return this.#lists.listOf(name, minions, (found) => pages.pack(found));
   }
 
-  /** Runs one slice of one search at each turn of the event loop. Searches take turns, and batches come in between. */
+  /** Runs one slice of one search per turn of the event loop. Searches take turns, and batches run in between. */
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
@@ -146,7 +146,7 @@ function runSlice(search: Search, cpuMsMax: number): void {
   if (search.usedMs > cpuMsMax) search.outcome ??= { refusal: "the target takes too long to match" };
 }
 
-/** As `runSlice`, but no task waits: a store's failure becomes the answer to the next question. */
+/** Like `runSlice`, but outside a task: an error becomes the search's refusal, which the main thread gets when it asks again. */
 function runLater(search: Search, cpuMsMax: number): void {
   try {
     runSlice(search, cpuMsMax);

@@ -1,21 +1,21 @@
 /**
- * Collects the garbage of a burst once the thread is at rest. V8 alone would keep it, and native memory with it, until the next burst.
- * docs/decisions/0013-memory.md says what that saves.
+ * Collects the garbage of a burst once the thread is at rest. V8 alone would keep it until the next burst, with its native memory.
+ * docs/decisions/0013-memory.md has the savings.
  */
 import { performance } from "node:perf_hooks";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { idleLookMs } from "../../limits.ts";
 
-/** Busy share of a thread at rest. A collection takes 20 ms, which delays no request then. */
+/** A thread that is busy for at most this share of a look is at rest. A collection takes 20 ms and then hardly delays a request. */
 const restShareMax = 0.05;
-/** Busy share between two looks that counts as a burst. */
+/** A thread that is busy for more than this share of a look has a burst. */
 const burstShareMin = 0.1;
 
-/** `want`: asks for a collection without a burst. */
+/** `want`: requests a collection at the next rest even without a burst. */
 export type IdleCollection = { readonly want: () => void; readonly close: () => void };
 
-/** Looks each `lookMs`. A thread that was busy and rests for a whole look collects its garbage. */
+/** Looks every `lookMs`. After a burst, the first look that finds the thread at rest collects its garbage. */
 export function collectWhenIdle(collect: () => void = garbageCollector(), lookMs = idleLookMs): IdleCollection {
   let before = performance.eventLoopUtilization();
   let isWanted = false;

@@ -1,6 +1,6 @@
 /**
- * Asks the threads of all lanes for their measures. Lane threads have no address and start and end with the work, so the question is a
- * broadcast. The channel wakes no thread between two looks and keeps none alive.
+ * Asks the threads of all lanes for their measures. Lane threads cannot be addressed, and start and end with the work, so the question is a
+ * broadcast. Between two questions the channel wakes no thread, and it keeps no thread alive.
  */
 import { BroadcastChannel } from "node:worker_threads";
 import { type ThreadMeasures, ThreadMeter } from "./thread-meter.ts";
@@ -11,7 +11,7 @@ type Question = { readonly ask: number };
 type Answer = { readonly answers: number; readonly thread: string; readonly measures: ThreadMeasures };
 type Heard = { readonly data: Question | Answer };
 
-/** In a lane's thread, from its start on. */
+/** Answers the questions of `LaneMeasuresReader`. A lane's thread calls this as it starts. */
 export function answerForMeasures(thread: string): void {
   const meter = new ThreadMeter();
   const channel = new BroadcastChannel(channelName);
@@ -25,7 +25,7 @@ export function answerForMeasures(thread: string): void {
 
 type Look = { readonly found: Map<string, ThreadMeasures>; readonly isComplete: () => void; readonly count: number };
 
-/** On the main thread. */
+/** Reads the measures of all lanes, on the main thread. */
 export class LaneMeasuresReader {
   readonly #channel = new BroadcastChannel(channelName);
   readonly #looks = new Map<number, Look>();
@@ -37,8 +37,8 @@ export class LaneMeasuresReader {
   }
 
   /**
-   * Measures by thread name, as soon as `threadCount` threads have answered, or after `timeoutMs`. A thread in the middle of a long task is
-   * left out.
+   * Resolves with the measures by thread name, once `threadCount` threads have answered or after `timeoutMs`. A thread that a long task keeps
+   * from answering is left out.
    */
   async read(threadCount: number, timeoutMs: number): Promise<ReadonlyMap<string, ThreadMeasures>> {
     const found = new Map<string, ThreadMeasures>();

@@ -1,15 +1,15 @@
 /**
- * Measures of a shard worker's batches: time per stage, items, requests by command and outcome. They are plain numbers, observed once a
- * batch. The main thread names them when a reader asks.
+ * Measures of a worker's batches: time per stage, items, requests by command and outcome. They are plain numbers here. The main thread
+ * gives them their names as metrics when a reader asks.
  */
 import { threadId } from "node:worker_threads";
 import { Histogram, type HistogramSnapshot, itemsBounds, secondsBounds } from "./histogram.ts";
 import { type ThreadMeasures, ThreadMeter } from "./thread-meter.ts";
 
-/** Stages of a batch in its worker. Opening, handling and sealing take turns, item by item. */
+/** The stages of a batch in its worker. Each item is opened, handled and sealed before the next one. */
 export const workerStages = ["open", "handle", "commit", "seal"] as const;
 export type WorkerStage = (typeof workerStages)[number];
-/** Milliseconds of one batch by stage. Each stage of an item ends with a reading of the clock, which takes 0.05 µs. */
+/** The milliseconds of one batch by stage. Each stage of an item ends with a reading of the clock, which takes 0.05 µs. */
 export class StageClock {
   readonly startedMs = performance.now();
   open = 0;
@@ -25,23 +25,23 @@ export class StageClock {
     this.#lastMs = nowMs;
   }
 
-  /** All stages together. */
+  /** Milliseconds of all stages together. */
   get totalMs(): number {
     return this.#lastMs - this.startedMs;
   }
 }
 
-/** `answered`: by the worker itself. `deferred`: to a lane or the main thread. `failed`: in the handler or the store. */
+/** `answered`: by the worker. `deferred`: passed to a lane or the main thread. `failed`: the handler threw. */
 export const outcomes = ["answered", "deferred", "failed"] as const;
 export type Outcome = (typeof outcomes)[number];
 export type OutcomeCounts = Record<Outcome, number>;
 
-/** Things with a limit of size, whose largest is recorded. */
+/** Kinds of values with a limit of size. The largest size of each is recorded. */
 export type SizedThing = "return" | "event" | "grains";
 
 /** A worker's answer to the task `measures`. */
 export type WorkerMeasures = {
-  /** A replaced worker has another id and counts from 0. */
+  /** A replacement worker has another id, and its measures start from 0. */
   readonly threadId: number;
   readonly counters: Readonly<Record<string, number>>;
   readonly stages: Readonly<Record<WorkerStage, HistogramSnapshot>>;
@@ -51,7 +51,7 @@ export type WorkerMeasures = {
   readonly thread: ThreadMeasures;
 };
 
-/** Commands that are counted by name. All others share one name, because a minion may send any word. */
+/** Commands that are counted by name. All others count as `other`, because a client may send any text. */
 const countedCommands = [
   "_return",
   "_auth",
@@ -100,7 +100,7 @@ export class BatchMeter {
   readonly #requests = new Map<string, OutcomeCounts>(countedCommands.map((name) => [name, noOutcomes()]));
   readonly #others = noOutcomes();
   readonly #thread = new ThreadMeter();
-  /** Bytes. */
+  /** Largest size of each kind, bytes. */
   readonly #largest = { return: 0, event: 0, grains: 0 };
 
   constructor() {

@@ -16,11 +16,11 @@ export type ThreadMeasures = {
   readonly externalBytes: number;
 };
 
-/** A busy thread's interval. Few samples do, because a random moment sees the delay that a request would see. */
+/** Sampling interval of a busy thread. Few samples suffice, because a sample at a random moment sees the delay that a request would see. */
 const busyIntervalMs = 100;
-/** An idle thread's interval. Each sample wakes it, for up to 0.5 ms: five threads at ten samples a second cost 3 % of a core. */
+/** Sampling interval of an idle thread. A sample wakes the thread for up to 0.5 ms: five threads at ten samples a second cost up to 3 % of a core. */
 const idleIntervalMs = 1_000;
-/** Share of time from which a thread counts as busy. */
+/** A thread that works for more than this share of the time counts as busy. */
 const busyShare = 0.05;
 
 export class ThreadMeter {

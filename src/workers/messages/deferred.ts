@@ -3,7 +3,7 @@ import type { CredentialTask } from "../credentials/contract.ts";
 import type { FileTask, PillarReplyTask } from "./lanes.ts";
 import type { PillarTask } from "./pillar.ts";
 
-/** A minion's question for other minions' mines. `isByFunction`: the answer is by function, then minion; otherwise by minion alone. */
+/** A minion's `_mine_get`. `isByFunction`: the answer maps function to minion to value; otherwise minion to value. */
 export type MineAsk = {
   /** The minion that asks. */
   readonly id: string;
@@ -15,20 +15,20 @@ export type MineAsk = {
   readonly seal: ReplySeal;
 };
 
-/** How the answer is sealed. `key`: the minion's session, or the master's key that an older request came under. */
+/** How the answer is sealed. `key`: the minion's session, or the master key that sealed an older request. */
 export type ReplySeal = { readonly key: "session" | SealKey; readonly nonce: string };
 
-/** A proven minion's request to other minions or to the master's runners. It is not authorised yet. */
+/** A proven minion's request to other minions or to the master's runners. The main thread has yet to authorise it. */
 export type PeerAsk = { readonly id: string; readonly seal: ReplySeal } & (
   | PeerPublish
   | PeerRun
-  /** The returns of a job that it published. */
+  /** Asks for the returns of a job that the minion published. */
   | { readonly command: "returns"; readonly jid: string }
 );
 
 /**
- * `sent`: the arguments as they came, for the permission. `arg`: their values, for the minions. `target`: a string or a list. All three in
- * network encoding.
+ * `sent`: the arguments as they came, which the permission check reads. `arg`: their values, which the minions get. `target`: a string or a
+ * list. All three in network encoding.
  */
 export type PeerPublish = {
   readonly command: "publish";
@@ -38,14 +38,14 @@ export type PeerPublish = {
   readonly target: Uint8Array;
   readonly targetKind: string;
   readonly ret: string;
-  /** Undefined: the answer is the job. Otherwise it is the job's returns. */
+  /** Undefined: the answer names the job. Otherwise it holds the job's returns. */
   readonly wait: { readonly timeoutMs: number; readonly isFull: boolean } | undefined;
 };
 
-/** `arg`: as `PeerPublish` has it. */
+/** `arg`: as in `PeerPublish`. */
 export type PeerRun = { readonly command: "run"; readonly fun: string; readonly arg: Uint8Array };
 
-/** Work that a worker found in a batch but does not finish itself; `item` is its index in the batch. */
+/** A request that the worker leaves to another thread. `item`: its index in the batch. */
 export type Deferred = { readonly item: number } & (
   | { readonly kind: "rsa"; readonly task: PillarReplyTask }
   | { readonly kind: "pillar"; readonly task: PillarTask; readonly reply: Omit<PillarReplyTask, "kind" | "pillar"> }
@@ -73,13 +73,13 @@ export type Deferred = { readonly item: number } & (
 );
 
 /**
- * The client of a clear request. `key`: a user of this machine, proven by the key file; `isMaster`: the master's own user. The main thread
- * checks token and password before it decodes the load.
+ * The client of a clear request. `key`: a user of this machine, proven by the key file. `isMaster`: the user that runs the master. The main
+ * thread checks token and password before it decodes the load.
  */
 export type Caller =
   | { readonly kind: "key"; readonly user: string; readonly isMaster: boolean }
   | { readonly kind: "token"; readonly user: string; readonly token: string }
   | { readonly kind: "eauth"; readonly user: string; readonly credential: CredentialTask };
 
-/** The master key of an older request. Its reply is sealed under the same key. */
+/** The master key that sealed an older request: the current one or the one before the last rotation. It also seals the reply. */
 export type SealKey = "current" | "former";

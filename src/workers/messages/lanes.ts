@@ -1,9 +1,10 @@
-/** What the main thread asks of the lanes for RSA, files and Salt's own files, and what they answer. Types only. */
+/** Tasks of the lanes for RSA, files, Salt's own files and the database of jobs, and their answers. Types only. */
 import type { MasterConfig } from "../../config/load.ts";
+import type { DatabaseName } from "../../config/options/job-cache-drivers.ts";
 import type { PushRefusal, Usage } from "../../fileserver/pushed/usage.ts";
 import type { MinionLayout } from "../../store/salt/minion-files.ts";
 
-/** Reply i ends at `ends[i]` and starts where reply i - 1 ends. An empty reply could not be made. */
+/** Reply i starts where reply i - 1 ends, and ends at `ends[i]`. It is empty if the lane failed to make it. */
 export type AuthReplies = { readonly bytes: Uint8Array; readonly ends: Uint32Array };
 
 /** RSA work of a `_pillar` reply, docs/protocol.md section 2.3. `pillar`: the pillar map in network encoding. */
@@ -17,28 +18,30 @@ export type PillarReplyTask = {
   readonly pillar: Uint8Array;
 };
 
-/** A request for files, or with a file (`_file_recv`). `load`: its map as it came. `id`: the minion, if it has proved itself. */
+/** A request to read files, or to push one (`_file_recv`). `load`: its map as it came. `id`: the minion, if it proved its identity. */
 export type FileTask = { readonly cmd: string; readonly load: Uint8Array; readonly id: string | undefined };
 
 /** `answer`: in network encoding; its memory is transferred. */
 export type FileResult = {
   readonly answer: Uint8Array<ArrayBuffer>;
-  /** For a pushed piece: the bound that refused it, and the size of all minions' pushed files once that is known. */
+  /** For a pushed piece: the bound that refused it, if any, and the size of all minions' pushed files once the lane has counted them. */
   readonly push?: { readonly refusedBy: PushRefusal | undefined; readonly total: Readonly<Usage> | undefined };
 };
 
 export type FileStart = { readonly config: MasterConfig };
 
-/** One step each. `mirror`: updates Salt's files. `takeJobs`: takes over jobs of a Salt master whose directories changed after `sinceMs`. */
+/**
+ * Each task does one step. `mirror`: updates Salt's files. `takeJobs`: takes over a Salt master's jobs whose directories changed after `sinceMs`.
+ */
 export type SaltTask =
   | { readonly kind: "mirror" }
   | { readonly kind: "takeJobs"; readonly sinceMs: number; readonly olderThanJid: string; readonly isBrief?: boolean };
 
-/** `storeFaults`: of our own store, met since the last answer, for the log. */
+/** `storeFaults`: log lines about faults of our own store since the last answer. */
 export type SaltAnswer<Step> = Step & { readonly storeFaults: readonly string[] };
 export type TakenJobs = {
   readonly taken: number;
-  /** `faults` names the first few of them. */
+  /** Number of jobs not taken over. `faults` names the first few of them. */
   readonly leftOut: number;
   readonly isDone: boolean;
   readonly faults: readonly { readonly file: string; readonly reason: string }[];
@@ -46,9 +49,14 @@ export type TakenJobs = {
 
 export type SaltStart = {
   readonly config: MasterConfig;
-  readonly feedFile: string;
+  readonly queueFile: string;
   readonly layouts: readonly MinionLayout[];
 };
+
+/** Copies one step of the feed into the database. */
+export type DatabaseTask = { readonly kind: "ship" };
+
+export type DatabaseStart = { readonly config: MasterConfig; readonly name: DatabaseName };
 
 export type RsaTask =
   | {

@@ -1,33 +1,36 @@
-/** What the main thread asks of the pillar lane and the external lane, and what they answer. Types only. */
+/** Tasks of the pillar lane and the external lane, and their answers. Types only. */
 import type { MasterConfig } from "../../config/load.ts";
 import type { SourceOutcomes } from "../../pillar/external/contract.ts";
 import type { CommandCounts, Environment } from "../../pillar/external/run-commands.ts";
 import type { ForgetMark } from "../threads/forget-counts.ts";
 
-/** A minion's `_pillar` request. Maps in the new flavour. Without grains nothing is kept. */
+/** A minion's `_pillar` request. Maps are in the new flavour. Without `grains` the master stores neither grains nor pillar. */
 export type PillarTask = {
   readonly id: string;
   readonly grains: Uint8Array | undefined;
   readonly saltenv: string | undefined;
   readonly pillarenv: string | undefined;
   readonly override: Uint8Array | undefined;
-  /** The minion's data for external sources (`extra_minion_data`), and its request by `pillar.ext`. */
+  /** `extraData`: the minion's `extra_minion_data`, for external sources. `onDemand`: its request by `pillar.ext`. */
   readonly extraData?: Uint8Array | undefined;
   readonly onDemand?: Uint8Array | undefined;
-  /** Forgets the minion's kept pillars first. */
+  /** Forgets the minion's cached pillars first. */
   readonly isCacheCleaned?: boolean;
   /** Answers the matches of the top files instead of a pillar. */
   readonly isTopOnly?: boolean;
-  /** Outcomes of the commands of external sources. */
+  /** Outcomes of external sources' commands. */
   readonly outcomes?: SourceOutcomes | undefined;
-  /** A kept pillar, which is used instead of rendering. */
+  /** A cached pillar, which the lane uses instead of rendering. */
   readonly kept?: Uint8Array | undefined;
-  /** For `pillar_cache` on disk. `find` answers undefined if nothing is kept. `forget` always does. `keep` renders and keeps. */
+  /**
+   * For `pillar_cache` on disk. `find` answers the cached pillar, or undefined. `forget` removes the cached ones and
+   * answers undefined. `keep` renders and caches.
+   */
   readonly cache?: "find" | "keep" | "forget";
-  /** With `keep`: keeps nothing if the minion's pillars were forgotten since this mark. */
+  /** With `keep`: the lane caches nothing if the minion's pillars were forgotten since this mark. */
   readonly mark?: ForgetMark;
 };
-/** Runs the commands of this minion's pillar. */
+/** Runs the commands of external sources for this minion's pillar. */
 export type SourceTask = { readonly id: string };
 export type SourceResult = { readonly outcomes: SourceOutcomes; readonly counts: CommandCounts };
 /** A rendered pillar, for the minion (network encoding) and for the store (new flavour). `faults` are for the log. */
@@ -35,11 +38,11 @@ export type PillarResult = {
   readonly pillar: Uint8Array;
   readonly record: Uint8Array;
   readonly faults: readonly string[];
-  /** The pillar without the caller's own values, in the new flavour. Undefined for a pillar with errors. */
+  /** The pillar for the cache, without the minion's `override`, in the new flavour. Undefined for a pillar with errors. */
   readonly keepable?: Uint8Array | undefined;
-  /** The system's error code if it could not be kept on disk. */
+  /** The system's error code if the pillar could not be written to disk. */
   readonly unkept?: string | undefined;
 };
 export type PillarStart = { readonly config: MasterConfig };
-/** `environment`: for the commands. */
+/** `environment`: environment variables of the commands. */
 export type SourceStart = PillarStart & { readonly environment: Environment };

@@ -1,4 +1,4 @@
-/** Input of a request handler: the opened request, and the batch that collects effects for before and after the commit. */
+/** The inputs of a request handler: the opened request, and the batch that collects its writes, replies and events. */
 import type { Crypticle } from "../../crypto/crypticle.ts";
 import type { ReturnRecord } from "../../store/jobs/job-cache.ts";
 import type { ByteWriter } from "../../wire/byte-writer.ts";
@@ -16,12 +16,12 @@ export type DeferredWork = WithoutItem<Deferred>;
 /** An opened request. `load`: the network encoding of its map. `entries`: that map's top level. */
 export type Opened = {
   readonly cmd: string;
-  /** The id inside the load. For version 3 the seal proves it. */
+  /** The id inside the load. In version 3 it equals the id outside, whose session sealed the load. */
   readonly id: string | undefined;
   readonly version: number;
-  /** Whether it came unsealed, as only `_auth` and operators' commands may. */
+  /** Whether the request came unsealed. Only `_auth` and operators' commands may. */
   readonly isClear: boolean;
-  /** Whether a token proved the id: always in version 3; older requests may lack a token. */
+  /** Whether a token proved the id. Always true in version 3; older requests may lack a token. */
   readonly isProven: boolean;
   readonly load: Uint8Array;
   readonly entries: readonly Entry[];
@@ -30,11 +30,14 @@ export type Opened = {
   readonly sigAlgorithm: string;
   /** Seals the reply. Undefined: the reply is clear. */
   readonly sealer: Crypticle | undefined;
-  /** The nonce that the reply's seal repeats; empty for versions without. */
+  /** The nonce that the reply's seal repeats; empty in versions without nonces. */
   readonly replyNonce: string;
 };
 
-/** A handler's answer: a value to seal (`packed`: its network encoding), a whole reply (`raw`), work for another thread, or a decided `_auth` that needs its RSA. */
+/**
+ * A handler's answer: a value to seal (`packed`: its network encoding), a whole reply (`raw`), work for another thread
+ * (`deferred`), or a decided `_auth` for the RSA lane.
+ */
 export type Answer =
   | { readonly value: Encodable }
   | { readonly packed: Uint8Array }
@@ -42,19 +45,19 @@ export type Answer =
   | { readonly deferred: DeferredWork }
   | { readonly auth: AuthTask; readonly acceptedId: string | undefined };
 
-/** A return before its commit. Its body lies in the batch's memory. */
+/** A return before its commit. Its body is a view into the batch's memory. */
 export type PendingReturn = { readonly record: ReturnRecord; readonly isStored: boolean };
 
-/** Refusals of one batch for the log, which writes one line a second. */
+/** Bound of the refusals that a batch hands to the log, which writes one line a second. */
 const refusalsToldMax = 4;
 
-/** Memory of one batch. The next batch uses it again once the result is assembled. */
+/** Memory of one batch. The next batch reuses it once the result is assembled. */
 export type BatchMemory = { readonly replies: ByteWriter; readonly events: ByteWriter };
 
-/** Collects a batch's effects; the worker commits `returns`, awaits `writes`, and only then lets replies and events out. */
+/** Collects a batch's effects. The worker commits `returns` and awaits `writes` before it sends replies and events. */
 export class BatchEffects {
   readonly nowMs: number;
-  /** Whether a client reads this batch's events. Otherwise they are not encoded. */
+  /** Whether a client reads this batch's events. If not, none is encoded. */
   readonly isHeard: boolean;
   readonly returns: PendingReturn[] = [];
   readonly writes: Promise<unknown>[] = [];
@@ -63,19 +66,19 @@ export class BatchEffects {
   /** Whole event frames if `isHeard`, otherwise only bodies of returns. */
   readonly events: ByteWriter;
   eventCount = 0;
-  /** Three numbers for each return: start and end of its frame in `events`, and 1 if its retcode is not 0. */
+  /** Three numbers per return: start and end of its frame in `events`, and 1 if its retcode is not 0. */
   readonly returnEvents: number[] = [];
   /** Index of the item that is being answered. */
   item = 0;
-  /** Its command, once it is open. */
+  /** The command of that item, once the item is open. */
   command: string | undefined;
   readonly clock = new StageClock();
   /**
-   * Per item. 1: a minion or an operator has proved itself, under the outside id where there is one. 2: only its seal was right. 0: nothing
-   * is proved.
+   * Per item. 1: a minion or an operator proved its identity; in version 3 that is the id outside the seal. 2: only the seal was right. 0:
+   * neither.
    */
   readonly proven: Uint8Array;
-  /** Proven ids that stand only inside the seal. */
+  /** Ids that are only inside the seal (older requests), and ids of accepted `_auth`s. */
   readonly contacts = new Set<string>();
   readonly accepted: string[] = [];
   readonly authenticated: string[] = [];
@@ -83,7 +86,7 @@ export class BatchEffects {
   /** Refused requests, for the log. */
   readonly refusals: Refusal[] = [];
 
-  /** UTC time as Salt writes it into `_stamp`, microseconds padded from milliseconds; one for the whole batch. */
+  /** UTC time in the form of Salt's `_stamp`: milliseconds padded to microseconds. One time for the whole batch. */
   readonly stamp: string;
 
   constructor(nowMs: number, isHeard: boolean, itemCount: number, memory: BatchMemory) {
@@ -95,17 +98,17 @@ export class BatchEffects {
     this.stamp = `${new Date(nowMs).toISOString().slice(0, -1)}000`;
   }
 
-  /** Logs a refusal to a minion. Beyond `refusalsToldMax` in one batch only the counters know. */
+  /** Logs a refused request. Counters alone show those beyond `refusalsToldMax` in one batch. */
   refuse(id: string, text: string, level: Refusal["level"] = "warn"): void {
     if (this.refusals.length < refusalsToldMax) this.refusals.push({ id, text, level });
   }
 
-  /** Fires an event of the master's own after the commit. `_stamp` comes last, as in Salt. */
+  /** Fires one of the master's own events after the commit. `_stamp` is the last key, as in Salt. */
   fire(tag: string, data: { readonly [key: string]: Encodable }): void {
     if (this.isHeard) this.addEvent(frameMasterEvent(encodeEvent(tag, { ...data, _stamp: this.stamp })));
   }
 
-  /** One whole frame. */
+  /** @param frame one whole event frame */
   addEvent(frame: Uint8Array): void {
     this.events.add(frame);
     this.eventCount += 1;

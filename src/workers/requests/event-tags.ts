@@ -1,6 +1,6 @@
 /**
- * Decides which tags a minion's events may carry: none of the master's own, unless it is about that minion. Reactors, tools and command lines
- * would take such an event for the master's. docs/protocol.md section 10.3.
+ * Decides which tags a minion's events may carry. A tag under which the master fires is refused unless it is about the minion itself, because
+ * reactors, tools and command lines would take the event for the master's. docs/protocol.md section 10.3.
  */
 import { minionEventTagBytesMax } from "../../limits.ts";
 import { isJid } from "../../wire/jid.ts";
@@ -8,7 +8,7 @@ import { isJid } from "../../wire/jid.ts";
 /** `strict`: every tag that the master fires is refused. `salt`: Salt's shorter list. */
 export type TagRules = "strict" | "salt";
 
-/** Parts below `salt/` under which only the master, its runners, its API and its cluster fire. */
+/** Second parts of tags that begin with `salt/` and that only the master, its runners, its API and its cluster fire. */
 const mastersBelowSalt = new Set([
   "auth",
   "batch",
@@ -25,32 +25,32 @@ const mastersBelowSalt = new Set([
   "stats",
   "wheel",
 ]);
-/** Parts below `salt/` that the minion's own id must follow. */
+/** Second parts of tags that begin with `salt/` and whose third part must be the sender's id. */
 const minionsBelowSalt = new Set(["beacon", "minion", "proxy", "syndic"]);
 /** First parts of the master's own tags. */
 const mastersFirst = new Set(["cluster", "key", "new_job", "rotate_cluster_aes_key", "saltworks"]);
-/** Start events of older minions, which have the id only in the data. */
+/** Tags of older minions' start events. They name the minion only in the data. */
 const legacyStarts = new Set(["minion_start", "proxy_start", "syndic_start"]);
-/** Parts of a minion's progress event (`state_events`): `salt/job/JID/prog/ID/NUMBER`. */
+/** Number of parts of a progress event's tag (`state_events`): `salt/job/JID/prog/ID/NUMBER`. */
 const progressParts = 6;
 const runNumber = /^[0-9]{1,10}$/;
 
-/** Salt's list. Its `*` matches slashes, too. */
+/** Salt's list of refused tags. Its `*` also matches slashes. */
 const saltsList =
   /^(?:salt\/job\/.*\/(?:publish|new|return)|salt\/key|salt\/(?:cloud|run|cluster)\/.*|salt\/wheel\/.*\/(?:new|return)|saltworks\/.*)$/s;
 
-/** A line feed would end the tag for every reader, and the rest would become data. */
+/** Readers of events end the tag at a line feed and take the rest for data. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
 const controlCharacter = /[\u0000-\u001f\u007f]/;
 
-/** Parts of a tag without empty ones, which readers skip. */
+/** The parts of a tag without empty parts, which readers skip. */
 function partsOf(tag: string): string[] {
   return tag.split("/").filter((part) => part !== "");
 }
 
 /**
- * `free`: a tag of the operator's own choice. `own`: a tag of Salt's about the minion `id`. `progress`: about its part of a job, which command
- * lines that follow the job read. `refused`: the master's, another minion's, or not a tag.
+ * `free`: a tag that operators chose. `own`: Salt's tag about the sender. `progress`: the tag of the sender's progress in a job, for command
+ * lines that follow the job. `refused`: the master's tag, another minion's, or an invalid one.
  */
 export type TagKind = "free" | "own" | "progress" | "refused";
 

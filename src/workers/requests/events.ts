@@ -1,29 +1,30 @@
-/** `_minion_event`: events of a minion for the master's bus. docs/protocol.md sections 7.1 and 10.3. */
-import { minionEventBytesMax, minionEventsMax } from "../../limits.ts";
+/** `_minion_event`: fires a minion's events on the master's bus. docs/protocol.md sections 7.1 and 10.3. */
+import { minionEventBytesMax, minionEventsMax, sentValuesMax } from "../../limits.ts";
+import { DecodeBudget } from "../../wire/decoder.ts";
 import { encodeEventBytes, frameEvent } from "../../wire/event.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import { loadAsEventData, trimEvent } from "../../wire/return.ts";
 import type { Value } from "../../wire/values.ts";
 import { headOf, skipWhole } from "../../wire/walk.ts";
-import type { Shard } from "../holding/shard.ts";
+import type { WorkerState } from "../state/worker-state.ts";
 import type { Answer, BatchEffects, Opened } from "./context.ts";
 import { kindOfTag, type TagKind, type TagRules } from "./event-tags.ts";
 import { fieldBytes, textOf } from "./fields.ts";
 
 const acknowledged: Answer = { value: null };
-/** Keys that only the master may set, because command lines that follow a job trust them. */
+/** Keys that a minion's progress event must not have: command lines that follow a job read them as the master's. */
 const mastersWords = ["minions", "missing", "return"];
 const shownTagCharsMax = 200;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it hides
 const controlCharacters = /[\u0000-\u001f\u007f]/g;
 
-export function handleMinionEvent(shard: Shard, batch: BatchEffects, opened: Opened): Answer {
+export function handleMinionEvent(worker: WorkerState, batch: BatchEffects, opened: Opened): Answer {
   const { load, entries, id } = opened;
   if (id === undefined) return { value: new Map() };
   const tag = textOf(load, entries, "tag");
   if (opened.isProven && tag === `salt/minion/${id}/start`) batch.started.push(id);
   if (!batch.isHeard) return acknowledged;
-  const fired = new FiredEvents(shard, batch, { id, isProven: opened.isProven });
+  const fired = new FiredEvents(worker, batch, { id, isProven: opened.isProven });
   const events = fieldBytes(load, entries, "events");
   if (events !== undefined && headOf(events, 0).kind === "list") {
     fireList(fired, batch, events, textOf(load, entries, "pretag"));
@@ -35,19 +36,37 @@ export function handleMinionEvent(shard: Shard, batch: BatchEffects, opened: Ope
   return acknowledged;
 }
 
-/** Decodes one event at a time: a list of 600,000 in a request of 2 MB would be a gigabyte of objects. */
+/**
+ * Decodes one event at a time, because a list of 600,000 events in a request of 2 MB would become 1 GB of objects. All events of a request share one
+ * budget, because it bounds the time that they cost.
+ */
 function fireList(fired: FiredEvents, batch: BatchEffects, events: Uint8Array, pretag: string | undefined): void {
   const { count, start } = headOf(events, 0);
+  const budget = DecodeBudget.ofRequest();
   let position = start;
   for (let index = 0; index < count; index += 1) {
-    if (index >= minionEventsMax) {
+    if (index >= minionEventsMax || fired.isFull) {
       fired.drop(count - index);
       return;
     }
     const end = skipWhole(events, position);
-    const event = decode(events.subarray(position, end));
+    const event = eventWithin(events.subarray(position, end), budget);
+    if (budget.isUsedUp) {
+      fired.drop(count - index);
+      return;
+    }
     position = end;
     if (event instanceof Map) fireListed(fired, batch, event, pretag);
+  }
+}
+
+/** The event; undefined if the budget of the request's events ends in it. @throws SaltworksError as `decode` for other faults */
+function eventWithin(event: Uint8Array, budget: DecodeBudget): Value | undefined {
+  try {
+    return decode(event, "text", budget);
+  } catch (error) {
+    if (!budget.isUsedUp) throw error;
+    return undefined;
   }
 }
 
@@ -60,7 +79,7 @@ function fireListed(
   const tag = event.get("tag");
   const data = event.get("data");
   if (typeof tag !== "string") return;
-  // Salt's event data is always a map. Without one the whole event is the data.
+  // In Salt an event's data is always a map. If `data` is not a map, the whole event is the data.
   const fields = new Map(data instanceof Map ? data : event);
   const has = (word: string) => fields.has(word);
   const kind = fired.kindOf(tag, has);
@@ -75,56 +94,63 @@ function fireListed(
   fired.fire(prefixed, kindOfPrefixed === kind ? packed : packedAs(kindOfPrefixed, fields, fired.id));
 }
 
-/** Sets the id in the data to the sender's, because readers of an event about a minion take it from there. */
+/** Encodes the data. An `id` in the data of an event about a minion becomes the sender's, because readers trust it. */
 function packedAs(kind: TagKind, fields: Map<Value, Value>, sender: string): Buffer {
   const isOthers = kind !== "free" && fields.has("id");
   return encode(isOthers ? new Map(fields).set("id", sender) : fields, "bin");
 }
 
-/** Fires the events of one request within its bounds. */
+/** Fires the events of one request, up to `minionEventsMax` and `#bytesMax`. */
 class FiredEvents {
   readonly id: string;
   readonly #isProven: boolean;
-  readonly #shard: Shard;
+  readonly #worker: WorkerState;
   readonly #batch: BatchEffects;
   readonly #bytesMax: number;
   #bytes = 0;
   #dropped = 0;
+  #isFull = false;
 
   constructor(
-    shard: Shard,
+    worker: WorkerState,
     batch: BatchEffects,
     { id, isProven }: { readonly id: string; readonly isProven: boolean },
   ) {
-    this.#shard = shard;
+    this.#worker = worker;
     this.#batch = batch;
     this.id = id;
     this.#isProven = isProven;
-    // Two events of the largest allowed size always fit.
-    this.#bytesMax = Math.max(minionEventBytesMax, 2 * shard.start.config.max_event_size);
+    // Two events of `max_event_size` always fit.
+    this.#bytesMax = Math.max(minionEventBytesMax, 2 * worker.start.config.max_event_size);
+  }
+
+  /** Whether an event was dropped for its bytes. Later events of the request are dropped unread, even if they would fit. */
+  get isFull(): boolean {
+    return this.#isFull;
   }
 
   /** `has`: whether the event's data has a key. */
   kindOf(tag: string, has: (key: string) => boolean): TagKind {
-    const kind = kindOfTag(tag, this.id, this.#shard.start.config.minion_event_tags as TagRules);
-    // Requests of versions 0 and 2 may come without a token.
+    const kind = kindOfTag(tag, this.id, this.#worker.start.config.minion_event_tags as TagRules);
+    // Requests of versions 0 and 2 may lack a token; then only free tags are allowed.
     const isAllowed = kind === "free" || (kind !== "refused" && this.#isProven);
     if (isAllowed && !(kind === "progress" && mastersWords.some(has))) return kind;
-    this.#shard.count("events.forbiddenTag");
+    this.#worker.count("events.forbiddenTag");
     const shown = tag.slice(0, shownTagCharsMax).replace(controlCharacters, "?");
     this.#batch.refuse(this.id, `Filtering blacklisted event tag ${shown}`);
     return "refused";
   }
 
   fire(tag: string, data: Uint8Array): void {
-    const { max_event_size: eventBytesMax } = this.#shard.start.config;
+    const { max_event_size: eventBytesMax } = this.#worker.start.config;
     const whole = encodeEventBytes(tag, data);
-    this.#shard.meter.noteSize("event", whole.byteLength);
+    this.#worker.meter.noteSize("event", whole.byteLength);
     const isTooLarge = whole.byteLength > eventBytesMax;
-    if (isTooLarge) this.#shard.count("events.trimmed");
+    if (isTooLarge) this.#worker.count("events.trimmed");
     const body = isTooLarge ? trimEvent(whole, eventBytesMax) : whole;
     if (this.#bytes + body.byteLength > this.#bytesMax) {
       this.#dropped += 1;
+      this.#isFull = true;
       return;
     }
     this.#bytes += body.byteLength;
@@ -137,8 +163,8 @@ class FiredEvents {
 
   finish(): void {
     if (this.#dropped === 0) return;
-    this.#shard.count("events.overRequest", this.#dropped);
-    const bounds = `at most ${minionEventsMax} events and ${this.#bytesMax} bytes`;
+    this.#worker.count("events.overRequest", this.#dropped);
+    const bounds = `at most ${minionEventsMax} events, ${this.#bytesMax} bytes and ${sentValuesMax} values`;
     this.#batch.refuse(this.id, `events of one request are dropped beyond ${bounds}: ${this.#dropped} here`);
   }
 }

@@ -1,5 +1,5 @@
-/** Requests for the master's files. The file lane answers all of them, because disks are slow. docs/protocol.md section 7.1. */
-import type { Shard } from "../holding/shard.ts";
+/** Requests for the master's files. The file lane answers them, because disks are slow. docs/protocol.md section 7.1. */
+import type { WorkerState } from "../state/worker-state.ts";
 import type { Answer, Opened } from "./context.ts";
 import { replySeal } from "./reply-seal.ts";
 
@@ -16,9 +16,9 @@ export const fileCommands: ReadonlySet<string> = new Set([
   "_file_recv",
 ]);
 
-/** Copies the load, because a view would take the whole batch along to the other thread. */
-export function handleFiles(shard: Shard, opened: Opened): Answer {
+/** Copies the load, because a view would clone the whole batch's memory to the other thread. */
+export function handleFiles(worker: WorkerState, opened: Opened): Answer {
   const { cmd, id, isProven } = opened;
   const task = { cmd, load: Uint8Array.from(opened.load), id: isProven ? id : undefined };
-  return { deferred: { kind: "files", task, id: id ?? "", seal: replySeal(shard, opened) } };
+  return { deferred: { kind: "files", task, id: id ?? "", seal: replySeal(worker, opened) } };
 }

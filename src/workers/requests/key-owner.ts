@@ -1,13 +1,13 @@
-/** Finds the user whose key an operator's request has. Compares in constant time, before the rest of the request is read. */
+/** Finds the user whose local key an operator's request carries. Compares in constant time, before the rest of the request is read. */
 import { equalSecrets } from "../../crypto/compare.ts";
-import type { ShardStart } from "../messages/shard.ts";
+import type { WorkerStart } from "../messages/worker.ts";
 
 /**
- * @param claimed the user that the request names; without one the master's own
- * @returns the user whose key it is: the master's for root and for sudo users. Undefined if the key is wrong.
+ * @param claimed the user that the request names; default: the user that runs the master
+ * @returns the owner of the key; undefined if the key is wrong. Root and sudo users have the key of the user that runs the master.
  */
 export function keyOwner(
-  { localKeys, config }: Pick<ShardStart, "localKeys"> & { readonly config: Pick<ShardStart["config"], "user"> },
+  { localKeys, config }: Pick<WorkerStart, "localKeys"> & { readonly config: Pick<WorkerStart["config"], "user"> },
   claimed: string | undefined,
   key: Uint8Array | undefined,
 ): string | undefined {

@@ -1,10 +1,10 @@
-/** `_master_opts`: the options that a minion's state run takes from its master. docs/protocol.md section 7.3. */
+/** `_master_opts`: answers the master's options that a minion's state run uses. docs/protocol.md section 7.3. */
 import type { Encodable } from "../../wire/values.ts";
-import type { Shard } from "../holding/shard.ts";
+import type { WorkerState } from "../state/worker-state.ts";
 import type { Answer, Opened } from "./context.ts";
-import { field } from "./fields.ts";
+import { scalarOf } from "./fields.ts";
 
-/** Options that are sent as the operator set them, with Salt's defaults. */
+/** Options that are sent as the operator set them, and Salt's defaults for unset ones. */
 const forwarded: readonly (readonly [string, Encodable])[] = [
   ["renderer", "jinja|yaml"],
   ["failhard", false],
@@ -20,8 +20,8 @@ const forwarded: readonly (readonly [string, Encodable])[] = [
   ["jinja_trim_blocks", false],
 ];
 
-export function handleMasterOpts(shard: Shard, opened: Opened): Answer {
-  const { opts } = shard.start.config;
+export function handleMasterOpts(worker: WorkerState, opened: Opened): Answer {
+  const { opts } = worker.start.config;
   const roots = opts.get("file_roots");
   const environments = roots !== null && typeof roots === "object" ? Object.keys(roots) : ["base"];
   const option = (name: string, otherwise: Encodable): [string, Encodable] => [
@@ -34,7 +34,7 @@ export function handleMasterOpts(shard: Shard, opened: Opened): Answer {
     option("env_order", []),
     option("default_top", "base"),
   ]);
-  if (field(opened.load, opened.entries, "env_only") !== true) {
+  if (scalarOf(opened.load, opened.entries, "env_only") !== true) {
     for (const [name, otherwise] of forwarded) answer.set(...option(name, otherwise));
   }
   return { value: answer };

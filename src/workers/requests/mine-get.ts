@@ -1,15 +1,16 @@
 /**
- * `_mine_get`: a minion asks for other minions' mines. The functions that it may have are decided here. The mines are every worker's.
- * docs/protocol.md section 7.1.
+ * `_mine_get`: a minion asks for other minions' mines. This file decides which functions it may read. The main thread collects the mines from
+ * all workers. docs/protocol.md section 7.1.
  */
 import { SaltworksError } from "../../errors.ts";
 import { mineFunctionsMax } from "../../limits.ts";
 import { compilePythonPattern } from "../../python/regex/match.ts";
 import { expandTarget } from "../../target/nodegroups.ts";
 import { ParsedTargets } from "../../target/parsed.ts";
+import { DecodeBudget } from "../../wire/decoder.ts";
 import { encode } from "../../wire/msgpack.ts";
 import type { Value } from "../../wire/values.ts";
-import type { Shard } from "../holding/shard.ts";
+import type { WorkerState } from "../state/worker-state.ts";
 import type { Answer, Opened } from "./context.ts";
 import { field, fieldBytes, textOf } from "./fields.ts";
 import { replySeal } from "./reply-seal.ts";
@@ -17,20 +18,22 @@ import { replySeal } from "./reply-seal.ts";
 const nothing: Answer = { value: new Map() };
 const targets = new ParsedTargets();
 
-/** Answers an empty map for each fault, as Salt does. The minion has to prove itself, because entries may be for some minions only. */
-export function handleMineGet(shard: Shard, opened: Opened): Answer {
+/** Answers an empty map on each fault, as Salt does. The minion must prove its id, because a mine's entry may be for some minions only. */
+export function handleMineGet(worker: WorkerState, opened: Opened): Answer {
   const { load, entries, id, isProven } = opened;
-  const target = field(load, entries, "tgt");
-  const asked = functionsOf(field(load, entries, "fun"));
-  if (id === undefined || !isProven || target === undefined || asked === undefined) return nothing;
-  const functions = allowedFunctions(shard.start.config.mine_get, id, asked.functions);
-  // Up to 2017 the kind came as `expr_form`.
+  if (id === undefined || !isProven) return nothing;
+  const budget = DecodeBudget.ofRequest();
+  const target = field(load, entries, "tgt", budget);
+  const asked = functionsOf(field(load, entries, "fun", budget));
+  if (target === undefined || asked === undefined) return nothing;
+  const functions = allowedFunctions(worker.start.config.mine_get, id, asked.functions);
+  // Minions of 2017 and earlier send the kind as `expr_form`.
   const kindKey = fieldBytes(load, entries, "tgt_type") === undefined ? "expr_form" : "tgt_type";
   const kind = fieldBytes(load, entries, kindKey) === undefined ? "glob" : textOf(load, entries, kindKey);
   if (functions.length === 0 || functions.length > mineFunctionsMax || kind === undefined) return nothing;
-  const written = writtenOut(shard, guarded(kind), target);
+  const written = writtenOut(worker, guarded(kind), target);
   if (written === undefined) {
-    shard.count("mines.targetsRefused");
+    worker.count("mines.targetsRefused");
     return nothing;
   }
   const ask = {
@@ -39,12 +42,12 @@ export function handleMineGet(shard: Shard, opened: Opened): Answer {
     targetKind: written.kind,
     functions,
     isByFunction: asked.isByFunction,
-    seal: replySeal(shard, opened),
+    seal: replySeal(worker, opened),
   };
   return { deferred: { kind: "mineGet", ask } };
 }
 
-/** One name, names with commas, or a list of names. A list is answered by function even if it has one name. */
+/** Reads one name, names separated by commas, or a list of names. The answer to a list is by function even if it has one name. */
 function functionsOf(fun: Value | undefined): { functions: string[]; isByFunction: boolean } | undefined {
   if (typeof fun === "string") {
     const functions = [...new Set(fun.split(","))];
@@ -55,7 +58,7 @@ function functionsOf(fun: Value | undefined): { functions: string[]; isByFunctio
   return { functions: [...new Set(names)], isByFunction: true };
 }
 
-/** `mine_get`: patterns of minions, each with a list of patterns of functions. Unset, all minions may ask for all functions. */
+/** Applies `mine_get`, which maps patterns of minion ids to lists of patterns of functions. If it is unset, every minion may read every function. */
 function allowedFunctions(rules: unknown, id: string, functions: readonly string[]): readonly string[] {
   if (rules === null || rules === undefined) return functions;
   const mine = entriesOf(rules).flatMap(([minions, allowed]) =>
@@ -69,7 +72,7 @@ function entriesOf(rules: unknown): [unknown, unknown][] {
   return typeof rules === "object" && rules !== null && !Array.isArray(rules) ? Object.entries(rules) : [];
 }
 
-/** A pattern that cannot be read allows nothing. */
+/** Whether the pattern matches the start of the text. An invalid pattern matches nothing. */
 function matchesStart(pattern: unknown, text: string): boolean {
   if (typeof pattern !== "string") return false;
   try {
@@ -80,11 +83,11 @@ function matchesStart(pattern: unknown, text: string): boolean {
   }
 }
 
-/** The target with nodegroups written out. Undefined if it cannot be read; then it matches no minion. */
-function writtenOut(shard: Shard, kind: string, target: Value): ReturnType<typeof expandTarget> | undefined {
+/** The target with its nodegroups expanded; undefined if the target is invalid. */
+function writtenOut(worker: WorkerState, kind: string, target: Value): ReturnType<typeof expandTarget> | undefined {
   if (typeof target !== "string" && !isTexts(target)) return undefined;
   try {
-    const written = expandTarget(kind, target, shard.nodegroups);
+    const written = expandTarget(kind, target, worker.nodegroups);
     targets.parse(written.kind, written.expression, ":");
     return written;
   } catch (error) {
@@ -97,7 +100,7 @@ function isTexts(value: Value): value is string[] {
   return Array.isArray(value) && value.every((part) => typeof part === "string");
 }
 
-/** A minion must not fish for pillar values with patterns. */
+/** Replaces pillar kinds by exact ones, so that a minion cannot guess pillar values with patterns. */
 function guarded(targetKind: string): string {
   const kind = targetKind.toLowerCase();
   if (kind === "pillar") return "pillar_exact";

@@ -1,6 +1,6 @@
 /**
- * Opens a request: envelope, seal, and the checks in the order of docs/protocol.md section 2.2.
- * Each fault is answered at once, because a client without a reply cannot use its socket again.
+ * Opens a request: reads the envelope, opens the seal and makes the checks of docs/protocol.md section 2.2 in their order.
+ * Each fault is answered at once, because a ZeroMQ REQ socket without a reply cannot send again.
  */
 import { equalSecrets } from "../../crypto/compare.ts";
 import type { Crypticle } from "../../crypto/crypticle.ts";
@@ -11,14 +11,14 @@ import { idIsValid } from "../../store/keys/keys.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { badLoad, encodeClearReply, encodeRawReply } from "../../wire/reply.ts";
 import { type Envelope, readEnvelope } from "../../wire/request.ts";
-import { type Entry, headOf, mapEntries, skipValue } from "../../wire/walk.ts";
-import type { Shard } from "../holding/shard.ts";
+import { type Entry, mapEntries, skipValue } from "../../wire/walk.ts";
 import type { SealKey } from "../messages/deferred.ts";
+import type { WorkerState } from "../state/worker-state.ts";
 import type { BatchEffects, Opened } from "./context.ts";
-import { field, type LoadHead, readHead } from "./fields.ts";
+import { type LoadHead, readHead, scalarOf } from "./fields.ts";
 import { isOperatorCommand } from "./operator-refusal.ts";
 
-/** `reason` is a counter's name. */
+/** `refused` is the name of a counter. */
 export type Refused = { readonly refused: string; readonly reply: Buffer };
 export type Forward = {
   readonly forward: {
@@ -35,10 +35,10 @@ const knownVersionMax = 3;
 const notMapReply = encodeRawReply(Buffer.from("payload and load must be a dict"));
 const nulReply = encodeRawReply(Buffer.from("bad load: id contains a null byte"));
 const unreadableReply = encode({ msg: "bad load" }, "raw");
-/** Unsigned, because no minion sends such a request. */
+/** This reply is unsigned, because no minion sends such a request. */
 const unsignedRefusal = encodeClearReply({ ret: false });
 const provenByToken = 1;
-/** All minions hold the master's key. */
+/** The seal alone does not prove an id, because all minions hold the master's AES key. */
 const provenBySeal = 2;
 const saltBytes = Buffer.from("salt");
 
@@ -46,7 +46,7 @@ function refuse(reason: string, reply: Buffer = badLoad): Refused {
   return { refused: reason, reply };
 }
 
-/** Whether a frame is msgpack at all. If not, Salt's answer is another one. */
+/** Whether a frame is one msgpack value. Salt answers a frame that is not msgpack differently. */
 function isOneValue(frame: Uint8Array): boolean {
   try {
     return skipValue(frame, 0) === frame.byteLength;
@@ -56,24 +56,29 @@ function isOneValue(frame: Uint8Array): boolean {
   }
 }
 
-/** The envelope of an older request. Minions of 3006.9 to 3006.11 name their algorithms in it. */
+/** The envelope of an older request (versions 0 and 2). Minions of 3006.9 to 3006.11 name their algorithms in it. */
 type OlderEnvelope = Pick<Envelope, "version" | "encAlgorithm">;
 
-/** Opens a frame as the socket gave it. `isAuthTurn`: it comes from the queue of authentications. An `_auth` that does not must not cost RSA. */
-export function openFrame(shard: Shard, batch: BatchEffects, frame: Uint8Array, isAuthTurn: boolean): OpenOutcome {
+/** Opens a frame as the socket gave it. `isAuthTurn`: it comes from the queue of authentications. Any other `_auth` is refused without RSA. */
+export function openFrame(
+  worker: WorkerState,
+  batch: BatchEffects,
+  frame: Uint8Array,
+  isAuthTurn: boolean,
+): OpenOutcome {
   let envelope: Envelope;
   try {
     envelope = readEnvelope(frame);
   } catch (error) {
     if (!(error instanceof SaltworksError)) throw error;
-    // A large frame is not walked only to choose the answer.
+    // A large frame is not read again only to choose the reply.
     const isLarge = frame.byteLength > clearFrameBytesMax;
     return refuse("unreadable", isLarge || isOneValue(frame) ? badLoad : unreadableReply);
   }
-  if (envelope.version < shard.start.config.minimum_auth_version) return refuse("version");
+  if (envelope.version < worker.start.config.minimum_auth_version) return refuse("version");
   if (envelope.version > knownVersionMax) return refuse("version");
   if (envelope.enc === "clear") return openClear(envelope, frame.byteLength, isAuthTurn);
-  return envelope.version >= 3 ? openSession(shard, batch, envelope) : openUnderMasterKey(shard, batch, envelope);
+  return envelope.version >= 3 ? openSession(worker, batch, envelope) : openUnderMasterKey(worker, batch, envelope);
 }
 
 function openClear(envelope: Envelope, frameBytes: number, isAuthTurn: boolean): OpenOutcome {
@@ -88,13 +93,13 @@ function openClear(envelope: Envelope, frameBytes: number, isAuthTurn: boolean):
   return assemble(envelope, head, envelope.load, entries, false, undefined, "");
 }
 
-/** Version 3: sealed under the session key of the outside id, which the inside id must repeat and `tok` must prove. */
-function openSession(shard: Shard, batch: BatchEffects, envelope: Envelope): OpenOutcome {
+/** Opens a request of version 3. The session key of the id outside seals it. The id inside must be the same, and `tok` must prove it. */
+function openSession(worker: WorkerState, batch: BatchEffects, envelope: Envelope): OpenOutcome {
   const id = envelope.id;
   if (id === undefined || !idIsValid(id)) return refuse("invalidId");
-  const session = shard.session(id);
+  const session = worker.session(id);
   if (session === undefined) return refuse("noSession");
-  if (shard.isExpired(session, batch.nowMs)) return refuse("sessionExpired");
+  if (worker.isExpired(session, batch.nowMs)) return refuse("sessionExpired");
   const load = openSeal(session.crypticle, envelope.load);
   if (load === undefined) return refuse("badSeal");
   const entries = entriesOf(load);
@@ -102,21 +107,21 @@ function openSession(shard: Shard, batch: BatchEffects, envelope: Envelope): Ope
   const head = readHead(load, entries);
   const idFault = faultyId(head, load, entries);
   if (idFault !== undefined) return idFault;
-  const ttlSeconds = shard.start.config.request_server_ttl;
+  const ttlSeconds = worker.start.config.request_server_ttl;
   if (ttlSeconds > 0) {
-    const ts = field(load, entries, "ts");
+    const ts = scalarOf(load, entries, "ts");
     if (typeof ts !== "number" || batch.nowMs / 1_000 - ts > ttlSeconds) return refuse("expired");
   }
   if (head.id !== id) return refuse("idMismatch");
-  if (!tokenProves(shard, id, head.token)) return refuse("badToken");
+  if (!tokenProves(worker, id, head.token)) return refuse("badToken");
   batch.proven[batch.item] = provenByToken;
   return assemble(envelope, head, load, entries, true, session.crypticle, head.nonce ?? "");
 }
 
-/** Versions 0 and 2: under the master's AES key, or for a grace period the former one. */
-function openUnderMasterKey(shard: Shard, batch: BatchEffects, envelope: Envelope): OpenOutcome {
+/** Opens a request of version 0 or 2. The master's AES key seals it; after a rotation the former key also counts for a grace period. */
+function openUnderMasterKey(worker: WorkerState, batch: BatchEffects, envelope: Envelope): OpenOutcome {
   for (const sealKey of ["current", "former"] as const) {
-    const crypticle = shard.masterCrypticle(sealKey);
+    const crypticle = worker.masterCrypticle(sealKey);
     const load = crypticle && openSeal(crypticle, envelope.load);
     if (load === undefined) continue;
     const entries = entriesOf(load);
@@ -125,16 +130,16 @@ function openUnderMasterKey(shard: Shard, batch: BatchEffects, envelope: Envelop
     const idFault = faultyId(head, load, entries);
     if (idFault !== undefined) return idFault;
     const { id } = head;
-    if (id !== undefined && !shard.owns(id))
+    if (id !== undefined && !worker.owns(id))
       return { forward: { id, version: envelope.version, encAlgorithm: envelope.encAlgorithm, sealKey, load } };
-    return finishMasterKey(shard, batch, envelope, sealKey, head, load, entries);
+    return finishMasterKey(worker, batch, envelope, sealKey, head, load, entries);
   }
   return refuse("badSeal");
 }
 
-/** An older request that another worker has opened for this one. */
+/** Finishes an older request whose seal another worker has opened. */
 export function openForwarded(
-  shard: Shard,
+  worker: WorkerState,
   batch: BatchEffects,
   envelope: OlderEnvelope,
   sealKey: SealKey,
@@ -142,11 +147,11 @@ export function openForwarded(
 ): OpenOutcome {
   const entries = entriesOf(load);
   if (entries === undefined) return refuse("notMap", notMapReply);
-  return finishMasterKey(shard, batch, envelope, sealKey, readHead(load, entries), load, entries);
+  return finishMasterKey(worker, batch, envelope, sealKey, readHead(load, entries), load, entries);
 }
 
 function finishMasterKey(
-  shard: Shard,
+  worker: WorkerState,
   batch: BatchEffects,
   { version, encAlgorithm }: OlderEnvelope,
   sealKey: SealKey,
@@ -155,10 +160,10 @@ function finishMasterKey(
   entries: readonly Entry[],
 ): OpenOutcome {
   const { id, token } = head;
-  // All minions hold the master key, so a minion whose own key is gone may still know it.
-  if (id !== undefined && (!idIsValid(id) || !shard.isAccepted(id))) return refuse("notAccepted");
-  if (id !== undefined && token !== undefined && !tokenProves(shard, id, token)) return refuse("badToken");
-  const crypticle = shard.masterCrypticle(sealKey);
+  // All minions hold the master's AES key, so a minion whose own key was removed may still know it.
+  if (id !== undefined && (!idIsValid(id) || !worker.isAccepted(id))) return refuse("notAccepted");
+  if (id !== undefined && token !== undefined && !tokenProves(worker, id, token)) return refuse("badToken");
+  const crypticle = worker.masterCrypticle(sealKey);
   if (crypticle === undefined) return refuse("badSeal");
   batch.proven[batch.item] = id !== undefined && token !== undefined ? provenByToken : provenBySeal;
   if (id !== undefined) batch.contacts.add(id);
@@ -174,20 +179,20 @@ function finishMasterKey(
   );
 }
 
-/** Verifies a token once per key, then compares it in constant time, because tokens are deterministic. */
-function tokenProves(shard: Shard, id: string, token: Uint8Array | undefined): boolean {
-  const known = shard.verifiedToken(id);
+/** Verifies a token by RSA once per key. Tokens are deterministic, so later ones are compared with the first, in constant time. */
+function tokenProves(worker: WorkerState, id: string, token: Uint8Array | undefined): boolean {
+  const known = worker.verifiedToken(id);
   if (known !== undefined) return token !== undefined && equalSecrets(known, token);
-  const key = shard.acceptedKey(id);
+  const key = worker.acceptedKey(id);
   if (key === undefined || token === undefined) return false;
-  shard.count("tokensVerified");
+  worker.count("tokensVerified");
   try {
     if (!equalSecrets(recoverX931(key, token), saltBytes)) return false;
   } catch (error) {
     if (!(error instanceof SaltworksError)) throw error;
     return false;
   }
-  shard.keepToken(id, token);
+  worker.keepToken(id, token);
   return true;
 }
 
@@ -217,11 +222,9 @@ function faultyId(head: LoadHead, load: Uint8Array, entries: readonly Entry[]): 
   return head.id?.includes("\0") ? refuse("invalidId", nulReply) : undefined;
 }
 
-/** A number as Salt repeats it in its answer; nothing for larger values. */
+/** The id as Salt's reply repeats it if it is a number; empty for lists and maps. */
 function pythonText(load: Uint8Array, entries: readonly Entry[]): string {
-  const start = entries.findLast((entry) => entry.key === "id")?.valueStart ?? 0;
-  const { kind } = headOf(load, start);
-  const value = kind === "other" ? field(load, entries, "id") : undefined;
+  const value = scalarOf(load, entries, "id");
   return typeof value === "number" || typeof value === "bigint" ? `${value} ` : "";
 }
 

@@ -1,7 +1,7 @@
-/** Answers to operators' commands with a refused credential, in the words of Salt's master. docs/protocol.md section 7.2. Pure. */
+/** The replies to operators' commands whose credential is refused, in the words of Salt's master. docs/protocol.md section 7.2. Pure. */
 import type { Encodable } from "../../wire/values.ts";
 
-/** Clear commands with a credential, which is read before the rest of the request. */
+/** Clear commands that carry a credential. It is checked before the rest of the request is read. */
 export const operatorCommands = ["publish", "runner", "wheel"] as const;
 export type OperatorCommand = (typeof operatorCommands)[number];
 /** Kind of the refused credential. */
@@ -13,7 +13,7 @@ export function isOperatorCommand(command: string | undefined): command is Opera
   return commands.has(command);
 }
 
-/** For runners and wheel functions. A publish has the same words for each kind. */
+/** Replies to runner and wheel calls, by the kind of credential. A publish has one reply for all kinds. */
 const words = {
   token: { name: "TokenAuthenticationError", message: 'Authentication failure of type "token" occurred.' },
   eauth: { name: "EauthAuthenticationError", message: 'Authentication failure of type "eauth" occurred.' },

@@ -1,14 +1,15 @@
 /**
- * Parses the arguments of a minion's publish or runner call: texts are YAML, `k=v` texts are keywords.
- * Source: Salt's `parse_input`; docs/compatibility.md, words to values.
+ * Parses the arguments of a minion's publish or runner call: a text is a YAML value, a text `k=v` is a keyword.
+ * Source: Salt's `parse_input`; docs/decisions/0026-yaml-words.md.
  */
-import { keywordWord, parseWord } from "../../config/yaml/word.ts";
+import { keywordWord } from "../../config/yaml/word.ts";
+import { wordValue } from "../../python/word.ts";
 import { jidAsText } from "../../wire/jid.ts";
-import { Float, type Value, type ValueMap } from "../../wire/values.ts";
+import type { Value, ValueMap } from "../../wire/values.ts";
 
 const keywordMark = "__kwarg__";
 
-/** Positional arguments in order, then all keywords in one marked map. `noParse`: keywords whose value stays a text. */
+/** Returns the positional arguments in order, then all keywords in one map with `__kwarg__`. `noParse`: names of keywords whose values stay texts. */
 export function parsedArguments(sent: readonly Value[], noParse: readonly Value[]): Value[] {
   const args: Value[] = [];
   const keywords: ValueMap = new Map<Value, Value>([[keywordMark, true]]);
@@ -24,8 +25,4 @@ export function parsedArguments(sent: readonly Value[], noParse: readonly Value[
     }
   }
   return keywords.size > 1 ? [...args, keywords] : args;
-}
-
-function wordValue(word: string): Value {
-  return parseWord(word, (value) => new Float(value));
 }

@@ -1,55 +1,60 @@
 /**
- * Minions' requests to publish and to call runners: `minion_pub`, `minion_publish`, `minion_runner`, `pub_ret`. They are read and bounded here.
- * The main thread checks `peer` and `peer_run` and does the work. docs/protocol.md section 7.1.
+ * Minions' requests to publish and to call runners: `minion_pub`, `minion_publish`, `minion_runner`, `pub_ret`. This file reads them and checks
+ * their sizes. The main thread checks `peer` and `peer_run` and does the work. docs/protocol.md section 7.1.
  */
 import { peerArgumentBytesMax, peerNameLengthMax, peerWaitMsMax } from "../../limits.ts";
+import { DecodeBudget } from "../../wire/decoder.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value } from "../../wire/values.ts";
-import type { Shard } from "../holding/shard.ts";
 import type { PeerPublish, PeerRun } from "../messages/deferred.ts";
+import type { WorkerState } from "../state/worker-state.ts";
 import type { Answer, Opened } from "./context.ts";
-import { field, fieldBytes, textOf } from "./fields.ts";
+import { field, fieldBytes, isCollection, scalarOf, textOf } from "./fields.ts";
 import { parsedArguments } from "./peer-arguments.ts";
 import { replySeal } from "./reply-seal.ts";
 
 const nothing: Answer = { value: new Map() };
-/** Job ids have 20 digits; `unique_jid` adds a process id. */
+/** A job id has 20 digits; `unique_jid` appends `_` and a process id. */
 const jidPattern = /^\d{20}(?:_\d{1,10})?$/;
 const secondsPattern = /^\s*[+-]?\d{1,9}\s*$/;
 const defaultTimeoutMs = 5_000;
 
-/** Answers an empty map for each fault, as Salt does. Older requests need a token: all minions hold the key that seals them. */
-export function handlePeer(shard: Shard, opened: Opened): Answer {
+/** Answers an empty map on each fault, as Salt does. An older request needs a token, because all minions hold the key that seals it. */
+export function handlePeer(worker: WorkerState, opened: Opened): Answer {
   const { id, isProven, cmd } = opened;
-  if (id === undefined || !isProven) return refused(shard, "unproven");
-  const asked = { id, seal: replySeal(shard, opened) };
+  if (id === undefined || !isProven) return refused(worker, "unproven");
+  const asked = { id, seal: replySeal(worker, opened) };
   if (cmd === "pub_ret") {
     const jid = textOf(opened.load, opened.entries, "jid");
-    if (jid === undefined || !jidPattern.test(jid)) return refused(shard, "malformed");
+    if (jid === undefined || !jidPattern.test(jid)) return refused(worker, "malformed");
     return { deferred: { kind: "peer", ask: { ...asked, command: "returns", jid } } };
   }
   const isRun = cmd === "minion_runner";
-  const rules = isRun ? shard.start.config.peer_run : shard.start.config.peer;
-  if (Object.keys(rules).length === 0) return refused(shard, "denied");
+  const rules = isRun ? worker.start.config.peer_run : worker.start.config.peer;
+  if (Object.keys(rules).length === 0) return refused(worker, "denied");
   const read = isRun ? readRun(opened) : readPublish(opened, cmd === "minion_publish");
-  if (read === undefined) return refused(shard, "malformed");
+  if (read === undefined) return refused(worker, "malformed");
   return { deferred: { kind: "peer", ask: { ...asked, ...read } } };
 }
 
-function refused(shard: Shard, reason: string): Answer {
-  shard.count(`peers.${reason}`);
+function refused(worker: WorkerState, reason: string): Answer {
+  worker.count(`peers.${reason}`);
   return nothing;
 }
 
 function readRun(opened: Opened): PeerRun | undefined {
-  const [fun, sent] = [nameIn(opened, "fun"), argumentsIn(opened)];
-  return fun === undefined || sent === undefined ? undefined : { command: "run", fun, arg: parsed(opened, sent) };
+  const budget = DecodeBudget.ofRequest();
+  const [fun, sent] = [nameIn(opened, "fun"), argumentsIn(opened, budget)];
+  return fun === undefined || sent === undefined
+    ? undefined
+    : { command: "run", fun, arg: parsed(opened, sent, budget) };
 }
 
-/** Refuses several functions at once (`a,b`), on which Salt fails, too. */
+/** Reads a publish. Refuses several functions at once (`a,b`); Salt fails on them. */
 function readPublish(opened: Opened, isWaiting: boolean): PeerPublish | undefined {
   const { load, entries } = opened;
-  const [fun, sent, target] = [nameIn(opened, "fun"), argumentsIn(opened), targetIn(opened)];
+  const budget = DecodeBudget.ofRequest();
+  const [fun, sent, target] = [nameIn(opened, "fun"), argumentsIn(opened, budget), targetIn(opened, budget)];
   const ret = nameIn(opened, "ret");
   const targetKind = fieldBytes(load, entries, "tgt_type") === undefined ? "glob" : nameIn(opened, "tgt_type");
   if (fun === undefined || fun.includes(",") || sent === undefined || target === undefined) return undefined;
@@ -60,11 +65,11 @@ function readPublish(opened: Opened, isWaiting: boolean): PeerPublish | undefine
     command: "publish",
     fun,
     sent: encode(sent, "raw"),
-    arg: parsed(opened, sent),
+    arg: parsed(opened, sent, budget),
     target,
     targetKind,
     ret,
-    wait: isWaiting ? { timeoutMs, isFull: field(load, entries, "form") === "full" } : undefined,
+    wait: isWaiting ? { timeoutMs, isFull: textOf(load, entries, "form") === "full" } : undefined,
   };
 }
 
@@ -73,31 +78,32 @@ function nameIn({ load, entries }: Opened, key: string): string | undefined {
   return name === undefined || name.length > peerNameLengthMax ? undefined : name;
 }
 
-function argumentsIn({ load, entries }: Opened): readonly Value[] | undefined {
+function argumentsIn({ load, entries }: Opened, budget: DecodeBudget): readonly Value[] | undefined {
   const bytes = fieldBytes(load, entries, "arg");
   if (bytes === undefined || bytes.byteLength > peerArgumentBytesMax) return undefined;
-  const sent = decode(bytes);
+  const sent = decode(bytes, "text", budget);
   return Array.isArray(sent) ? sent : undefined;
 }
 
-function parsed({ load, entries }: Opened, sent: readonly Value[]): Buffer {
-  const noParse = field(load, entries, "no_parse");
+function parsed({ load, entries }: Opened, sent: readonly Value[], budget: DecodeBudget): Buffer {
+  const noParse = field(load, entries, "no_parse", budget);
   return encode(parsedArguments(sent, Array.isArray(noParse) ? noParse : []), "raw");
 }
 
 /** The target in network encoding; undefined unless it is a text or a list of texts. */
-function targetIn({ load, entries }: Opened): Uint8Array | undefined {
-  const target = field(load, entries, "tgt");
+function targetIn({ load, entries }: Opened, budget: DecodeBudget): Uint8Array | undefined {
+  const target = field(load, entries, "tgt", budget);
   const isTarget =
     typeof target === "string" || (Array.isArray(target) && target.every((id) => typeof id === "string"));
   return isTarget ? encode(target, "raw") : undefined;
 }
 
-/** `timeout`, or `tmo`: whole seconds as Python's `int()` reads them; undefined if it cannot. */
+/** The wait from `timeout` or else `tmo`, in seconds as Python's `int()` reads them. Undefined if `int()` would fail. */
 function timeoutIn({ load, entries }: Opened): number | undefined {
   let timeoutMs: number | undefined = defaultTimeoutMs;
   for (const key of ["tmo", "timeout"]) {
-    const given = field(load, entries, key);
+    if (isCollection(load, entries, key)) return undefined;
+    const given = scalarOf(load, entries, key);
     if (given === undefined) continue;
     const isSeconds = typeof given === "number" || (typeof given === "string" && secondsPattern.test(given));
     if (!isSeconds) return undefined;

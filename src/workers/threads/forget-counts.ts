@@ -1,6 +1,6 @@
 /**
- * Counts in shared memory how often kept pillars were forgotten, so that a rendering that began before is not kept. `forgetCountsMax` counts
- * serve all minions: forgetting one minion may keep another's pillar from being kept.
+ * Counts in shared memory how often cached pillars were forgotten, so that a pillar whose rendering began before that is not cached. All minions
+ * share `forgetCountsMax` counts, so forgetting one minion's pillars may also prevent that another's is cached.
  */
 import { forgetCountsMax } from "../../limits.ts";
 import { createPartitionKey, Partitioner } from "./partition.ts";
@@ -12,7 +12,7 @@ export class ForgetCounts {
   readonly #counts = new Int32Array(new SharedArrayBuffer(forgetCountsMax * Int32Array.BYTES_PER_ELEMENT));
   readonly #places = new Partitioner(createPartitionKey(), forgetCountsMax);
 
-  /** Called before the removal. */
+  /** Callers call this before they remove the minion's pillars. */
   note(id: string): void {
     Atomics.add(this.#counts, this.#places.partitionOf(id), 1);
   }
@@ -23,7 +23,7 @@ export class ForgetCounts {
   }
 }
 
-/** Works in any thread. */
+/** Whether the minion's pillars were forgotten since the mark. May be called in any thread. */
 export function isForgottenSince({ counts, place, count }: ForgetMark): boolean {
   return Atomics.load(new Int32Array(counts), place) !== count;
 }

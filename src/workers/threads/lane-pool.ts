@@ -1,16 +1,16 @@
-/** Worker threads without an address, for slow work that any of them can do: RSA, pillars, runners. */
+/** Pools of interchangeable worker threads (lanes) for slow work: RSA, pillars, runners. */
 import assert from "node:assert/strict";
 import type { MessagePort } from "node:worker_threads";
 import { SaltworksError } from "../../errors.ts";
-import { laneTurnMs } from "../../limits.ts";
-import { type HeapLimits, openThreads } from "./pool.ts";
+import { laneTurnMs, threadsEndingMax } from "../../limits.ts";
 import { TurnWatch } from "./turns.ts";
+import { type HeapLimits, openThreads } from "./worker-pool.ts";
 
-/** Start values that the threads of every lane have beside their own. */
+/** Start values that every lane gives its threads beside the lane's own. */
 export type LaneStart = {
-  /** How many threads the lane has started, counted in place. */
+  /** How many threads the lane has started. Each thread increments it. */
   readonly startedThreads: SharedArrayBuffer;
-  /** A thread whose tasks share it counts its turns here (turns.ts). */
+  /** A thread that runs several tasks at once counts its event loop's turns here (turns.ts). */
   readonly turns: SharedArrayBuffer;
 };
 
@@ -18,14 +18,16 @@ export type LanePoolOptions = {
   readonly filename: string;
   readonly heap: HeapLimits;
   readonly threadCount: number;
-  /** Over 1: the tasks share their thread, and the lane has one thread. */
+  /** If this is over 1, the tasks share one thread, the lane's only one. */
   readonly concurrentTasksPerThread: number;
-  /** Threads that stay when the lane is idle. The others start on demand, each within a tenth of a second. */
+  /** Threads that stay while the lane is idle. The others start on demand, each within 0.1 s. */
   readonly threadsKept: number;
   readonly queueMax: number;
   readonly taskTimeoutMs: number;
   readonly workerData: object;
-  /** A thread of the lane died outside a task, or hung. */
+  /** How long overdue tasks may hold all places of a shared thread while others wait. Default 0. */
+  readonly overdueGraceMs?: number;
+  /** Called when a thread of the lane dies outside a task, or is ended because it hangs or has overdue tasks only. */
   readonly onThreadLost: (error: Error) => void;
   /** Default `laneTurnMs`. */
   readonly turnMs?: number;
@@ -38,56 +40,60 @@ type LaneTask = {
   readonly reject: (error: Error) => void;
   readonly abort: AbortController;
   isSettled: boolean;
+  /** Since when the task is overdue, by `performance.now()`; infinity if it is not. */
+  overdueSinceMs: number;
 };
 
 export type LaneRunOptions = {
   readonly transfer?: readonly (ArrayBuffer | MessagePort)[];
-  /** Goes first and is never refused: the signature of a publish must not wait behind an auth storm. */
+  /** An urgent task goes first and is never refused. Example: a publish's signature must not wait behind a storm of authentications. */
   readonly isUrgent?: boolean;
 };
 
-/** Keeps its own queue. Piscina gets only tasks that a thread can take now. */
+/** A lane's threads and its queue. Piscina gets only tasks that a thread can take now. */
 export class LanePool {
-  readonly counters = { tasks: 0, refused: 0, failed: 0, timeouts: 0 };
+  readonly counters = { tasks: 0, refused: 0, failed: 0, timeouts: 0, threadsLost: 0 };
   readonly #options: LanePoolOptions;
-  readonly #piscina: ReturnType<typeof openThreads>;
+  readonly #startedThreads = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+  #piscina: ReturnType<typeof openThreads>;
   readonly #urgent: LaneTask[] = [];
   readonly #queue: LaneTask[] = [];
   readonly #runningMax: number;
-  readonly #running = new Set<LaneTask>();
-  readonly #turns = new TurnWatch();
-  #turnTimer: NodeJS.Timeout | undefined;
-  /** The shared thread was told to end and has not ended yet. */
-  #isThreadEnding = false;
+  #running = new Set<LaneTask>();
+  #turns = new TurnWatch();
+  #lookTimer: NodeJS.Timeout | undefined;
+  /** One for each replaced thread that has not ended yet. */
+  readonly #ending = new Set<Promise<void>>();
   #isClosing = false;
 
   constructor(options: LanePoolOptions) {
     this.#options = options;
     this.#runningMax = options.threadCount * options.concurrentTasksPerThread;
-    const startedThreads = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
-    this.#piscina = openThreads({
-      ...options,
-      threads: options.threadCount,
-      tasksPerThread: options.concurrentTasksPerThread,
-      workerData: { ...options.workerData, startedThreads, turns: this.#turns.memory } satisfies LaneStart,
-    });
-    this.#piscina.on("error", options.onThreadLost);
+    this.#piscina = this.#open();
     if (!this.#isThreadShared) return;
     assert.equal(options.threadCount, 1, "tasks share the lane's only thread");
-    this.#piscina.on("workerDestroy", () => this.#noteThreadEnd());
-    this.#turnTimer = setInterval(() => this.#endHanging(), options.turnMs ?? laneTurnMs).unref();
+    this.#lookTimer = setInterval(() => this.#look(), options.turnMs ?? laneTurnMs).unref();
+  }
+
+  #open(): ReturnType<typeof openThreads> {
+    const { threadCount: threads, concurrentTasksPerThread: tasksPerThread } = this.#options;
+    const laneStart: LaneStart = { startedThreads: this.#startedThreads, turns: this.#turns.memory };
+    const workerData = { ...this.#options.workerData, ...laneStart };
+    const piscina = openThreads({ ...this.#options, threads, tasksPerThread, workerData });
+    piscina.on("error", (error) => this.#noteThreadLost(error));
+    return piscina;
   }
 
   get #isThreadShared(): boolean {
     return this.#options.concurrentTasksPerThread > 1;
   }
 
-  /** Threads that run now or are being started. */
+  /** Number of threads that run or are being started. */
   get threadsUp(): number {
     return this.#piscina.threads.length;
   }
 
-  /** Tasks offered and not finished. */
+  /** Number of tasks that wait or run. */
   get pending(): number {
     return this.#urgent.length + this.#queue.length + this.#running.size;
   }
@@ -120,74 +126,101 @@ export class LanePool {
           }),
         abort: new AbortController(),
         isSettled: false,
+        overdueSinceMs: Number.POSITIVE_INFINITY,
       };
       (isUrgent ? this.#urgent : this.#queue).push(waiting);
       this.#pump();
+      this.#endOverdueThread();
     });
   }
 
   async close(): Promise<void> {
     this.#isClosing = true;
-    clearInterval(this.#turnTimer);
+    clearInterval(this.#lookTimer);
     for (const waiting of [...this.#urgent.splice(0), ...this.#queue.splice(0)])
       waiting.reject(new SaltworksError("CHANNEL_CLOSED", "the lane is closed"));
-    await this.#piscina.destroy();
+    await Promise.all([this.#piscina.destroy(), ...this.#ending]);
   }
 
   #pump(): void {
-    while (this.#running.size < this.#runningMax && !this.#isThreadEnding && !this.#isClosing) {
+    while (this.#running.size < this.#runningMax && !this.#isClosing) {
       const waiting = this.#urgent.shift() ?? this.#queue.shift();
       if (waiting === undefined) return;
-      // The caller has given up meanwhile.
-      if (waiting.isSettled) continue;
-      this.#running.add(waiting);
+      const running = this.#running.add(waiting);
       const { task, transfer, abort } = waiting;
-      // With a signal, Piscina gives the thread no other task beside it.
+      // Piscina gives a thread whose task has a signal no further task.
       const signal = this.#isThreadShared ? null : abort.signal;
       this.#piscina
         .run(task, { transferList: [...transfer], signal })
         .then(waiting.resolve, waiting.reject)
         .finally(() => {
-          this.#running.delete(waiting);
+          running.delete(waiting);
           this.#pump();
         });
     }
   }
 
   /**
-   * A thread that runs one task at a time is replaced. A shared one goes on while its loop turns: a file's hash that takes too long is there for
-   * the next request, even if requests for it hold every place.
+   * Fails the task. A thread that runs one task at a time is replaced. A shared thread goes on while it serves other tasks, because a slow task may
+   * still be of use: a file's hash is then ready for the next request.
    */
   #endOverdue(waiting: LaneTask): void {
     this.#timeOut(waiting, "a lane task took too long");
-    if (!this.#isThreadShared) waiting.abort.abort();
+    if (!this.#running.has(waiting)) this.#dropWaiting(waiting);
+    else if (this.#isThreadShared) this.#endOverdueThread();
+    else {
+      this.counters.threadsLost += 1;
+      waiting.abort.abort();
+    }
   }
 
-  /** A shared thread whose loop does not turn answers none of its tasks, however long they may take. */
-  #endHanging(): void {
-    if (!this.#turns.look(this.#running.size === 0)) return;
-    this.#options.onThreadLost(
-      new SaltworksError("WORKER_LOST", "a lane's thread hangs", { tasks: this.#running.size }),
-    );
-    for (const task of this.#running) if (!task.isSettled) this.#timeOut(task, "the lane's thread hangs");
-    this.#endThread();
+  #dropWaiting(waiting: LaneTask): void {
+    for (const queue of [this.#urgent, this.#queue]) {
+      const index = queue.indexOf(waiting);
+      if (index >= 0) queue.splice(index, 1);
+    }
+  }
+
+  #look(): void {
+    if (this.#turns.look(this.#running.size === 0)) this.#replaceThread("a lane's thread hangs");
+    else this.#endOverdueThread();
+  }
+
+  /** Replaces a shared thread that has no place for a task that waits, because overdue tasks have held all places for `overdueGraceMs`. */
+  #endOverdueThread(): void {
+    const isAnyWaiting = this.#urgent.length + this.#queue.length > 0;
+    if (!this.#isThreadShared || !isAnyWaiting || this.#running.size < this.#runningMax) return;
+    const overdueMs = performance.now() - (this.#options.overdueGraceMs ?? 0);
+    for (const { overdueSinceMs } of this.#running) if (overdueSinceMs > overdueMs) return;
+    this.#replaceThread("all tasks of a lane's thread are overdue");
   }
 
   #timeOut(waiting: LaneTask, reason: string): void {
+    waiting.overdueSinceMs = performance.now();
     this.counters.timeouts += 1;
     waiting.reject(new SaltworksError("TASK_TIMEOUT", reason));
   }
 
-  /** The next task starts another one, as it does where a thread ended before it was ready. */
-  #endThread(): void {
-    if (this.#isThreadEnding || this.#piscina.threads.length === 0) return;
-    this.#isThreadEnding = true;
-    for (const thread of this.#piscina.threads) thread.terminate().catch(this.#options.onThreadLost);
+  /**
+   * Fails the tasks of the shared thread, and gives what waits to another thread at once: one that hangs in a system call ends only after the call.
+   * So that such threads do not pile up, the latest one goes on if `threadsEndingMax` have not ended yet.
+   */
+  #replaceThread(reason: string): void {
+    if (this.#isClosing || this.#ending.size >= threadsEndingMax) return;
+    this.#noteThreadLost(new SaltworksError("WORKER_LOST", reason, { tasks: this.#running.size }));
+    for (const task of this.#running) if (!task.isSettled) this.#timeOut(task, reason);
+    this.#running = new Set();
+    this.#turns = new TurnWatch();
+    const replaced = this.#piscina;
+    this.#piscina = this.#open();
+    const ending = replaced.destroy().catch(this.#options.onThreadLost);
+    this.#ending.add(ending);
+    void ending.finally(() => this.#ending.delete(ending));
+    this.#pump();
   }
 
-  #noteThreadEnd(): void {
-    this.#isThreadEnding = false;
-    // Piscina still lists the thread while it tells this.
-    setImmediate(() => this.#pump());
+  #noteThreadLost(error: Error): void {
+    this.counters.threadsLost += 1;
+    this.#options.onThreadLost(error);
   }
 }

@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from "node:fs";
 
-/** The kernel cuts a name that is longer. */
+/** The kernel cuts longer names. */
 const nameBytesMax = 15;
 
 /** Names the calling thread. Only warns on failure, because the name serves observers only. */

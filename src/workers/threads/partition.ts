@@ -2,7 +2,7 @@
 import sodium from "sodium-native";
 import { minionIdBytesMax } from "../../limits.ts";
 
-/** Ids whose partition is remembered. A hash costs about 1 µs, a look-up 0.1 µs. */
+/** Bound of the ids whose partitions are remembered. A hash costs about 1 µs, a look-up 0.1 µs. */
 const rememberedMax = 250_000;
 
 export function createPartitionKey(): Uint8Array {

@@ -1,7 +1,7 @@
-/** Tells whether a thread's event loop turns: the thread counts in memory that the main thread looks at. */
+/** Tells whether a thread's event loop turns: the thread increments a count in shared memory, and the main thread looks at it. */
 import { laneStillLooksMax, laneTurnMs } from "../../limits.ts";
 
-/** In the thread, from its start on. */
+/** Increments the count every `intervalMs`. The thread calls this as it starts. */
 export function countTurns(turns: SharedArrayBuffer, intervalMs = laneTurnMs): void {
   const count = new Int32Array(turns);
   const note = () => Atomics.add(count, 0, 1);
@@ -9,14 +9,14 @@ export function countTurns(turns: SharedArrayBuffer, intervalMs = laneTurnMs): v
   setInterval(note, intervalMs).unref();
 }
 
-/** On the main thread. Counts looks instead of time: a process that was stopped for an hour finds no thread hanging. */
+/** For the main thread. Counts looks instead of time, so that a process that was stopped for an hour finds no thread hanging. */
 export class TurnWatch {
   readonly memory = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
   readonly #turns = new Int32Array(this.memory);
   #seen = 0;
   #stillLooks = 0;
 
-  /** @returns whether the latest `laneStillLooksMax` looks found no turn; the count then starts anew. A look at an idle thread counts for nothing. */
+  /** @returns whether the latest `laneStillLooksMax` looks found no turn. A look at an idle thread, or a true result, resets the number. */
   look(isIdle: boolean): boolean {
     const turns = Atomics.load(this.#turns, 0);
     this.#stillLooks = isIdle || turns !== this.#seen ? 0 : this.#stillLooks + 1;

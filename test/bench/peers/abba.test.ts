@@ -47,7 +47,7 @@ describe("takeTurns", () => {
     );
   });
 
-  /** Two masters of three rounds; the signal comes in the turn of that number. */
+  /** Two masters with three rounds; the signal comes in the turn with this number. */
   const takenUntil = (last: number) => {
     const stop = new AbortController();
     let taken = 0;

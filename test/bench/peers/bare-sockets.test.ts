@@ -11,7 +11,7 @@ describe("measureBareSockets", () => {
     assert.equal(lowered.batchBytes, 1_024);
     const usualBytes = usual.rssBytes - usual.emptyRssBytes;
     const loweredBytes = lowered.rssBytes - lowered.emptyRssBytes;
-    // A buffer of each batch size for both directions of both connections; less would mean that they are not there.
+    // A buffer of each batch size for both directions of both connections. Less memory would mean that the buffers do not exist.
     assert.ok(usualBytes > minionCount * 2 * 8_192, `${usualBytes} bytes`);
     assert.ok(loweredBytes < usualBytes * 0.9, `${loweredBytes} bytes, ${usualBytes} with libzmq's own sizes`);
   });

@@ -65,7 +65,7 @@ describe("compareTurns", () => {
     for (const rounds of [4, 8]) {
       let held = 0;
       for (let trial = 0; trial < trials; trial += 1) {
-        // Both spend the same on average; each turn is off by what the sine of a large number gives, as good as at random.
+        // Both have the same mean cost. The deviation of each turn is the sine of a large number, which is nearly random.
         const noise = (salt: number, index: number) => gaussian(trial * 1_000 + salt * 100 + index);
         const draw = (salt: number) =>
           turnsOf(...Array.from({ length: rounds }, (_, index) => 100 * (1 + 0.05 * noise(salt, index))));
@@ -84,7 +84,7 @@ describe("compareTurns", () => {
   });
 });
 
-/** Box and Muller over a hash of `index`: a standard normal deviate, always the same. */
+/** Box and Muller over a hash of `index`: the same standard normal number each time. */
 function gaussian(index: number): number {
   const even = (offset: number) => {
     let bits = Math.imul(index * 2 + offset + 1, 0x9e3779b1) >>> 0;

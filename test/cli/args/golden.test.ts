@@ -1,4 +1,4 @@
-/** The recorded command lines on arguments, from argv to what is shown, with Salt's `test.arg_clean` played by the test itself. */
+/** The recorded command lines on arguments, from argv to the output. The test itself plays Salt's `test.arg_clean`. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
@@ -16,7 +16,7 @@ function transcripts(topic: string): Transcript[] {
   return JSON.parse(readFileSync(goldenPath(`${topic}.json`), "utf8")).transcripts;
 }
 
-/** What the minion's function returns for arguments that came over the wire. */
+/** The function's result for arguments that came over the wire. */
 function playMinion(fun: string, arg: Value[]): Value | undefined {
   const received = decode(encode(arg, "raw")) as Value[];
   const last = received.at(-1);
@@ -33,7 +33,7 @@ function playMinion(fun: string, arg: Value[]): Value | undefined {
 
 type Played = { stdout: string; stderr: string; rc: number };
 
-/** Undefined where the command line asks for what this test does not play. */
+/** Undefined for a command line that the test does not play. */
 function play(transcript: Transcript): Played | undefined {
   const [program, ...argv] = transcript.argv;
   const name = program === "salt" ? "salt" : program === "salt-call" ? "call" : "run";
@@ -55,7 +55,7 @@ function play(transcript: Transcript): Played | undefined {
   return { stdout: text === "" ? "" : `${text}\n`, stderr: "", rc: 0 };
 }
 
-// Outputters for other data than this: Salt prints an error and nothing else, Saltworks shows the data as nested.
+// For outputters of other data, Salt prints only an error, and Saltworks shows the data as nested.
 const ownAnswers = ["out_key", "out_overstatestage", "out_virt_query"];
 
 for (const topic of ["arg_parsing", "outputters"]) {

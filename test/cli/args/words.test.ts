@@ -16,7 +16,7 @@ describe("parseArguments", () => {
       if (packed === null) continue;
       const expected = encode(decode(Buffer.from(packed, "base64")), "bin").toString("hex");
       const got = encode(parseArguments(words, { noParse: ["num"] }), "bin").toString("hex");
-      // Not-a-number is the one value whose bytes differ between Python and us.
+      // NaN is the only value whose bytes differ between Python and this program.
       if (!words.some((word) => /\.nan/i.test(word))) assert.equal(got, expected, JSON.stringify(words));
       count += 1;
     }

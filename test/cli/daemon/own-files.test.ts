@@ -70,7 +70,7 @@ describe("root gives a daemon's files to its user", { skip: needsRoot }, () => {
     give([cache]);
     assert.throws(() => give([], join(folder, "log")), { code: "ELOOP" });
     assert.deepEqual([uidOf(secret), uidOf(join(folder, "etc")), uidOf(join(folder, "etc", "file"))], [0, 0, 0]);
-    assert.deepEqual(warnings, [`${join(cache, "name")} has a second name: it keeps its owner`]);
+    assert.deepEqual(warnings, [`${join(cache, "name")} has a second hard link: it keeps its owner`]);
   });
 
   it("goes through a link on the way only if root laid it", () => {

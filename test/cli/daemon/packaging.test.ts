@@ -1,4 +1,4 @@
-/** What packages and operators install beside the program: unit files and logrotate's file say what the program does. */
+/** Files that packages and operators install beside the program: unit files and logrotate's file agree with the program. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { drainDeadlineMs, saltMirrorStopMs } from "../../../src/limits.ts";
 import { exitCodes } from "../../../src/minion/minion.ts";
 import { repositoryRoot } from "../../root.ts";
 
-/** Where docs/install.md puts the checkout. */
+/** The path of the checkout in docs/install.md. */
 const installed = "/opt/saltworks";
 const unitFile = (role: string) => join(repositoryRoot, "packaging/systemd", `saltworks-${role}.service`);
 
@@ -82,7 +82,7 @@ describe("packaging", () => {
         writeFileSync(copy, readFileSync(unitFile(role), "utf8").replaceAll(installed, repositoryRoot));
         const { status, stderr } = spawnSync("systemd-analyze", ["verify", "--man=no", copy], { encoding: "utf8" });
         assert.equal(status, 0, stderr);
-        // What systemd ignores it only mentions.
+        // systemd only prints a note for settings that it ignores.
         assert.ok(!stderr.includes(`saltworks-${role}.service`), stderr);
       }
     } finally {

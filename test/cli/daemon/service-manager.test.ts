@@ -43,7 +43,7 @@ describe("the service manager", () => {
     });
     assert.equal(await datagrams.next(), "WATCHDOG=1");
     assert.equal(await datagrams.next(), "WATCHDOG=1");
-    // By then one question has gone unanswered.
+    // By then one watchdog question has got no answer.
     await silence;
     manager.tell("STATUS=asked again");
     assert.equal(await datagrams.next(), "STATUS=asked again");

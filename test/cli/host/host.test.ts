@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 
 const cliFile = fileURLToPath(new URL("../../../src/cli/main.js", import.meta.url));
 const timeout = 60_000;
-/** Of no user on any machine that this is likely to run on. */
+/** A user id that no user of the machine is likely to have. */
 const strangerUid = 3_999_999;
 
 describe("the process that a command runs in", () => {
@@ -61,7 +61,7 @@ describe("the process that a command runs in", () => {
   });
 });
 
-/** Modules are loaded before the change: the stranger may not be able to read them. */
+/** Loads modules before the change of user, because the new user may not be able to read them. */
 const strangerText = `
   import { ownUserName } from ${JSON.stringify(new URL("../../../src/config/host/user.js", import.meta.url).href)};
   process.setuid(${strangerUid});

@@ -1,9 +1,9 @@
-/** The key directory of its own on which salt-key's transcripts were recorded. Source: test/golden/README.md. */
+/** The key directory on which salt-key's transcripts were recorded. Source: test/golden/README.md. */
 import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Every key there: what they say of it is its fingerprint, which varies. */
+/** All keys in it. Their transcripts show fingerprints, which vary. */
 export const { publicKey: laboratoryPem } = generateKeyPairSync("rsa", {
   modulusLength: 2048,
   publicKeyEncoding: { type: "spki", format: "pem" },
@@ -17,7 +17,7 @@ const keys: { readonly [directory: string]: readonly string[] } = {
   minions_denied: ["es1"],
 };
 
-/** Transcripts before which the recorder came back to the first state; the others follow each other. */
+/** Transcripts before which the recorder restored the first state; each of the others continues from the one before. */
 export const laboratoryResets: ReadonlySet<string> = new Set([
   "list_all",
   "accept_glob",

@@ -10,7 +10,7 @@ import { readTranscripts, type Transcript, transcript } from "../salt/transcript
 import { TestHost } from "../test-host.ts";
 import { laboratoryPem, laboratoryResets, resetLaboratory } from "./key-laboratory.ts";
 
-/** Whole sequences follow each other; this one is not of them: current releases do split lists. */
+/** Sequences are played as a whole. This transcript is not played: current releases do split lists. */
 const leftOut = new Set(["accept_list"]);
 
 describe("saltworks key shows what salt-key showed", () => {
@@ -68,7 +68,7 @@ describe("saltworks key shows what salt-key showed", () => {
   });
 });
 
-/** Keys and fingerprints differ from the recorded ones, their form does not. */
+/** Keys and fingerprints differ from the recorded ones in value, but not in form. */
 function withoutKeys(text: string): string {
   return text
     .replaceAll(/-----BEGIN PUBLIC KEY-----\n[\s\S]*?\n-----END PUBLIC KEY-----/g, "PEM")

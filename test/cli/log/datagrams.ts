@@ -1,4 +1,4 @@
-/** Receives datagrams on a Unix socket, which Node.js cannot: a small Python program does, and prints each as a line of JSON. */
+/** Receives datagrams on a Unix socket. Node.js cannot, so a small Python program does, and prints each as a line of JSON. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface, type Interface } from "node:readline";
@@ -25,7 +25,7 @@ export class Datagrams {
     this.#lines = this.#reader[Symbol.asyncIterator]();
   }
 
-  /** `@name` is one of Linux' abstract space. */
+  /** `@name` is an address in Linux' abstract namespace. */
   static async bind(path: string): Promise<Datagrams> {
     const datagrams = new Datagrams(path);
     assert.equal(await datagrams.next(), "bound");

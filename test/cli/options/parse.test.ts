@@ -14,7 +14,7 @@ type Golden = {
 };
 const golden: Golden = JSON.parse(readFileSync(join(repositoryRoot, "test/golden/command_lines.json"), "utf8"));
 const context = { version: "1.2.3", versionsReport: () => "report\n", readStdin: () => [] };
-/** Of the commands that Salt has, too; others are this program's own. */
+/** Options of commands that Salt has, too; other commands are this program's own. */
 const names = (Object.keys(commands) as CommandName[]).filter(
   (name) => !commands[name].program.startsWith("saltworks "),
 );
@@ -70,12 +70,12 @@ describe("parseCommandLine", () => {
     let count = 0;
     for (const [name, argv, expected] of golden.cases) {
       const told = outcomeOf(name, argv);
-      // What is probably meant is ours, on a line of its own.
+      // A suggestion is ours, on a separate line.
       const got = told.error === undefined ? told : { ...told, error: told.error.replace(/\nDid you mean \S+\?$/, "") };
-      // A name that Salt lacks may be one of our own.
+      // An option that Salt lacks may be one of ours.
       if (ownNames(name).some((own) => expected.error === `no such option: ${own}`)) continue;
       if (got.error !== undefined && lacking.test(got.error)) continue;
-      // A set of options: the order in which they were given is ours to choose.
+      // Options are compared as a set: their order may differ from Salt's.
       assert.deepEqual(got, expected, `${name} ${argv.join(" ")}`);
       count += 1;
     }
@@ -102,10 +102,7 @@ describe("parseCommandLine", () => {
   it("leaves what the master's configuration decides to it where keys are managed through a master", () => {
     const line = parseCommandLine("key", ["--auth=file", "-d", "web1", "--rotate-aes-key=False"], context);
     assert.ok(!line.ok);
-    assert.match(
-      line.stderr,
-      /error: option --rotate-aes-key: with --auth it is the master's configuration that counts\n$/,
-    );
+    assert.match(line.stderr, /error: option --rotate-aes-key: with --auth the master's configuration decides\n$/);
   });
   it("takes the login of an eauth system by all its names", () => {
     for (const argv of [["-a", "pam"], ["--auth=pam"], ["--ext", "pam"], ["-vapam"]]) {

@@ -1,4 +1,4 @@
-/** Every outputter beside Salt's own, over the values and options of test/golden/outputs.json. */
+/** Every outputter compared with Salt's, over the values and options of test/golden/outputs.json. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -31,7 +31,7 @@ describe("renderOutput", () => {
     assert.equal(renderOutput("key", map({ es1: map({ a: 1 }) }), plain), "es1:\n    ----------\n    a:\n        1");
     assert.equal(renderOutput("key", map({ toString: ["a"] }), plain), "toString:\n    - a");
   });
-  it("shows bytes that are no text in Python's notation rather than nothing", () => {
+  it("shows bytes that are not text in Python's notation rather than nothing", () => {
     assert.equal(renderOutput("nested", map({ es1: Uint8Array.of(0xff, 0x41) }), plain), "es1:\n    b'\\xffA'");
   });
   it("lets no escape sequence through to the terminal, neither in values nor in keys", () => {

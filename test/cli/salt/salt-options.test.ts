@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { afterEach, describe, it } from "node:test";
@@ -42,7 +44,7 @@ function published(index = -1): ValueMap {
   return master.requests.at(index) ?? new Map();
 }
 
-/** A terminal of 120 columns that keeps what is drawn. */
+/** A terminal of 120 columns that keeps its output. */
 function terminal(): { stream: NodeJS.WriteStream; text: () => string } {
   const stream = new PassThrough();
   let drawn = "";
@@ -216,6 +218,30 @@ describe("salt shows", () => {
     const crash = await salt(["--hard-crash", ...words]);
     assert.match(crash.err, /SaltworksError: .*\n {4}at /);
     assert.equal(crash.code, 1);
+  });
+
+  it("at once and with exit code 1 that --async finds no master, with a login and with the local key", {
+    timeout: 10_000,
+  }, async () => {
+    await startMaster(["es1"], () => true);
+    const closed = createServer().listen(0, "127.0.0.1");
+    await once(closed, "listening");
+    const { port } = closed.address() as AddressInfo;
+    closed.close();
+    await once(closed, "close");
+    const file = join(master.folder, "master");
+    writeFileSync(file, readFileSync(file, "utf8").replace(/^ret_port:.*$/m, `ret_port: ${port}`));
+    const login = ["--auth=pam", "--username=ann", "--password=secret"];
+    for (const words of [[], login, ["-b", "1"], [...login, "-b", "1"]]) {
+      const { out, err, code } = await salt([...words, "--async", "es1", "test.ping"]);
+      const shown = { out, err, code };
+      assert.deepEqual(shown, {
+        out: "",
+        err: "The salt master could not be contacted. Is master running?\n",
+        code: 1,
+      });
+    }
+    assert.equal(master.requests.length, 0);
   });
 
   it("no line of the log at level quiet, such as that of an unknown outputter", async () => {

@@ -12,7 +12,7 @@ const has = (id: string, value: Value = ["test.ping"]): JobEvent => ({
   outputter: undefined,
 });
 const silent = (id: string): JobEvent => ({ kind: "silent", id, reason: "No response" });
-/** The last of what remains each time: ids keep their order. */
+/** Always takes the last of the remaining ids, so that ids keep their order. */
 const last = (end: number) => end - 1;
 
 async function choose(ids: string[], events: JobEvent[], count: number, below = last) {

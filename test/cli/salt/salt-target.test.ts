@@ -115,7 +115,7 @@ describe("saltworks salt and its target", () => {
     matched = ["a", "b", "c", "d"];
     const piped = await salt(new TestHost("y"), "*", "test.ping");
     assert.deepEqual([piped.rc, piped.out], [64, ""]);
-    assert.match(piped.err, /^ERROR: 4 minions match .* No command was sent: say --yes to send it\.\n$/);
+    assert.match(piped.err, /^ERROR: 4 minions match .* No command was sent: give --yes to send it\.\n$/);
     assert.equal(published().length, 0);
     await salt(new TestHost(), "*", "test.ping", "--yes");
     await salt(new TestHost(), "*", "test.ping", "--confirm-above", "4");

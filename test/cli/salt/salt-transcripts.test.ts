@@ -13,7 +13,7 @@ const fallbackJid = "20261120154650884805";
 
 /** The behaviour of the minions. Missing parts follow from the recorded output. */
 type Script = {
-  /** Minions that the master expects. Default: the minions in the recorded output. */
+  /** Minions that the master expects; default: the minions in the recorded output. */
   readonly minions?: readonly string[];
   readonly missing?: readonly string[];
   readonly silent?: { readonly [id: string]: string };
@@ -90,14 +90,14 @@ const scripts: readonly (readonly [topic: string, name: string, script: Script])
   ["cli_options", "log_quiet", { value: "'nosuch.func' is not available.", retcodes: { es1: 1 } }],
 ];
 
-/** The value that all `out_*` transcripts show, as JSON gives it back. */
+/** The value of all `out_*` transcripts, decoded from JSON. */
 const shownValue = (
   JSON.parse(transcript("outputters", "out_json").stdout) as { readonly es1: { readonly [name: string]: Encodable } }
 ).es1;
 const es = (...names: string[]): Script => ({ minions: names });
 const arg = { minions: ["es1"], value: { args: ["a"], kwargs: { k: 1 } } };
 
-/** Minions in the order in which they were shown. */
+/** Minions in the order of the output. */
 const outputs: readonly (readonly [name: string, script: Script])[] = [
   ...readTranscripts("outputters")
     .filter(({ name, stderr }) => /^out_|^color_nested$/.test(name) && !stderr.includes("Traceback"))
@@ -126,7 +126,7 @@ const outputs: readonly (readonly [name: string, script: Script])[] = [
 
 let master: FakeMaster;
 
-/** A master whose minions answer a publish in the order that was shown. */
+/** A master whose minions answer a publish in the recorded order. */
 function play(recorded: Transcript, script: Script): Promise<FakeMaster> {
   const jids = shownJids(recorded);
   const minions = script.minions ?? shownIds(recorded);
@@ -174,7 +174,7 @@ describe("saltworks salt shows what Salt showed", () => {
     master = await FakeMaster.start({ publish: () => accepted(jid, ["es1", "es2"]) });
     const host = new TestHost();
     host.onWrite(() => host.interrupt());
-    // Verbose, so that the test sees when the job is followed.
+    // Verbose, so that the test knows when the command follows the job.
     const code = await dispatch(["salt", "-c", master.folder, "-v", ...recorded.argv.slice(1)], host);
     assert.equal(host.err, recorded.stderr);
     assert.equal(code, recorded.rc);

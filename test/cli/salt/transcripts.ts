@@ -1,4 +1,4 @@
-/** Reads transcripts of Salt's programs from test/golden, and tells from one how the minions behaved. */
+/** Reads transcripts of Salt's programs from test/golden, and derives from one how the minions behaved. */
 import { readFileSync } from "node:fs";
 import { goldenPath } from "../../golden/path.ts";
 
@@ -21,17 +21,17 @@ export function transcript(topic: string, name: string): Transcript {
   return found;
 }
 
-/** The job id that was shown, if any was. */
+/** The job id in the output, if it has one. */
 export function shownJid(recorded: Transcript): string | undefined {
   return shownJids(recorded)[0];
 }
 
-/** Each once, in the order in which they were shown. */
+/** Each minion once, in the order of the output. */
 export function shownJids({ stdout, stderr }: Transcript): string[] {
   return [...new Set((stdout + stderr).match(/\b20\d{18}\b/g))];
 }
 
-/** Ids in the order in which they were shown. */
+/** Ids in the order of the output. */
 export function shownIds({ stdout }: Transcript): string[] {
   const plain = stdout.replaceAll("\x1b[0;36m", "").replaceAll("\x1b[0;0m", "");
   const ids = [...plain.matchAll(/^([\w.-]+):(?: |$)|^ {4}"([\w.-]+)": /gm)].map(

@@ -1,4 +1,4 @@
-/** Notices of the real programs: operators at a terminal get them beside Salt's own words, scripts do not. */
+/** Notices of the real programs: a terminal shows them beside Salt's own words, a pipe does not. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ const commandTimeoutMs = 60_000;
 const siteWithinSeconds = 7_200;
 const timePattern = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/;
 
-/** Most commands wait for a minion that is away: they wait side by side. */
+/** Most commands wait for an absent minion, so they run side by side. */
 const testsAtOnce = 3;
 
 describe("notices at a terminal", { skip: noTerminal, concurrency: testsAtOnce }, () => {
@@ -40,7 +40,7 @@ describe("notices at a terminal", { skip: noTerminal, concurrency: testsAtOnce }
     return result.shown;
   }
 
-  /** The master's deadline of the job that waits with this function, to the second. */
+  /** The master's deadline of the waiting job with this function, to the second. */
   async function deadline(fun: string): Promise<Date> {
     const { stdout } = await inPipe("run", "jobs.pending", "--out=json");
     const pending = Object.values(JSON.parse(stdout) as Record<string, { Function: string; "Waits-until": string }>);

@@ -22,7 +22,7 @@ function processesNaming(text: string): string[] {
       try {
         return readFileSync(file, "utf8").includes(text);
       } catch {
-        // Processes come and go.
+        // A process may end while it is read.
         return false;
       }
     });
@@ -41,7 +41,7 @@ describe("a signal leaves no process and no directory behind", { timeout: deadli
   const start = (args: readonly string[]): ChildProcess =>
     spawn(process.execPath, args, {
       stdio: ["ignore", "ignore", "ignore"],
-      // A runner of tests that runs within a test does nothing, unless it does not know.
+      // Node's test runner does nothing within a test, unless this variable is removed.
       env: { ...process.env, TMPDIR: folder, NODE_TEST_CONTEXT: undefined },
       cwd: repositoryRoot,
     });

@@ -1,28 +1,28 @@
-/** Our command line on a pseudo-terminal, which Python's standard library makes: keys are typed when a question is shown. */
+/** Our command line on a pseudo-terminal of Python's standard library. Keys are typed when a question is shown. */
 import { execFile, spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { cliFile } from "../../fleet/our-master.ts";
 import { repositoryRoot } from "../../root.ts";
 
-/** `halted`: a path; processes that name it stand still from then on, until the terminal has echoed an interrupt. */
+/** `halted`: a path. From then on, processes whose command line names it are stopped until the terminal has echoed an interrupt. */
 export type Step = readonly [awaited: string, keys: string, halted?: string];
 export type TerminalResult = {
-  /** Everything that the terminal showed, with plain line ends. */
+  /** The whole output on the terminal, with plain line ends. */
   readonly shown: string;
   readonly isOver: boolean;
   readonly exitCode: number | null;
-  /** Seconds from the last keys to the end. */
+  /** Seconds from the last keys to the end of the command. */
   readonly ended: number | null;
   readonly echo: boolean;
   readonly isTyped: boolean;
 };
 
-/** Of one command, generous: what hangs, hangs for ever. */
+/** Timeout of one command, far above its usual time. */
 const deadlineSeconds = 30;
 export const keys = { interrupt: "\u0003", end: "\u0004", enter: "\n" } as const;
 
-/** Why the tests of terminals cannot run here; false where they can, and with CI=true, where they must. */
+/** The reason why tests of terminals cannot run here; false if they can, or if CI=true requires them. */
 export const noTerminal: string | false =
   process.env.CI === "true" || spawnSync("python3", ["-c", "import pty"]).status === 0
     ? false

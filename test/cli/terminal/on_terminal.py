@@ -17,7 +17,7 @@ import termios
 import time
 
 plan = json.loads(sys.argv[1])
-# The program's end of the terminal stays open here, so that its settings can be read when the program is over.
+# The program's end of the terminal stays open here, so that its settings can be read after the program's end.
 master, slave = pty.openpty()
 pid = os.fork()
 if pid == 0:
@@ -37,7 +37,7 @@ def signal_processes(path, number):
             if any(word.startswith(path.encode()) for word in words):
                 os.kill(int(name), number)
         except OSError:
-            # Processes come and go.
+            # A process may end while it is read.
             continue
 
 

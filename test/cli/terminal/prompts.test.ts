@@ -14,7 +14,7 @@ import { keys, noTerminal, onTerminal, type Step, type TerminalResult } from "./
 const goodbye = "Exiting gracefully on Ctrl-c\n";
 const states = { pending: "minions_pre", accepted: "minions", rejected: "minions_rejected", denied: "minions_denied" };
 
-/** What must hold of each question, whatever the answer. */
+/** Checks that hold for each question, whatever the answer. */
 function assertEnded(result: TerminalResult, exitCode: number): void {
   assert.ok(result.isTyped, `the question did not come: ${result.shown}`);
   assert.ok(result.isOver, `the command did not end: ${result.shown}`);
@@ -94,7 +94,7 @@ describe("questions of saltworks salt and of logins on a terminal", { skip: noTe
     master = await FakeMaster.start({
       publish: () => ({ enc: "clear", load: { jid: null, minions: [] } }),
       wheel: () => ({ tag: "", data: { return: { count: ids.length }, success: true, jid: "" } }),
-      // As a master does that does not know the password.
+      // The reply of a master to a wrong password.
       mk_token: () => "",
       runner: () => "",
     });

@@ -9,13 +9,13 @@ import { repositoryRoot } from "../../root.ts";
 type Recorded = { text: string; value?: unknown; special?: string; refused?: true };
 const golden = JSON.parse(readFileSync(join(repositoryRoot, "test/config/golden/yaml.json"), "utf8"));
 
-/** Python's text for numbers that JSON cannot hold. */
+/** Python's text of numbers that JSON cannot hold. */
 function pythonNumber(value: unknown): string {
   if (value === Infinity) return "inf";
   return value === -Infinity ? "-inf" : String(value);
 }
 
-/** JSON, in which both sides lose the same precision of numbers. */
+/** JSON, so that both sides lose the same precision of numbers. */
 function numbersOnly(value: unknown): string {
   return JSON.stringify(value, (_, member) => (typeof member === "bigint" ? Number(member) : member));
 }
@@ -51,7 +51,7 @@ describe("parseSaltYaml", () => {
 
   it("names the key that stands twice, and the line of the second", () => {
     const read = parseSaltYaml("timeout: 3\nid: x\ntimeout: 4\n");
-    assert.deepEqual(read, { faults: [{ line: 3, message: "timeout stands here for the second time" }] });
+    assert.deepEqual(read, { faults: [{ line: 3, message: "timeout is repeated here" }] });
   });
 
   it("keeps an integer beyond 2^53 exact", () => {

@@ -1,4 +1,4 @@
-/** Words beside Salt's own reading of them, over test/golden/yamlify.json. */
+/** How words of the command line are read, compared with Salt over test/golden/yamlify.json. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,13 +9,13 @@ import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { Float, type Value } from "../../../src/wire/values.ts";
 import { repositoryRoot } from "../../root.ts";
 
-/** The word; if Salt makes more of it than that text: msgpack of the value (null: Salt itself could not send it) and its Python notation. */
+/** The word. If Salt reads another value than the text: msgpack of the value (null if Salt cannot send it) and its Python notation. */
 type Case = [word: string, packed?: string | null, python?: string];
 
 const golden: { cases: Case[] } = JSON.parse(readFileSync(join(repositoryRoot, "test/golden/yamlify.json"), "utf8"));
 const valueOfWord = (word: string): Value => parseWord(word, (value) => new Float(value));
 
-/** Not-a-number has many bit patterns; Python's and ours differ in the sign. */
+/** NaN has many bit patterns; Python's and ours differ in the sign. */
 function comparable(value: Value): Value {
   if (Array.isArray(value)) return value.map(comparable);
   if (value instanceof Map) return new Map([...value].map(([key, member]) => [comparable(key), comparable(member)]));

@@ -1,6 +1,6 @@
 /**
  * A mixed day under chaos: jobs, returns, mines, pillars, events and authentications, while strangers flood, the master is killed, its disk fills
- * and keys change, drawn from a printed seed. At its end nothing acknowledged may be missing, memory is back, and every honest minion answers.
+ * and keys change, drawn from a printed seed. At the end nothing acknowledged is missing, memory is as before, and every honest minion answers.
  */
 
 import { spawnSync } from "node:child_process";
@@ -9,7 +9,7 @@ import { seededRandom } from "../../../bench/load/random.ts";
 import { memoryOf } from "../../../bench/memory.ts";
 import { SaltworksError } from "../../../src/errors.ts";
 import { openLmdbJobCache } from "../../../src/store/drivers/lmdb/job-cache.ts";
-import { allReturns } from "../../../src/store/jobs/job-cache.ts";
+import { returnsIn } from "../../contract/returns-in.ts";
 import { cliFile } from "../../fleet/our-master.ts";
 import { runCli } from "../../fleet/run-cli.ts";
 import { Disturbances, type Outage } from "./disturbances.ts";
@@ -29,11 +29,11 @@ export type Verdict = { readonly faults: readonly string[]; readonly figures: re
 
 const warmUpMs = 5_000;
 const restMs = 10_000;
-/** A request that is sent so soon after an outage may have no answer: all minions come back together. */
+/** A request that is sent this soon after an outage may stay unanswered, because all minions come back together. */
 const recoveryMs = 12_000;
 const settleTimeoutMs = 120_000;
 const pingTriesMs = 120_000;
-/** Memory of its own that the master may hold more than before, MiB: heaps that have grown, and do not shrink. */
+/** MiB of own memory that the master may have gained: heaps grow and do not shrink. */
 const keptMbMax = 160;
 const mebibyte = 1024 * 1024;
 
@@ -120,7 +120,7 @@ function ownMb(site: ChaosSite): number {
   return Math.round(memoryOf(site.master.program.pid).anonymousBytes / mebibyte);
 }
 
-/** Requests without an answer that no outage explains: none was under way while they waited, nor ended shortly before they were sent. */
+/** Requests without an answer that no outage explains: no outage overlapped with their wait, or ended shortly before they were sent. */
 function silences(probes: Probes, outages: readonly Outage[]): string[] {
   return probes.failures
     .filter(({ why }) => why === "silence")
@@ -152,19 +152,22 @@ function pairs(counts: ReadonlyMap<string, number>): string {
 }
 
 /**
- * Stock minions of 3007 and 3008 stand still for good now and then when their master goes away (docs/compatibility.md). Started again they must
- * answer, and every other minion must without that.
+ * Stock minions of 3007 and 3008 sometimes stop answering for good when their master goes away
+ * (docs/compatibility.md, "Stock minions that stand still"). After a restart they must answer. All other minions must answer without one.
  */
 async function honestMinionsThatDoNotAnswer(site: ChaosSite, figures: string[]): Promise<string[]> {
   const silent = await silentMinions(site);
   if (silent.length === 0) return [];
+  const before = silent.map((id) => site.lastWords(id));
   const restarted = await site.restartStockMinions(silent);
   figures.push(`stock minions that stood still and were started again: ${restarted}`);
   const still = new Set([...(await silentMinions(site)), ...silent.filter((id) => !restarted.includes(id))]);
+  if (still.size > 0)
+    figures.push(...before, ...[...still].slice(0, 10).map((id) => `at the end: ${site.lastWords(id)}`));
   return still.size === 0 ? [] : [`${still.size} minions do not answer: ${[...still].slice(0, 10)}`];
 }
 
-/** Who has not answered after many pings. */
+/** The minions that have not answered after many pings. */
 async function silentMinions(site: ChaosSite): Promise<string[]> {
   const wanted = [...site.fleet.ids(), ...site.realIds];
   const deadline = performance.now() + pingTriesMs;
@@ -192,7 +195,7 @@ async function minesLost(probes: Probes): Promise<string[]> {
   return lost;
 }
 
-/** Ends the master in good order and compares what it kept with what minions were told. */
+/** Stops the master with TERM and compares its stores with the acknowledgements that minions got. */
 async function acknowledgedAndLost(site: ChaosSite, probes: Probes, jobs: Jobs, figures: string[]): Promise<string[]> {
   const faults: string[] = [];
   const { returnsLost } = await site.fleet.until(
@@ -209,14 +212,15 @@ async function acknowledgedAndLost(site: ChaosSite, probes: Probes, jobs: Jobs, 
     for (const jid of jobs.jids) {
       const ids = await site.fleet.acknowledged(jid);
       acknowledged += ids.size;
-      const stored = new Set([...allReturns(cache, jid)].map(({ minionId }) => minionId));
+      const stored = new Set((await returnsIn(cache, jid)).map(({ minionId }) => minionId));
       const lost = [...ids].filter((id) => !stored.has(id));
       if (lost.length > 0)
         faults.push(`job ${jid}: ${lost.length} of ${ids.size} acknowledged returns are lost: ${lost.slice(0, 5)}`);
     }
     for (const { id, acknowledged: jids } of probes.all) {
       acknowledged += jids.length;
-      const lost = jids.filter((jid) => cache.returnOf(jid, id) === undefined);
+      const bodies = await Promise.all(jids.map((jid) => cache.returnOf(jid, id)));
+      const lost = jids.filter((_, at) => bodies[at] === undefined);
       if (lost.length > 0)
         faults.push(`${lost.length} of ${jids.length} acknowledged returns of ${id} are lost: ${lost.slice(0, 5)}`);
     }

@@ -1,4 +1,4 @@
-/** What happens to a site under chaos: floods of strangers, ends of the master, full disks and changes of keys, each drawn at random. */
+/** Disturbances of a site under chaos: floods of strangers, ends of the master, full disks and changes of keys, each drawn at random. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Random } from "../../../bench/load/random.ts";
 import type { LocalClient } from "../../../bench/local-client.ts";
@@ -15,14 +15,14 @@ const allFloods = [
 const wheelTriesMs = 60_000;
 const retryWaitMs = 250;
 
-/** A time in which honest minions may go without an answer: the master is down, or its disk is full. */
+/** A time in which honest minions may get no answer: the master is down, or its disk is full. */
 export type Outage = { readonly fromMs: number; toMs: number };
 
 export class Disturbances {
   readonly outages: Outage[] = [];
   readonly counts = new Map<string, number>();
   readonly faults: string[] = [];
-  /** What strangers sent. */
+  /** Totals of what strangers sent. */
   floodBytes = 0;
   readonly #site: ChaosSite;
   readonly #random: Random;
@@ -34,7 +34,7 @@ export class Disturbances {
     this.#tell = tell;
   }
 
-  /** One disturbance, to its end. */
+  /** Runs one disturbance to its end. */
   async next(): Promise<void> {
     const drawn = this.#random();
     if (drawn < 0.4) await this.#flood();
@@ -63,7 +63,7 @@ export class Disturbances {
     outage.toMs = performance.now();
   }
 
-  /** One or two floods, of either port; now and then the master is killed under them. */
+  /** One or two floods, on either port; sometimes the master is killed meanwhile. */
   async #flood(): Promise<void> {
     const chosen = Array.from({ length: this.#random() < 0.7 ? 1 : 2 }).flatMap(
       () => allFloods[Math.floor(this.#random() * allFloods.length)] ?? [],
@@ -107,7 +107,7 @@ export class Disturbances {
     });
   }
 
-  /** A master that starts on a full disk runs or refuses in words; with room again it starts. */
+  /** A master that starts on a full disk runs or refuses with a message. When the disk has room again, it starts. */
   async #killOnFullDisk(): Promise<void> {
     this.#begin("full disk and KILL");
     await this.#outage(async () => {
@@ -145,7 +145,7 @@ export class Disturbances {
     await this.#wheel((client) => client.wheel("key.accept", { match: ids, include_rejected: true }));
   }
 
-  /** A change of keys that the master did not do, because it was busy, is asked for again. */
+  /** Repeats a change of keys that the master did not make because it was busy. */
   async #wheel(step: (client: LocalClient) => Promise<unknown>): Promise<void> {
     const deadline = performance.now() + wheelTriesMs;
     for (;;) {

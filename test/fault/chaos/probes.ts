@@ -1,4 +1,4 @@
-/** Honest minions that ask without pause, as on a mixed day: returns, mines, pillars, events and authentications. What was acknowledged is kept. */
+/** Honest minions that ask without pause, as on a mixed day: returns, mines, pillars, events and authentications. They keep what was acknowledged. */
 import { generateKeyPairSync } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { finishAuth, type Keys, type Master, requestToken, startAuth } from "../../../bench/fleet/handshake.ts";
@@ -10,11 +10,11 @@ import { hasCode, SaltworksError } from "../../../src/errors.ts";
 import { jidAt } from "../../../src/wire/jid.ts";
 import type { Encodable, Value } from "../../../src/wire/values.ts";
 
-/** How long an honest request waits for its answer. */
+/** Timeout of an honest request. */
 export const replyTimeoutMs = 8_000;
 const retryWaitMs = 200;
 const mineFunction = "test.counted";
-/** A return's text: mostly small, now and then of real sizes. */
+/** A return's text: mostly small, sometimes of real sizes. */
 const sizes = [64, 64, 64, 64, 64, 64, 64, 4_096, 4_096, 4_096, 4_096, 100_000] as const;
 
 export type ProbeFailure = { readonly atMs: number; readonly asked: string; readonly why: string };
@@ -37,7 +37,7 @@ class Probe {
     this.#sender = { id, key, token: requestToken(key), version: 3 };
   }
 
-  /** @throws SaltworksError for every other answer; the next question then starts with a new connection and `_auth` */
+  /** @throws SaltworksError for any other answer; the next request then starts with a new connection and `_auth` */
   async ask(kind: number, random: Random): Promise<void> {
     try {
       if (kind < 0.5) await this.#return(random);
@@ -52,7 +52,7 @@ class Probe {
     }
   }
 
-  /** What the master has of this minion's mine. */
+  /** The master's present value of this minion's mine. */
   async minedCount(): Promise<number> {
     const value = await this.#sealed({ cmd: "_mine_get", tgt: this.id, fun: mineFunction, tgt_type: "glob" });
     const own = value instanceof Map ? value.get(this.id) : undefined;
@@ -142,7 +142,7 @@ export class Probes {
     this.all = Array.from({ length: count }, (_, index) => new Probe(`probe-${index}`, key, port));
   }
 
-  /** @param ratePerSecond of all together */
+  /** @param ratePerSecond of all minions together */
   start(ratePerSecond: number, random: Random): void {
     const pauseMs = (this.all.length * 1_000) / ratePerSecond;
     this.#loops = this.all.map((probe) => this.#loop(probe, pauseMs, random));

@@ -1,4 +1,4 @@
-/** A site under chaos: our master, all of whose files are on a small disk, with simulated minions, minions of ours and, where they are installed, stock ones. */
+/** A site under chaos: our master with all files on a small disk, simulated minions, our minions and, if installed, stock ones. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, rmSync } from "node:fs";
@@ -14,23 +14,26 @@ import { mountSmallDisk, type SmallDisk } from "../small-disk.ts";
 export type SiteOptions = {
   readonly diskMegabytes: number;
   readonly simulatedMinions: number;
-  /** Of each installed release, and of ours. */
+  /** Minions of each installed release, and of ours. */
   readonly realMinions: number;
-  /** Bytes that a job's return has, from and to. */
+  /** Least and most bytes of a return to a job. */
   readonly returnBytes: readonly [number, number];
 };
 
 const upTimeoutMs = 180_000;
 const startTriesMs = 60_000;
+/** Of a minion that does not answer, characters and lines. */
+const wordsLength = 3_000;
+const wordsLines = 20;
 
 export class ChaosSite {
   readonly disk: SmallDisk;
   readonly master: MasterUnderTest;
   readonly fleet: Fleet;
-  /** Ours and stock ones. */
+  /** Our minions and stock ones. */
   readonly #realMinions: MinionUnderTest[];
   readonly #bed: TestBed;
-  /** Whether the master is meant to run now: then its end is a defect. */
+  /** Whether the master should run now, so that its end is a defect. */
   #isMeantToRun = true;
 
   private constructor(
@@ -99,23 +102,33 @@ export class ChaosSite {
     return this.#realMinions.map(({ id }) => id);
   }
 
-  /** As an operator would start a minion again that stands still. @returns which of the ids are stock minions and were */
+  /** Restarts a minion that stopped answering, as an operator would. @returns the restarted stock minions among the ids */
   async restartStockMinions(ids: readonly string[]): Promise<string[]> {
     const restarted: string[] = [];
     for (const [index, minion] of this.#realMinions.entries()) {
       if (minion.maker === "ours" || !ids.includes(minion.id)) continue;
       await minion.program.kill();
+      // A supervisor removes them, too: Salt takes a process that is named there and not reaped yet for the minion.
+      for (const name of ["pid", "process_responsibility_pid"])
+        rmSync(join(minion.configDir, "..", name), { force: true });
       this.#realMinions[index] = new MinionUnderTest(this.master, minion.maker, minion.id);
       restarted.push(minion.id);
     }
     return restarted;
   }
 
+  /** What it printed last, and what the master's log says of it. */
+  lastWords(id: string): string {
+    const minion = this.#realMinions.find((candidate) => candidate.id === id);
+    const ofMaster = this.master.program.output.split("\n").filter((line) => line.includes(id));
+    return [id, minion?.program.output.slice(-wordsLength) ?? "", ...ofMaster.slice(-wordsLines)].join("\n");
+  }
+
   client(): LocalClient {
     return new LocalClient({ requestPort: this.master.requestPort, cacheDirectory: this.cacheDirectory });
   }
 
-  /** Why the master ended although no disturbance of ours ended it; undefined while it runs. */
+  /** The reason if the master ended without a disturbance; undefined while it runs. */
   unexpectedEnd(): string | undefined {
     if (!this.#isMeantToRun) return undefined;
     try {
@@ -126,14 +139,14 @@ export class ChaosSite {
     }
   }
 
-  /** Ends the master, by KILL or in good order. */
+  /** Ends the master by KILL or TERM. */
   async endMaster(how: "KILL" | "TERM"): Promise<void> {
     this.#isMeantToRun = false;
     if (how === "KILL") await this.master.program.kill();
     else await this.master.program.stop();
   }
 
-  /** @returns why it does not start, undefined if it did */
+  /** @returns the reason why it does not start; undefined if it started */
   async startMaster(): Promise<string | undefined> {
     const deadline = performance.now() + startTriesMs;
     for (;;) {
@@ -151,7 +164,7 @@ export class ChaosSite {
 
   isFull = false;
 
-  /** Takes all the room there is, as another program's files do. */
+  /** Takes all free room of the disk, as another program's files could. */
   async fillDisk(): Promise<void> {
     const { bavail, bsize } = await statfs(this.disk.path);
     mkdirSync(join(this.disk.path, "ballast"), { recursive: true });
@@ -178,7 +191,7 @@ export class ChaosSite {
   }
 }
 
-/** Ends with its own exit code, whatever that is: a full disk is what is wanted. */
+/** Ends with any exit code, because a full disk is intended. */
 async function ended(command: string, args: readonly string[]): Promise<void> {
   await once(spawn(command, args, { stdio: "ignore" }), "close");
 }

@@ -24,7 +24,7 @@ async function run(...argv: string[]): Promise<Ended> {
   return { code: exitCode, out: stdout, err: stderr };
 }
 
-/** Sends Ctrl-C as soon as standard error holds `words`. */
+/** Sends Ctrl-C as soon as standard error contains `words`. */
 function interrupted(words: string, ...argv: string[]): Promise<Ended> {
   const child = spawn(process.execPath, [cliFile, ...argv], { stdio: ["ignore", "pipe", "pipe"], timeout: timeoutMs });
   let [out, err] = ["", ""];
@@ -65,7 +65,7 @@ describe("saltworks bench", () => {
       "--output",
       folder,
     );
-    // 2: on a machine that does other things, too, the generator may be late.
+    // 2: on a busy machine the generator may be the limit.
     assert.ok(code === 0 || code === 2, err);
     assert.match(out, /^closed loop \(run 2\) +return +200 /m);
     const path = /^Result: (.*)$/m.exec(out)?.[1] ?? "";
@@ -102,7 +102,7 @@ describe("saltworks tune", () => {
       .find(({ points }) => points.length > early.points.length);
     assert.ok(whole);
     assertAllAccounted(whole);
-    // The earlier points themselves, not runs that measured the same again.
+    // The earlier points are reused; no run measured them again.
     assert.deepEqual(whole.points.slice(0, early.points.length), early.points);
     assert.equal(readFileSync(file, "utf8"), out);
     const config = loadMasterConfig(folder);

@@ -1,4 +1,4 @@
-/** The bench programs stay alive: each runs briefly and prints its one line. */
+/** Smoke tests of the bench programs: each runs briefly and prints its one line. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { describe, it } from "node:test";

@@ -1,4 +1,4 @@
-/** A scenario beside the C floor, and the programs that hold masters against each other: each runs briefly, with small fleets. */
+/** A scenario against the C floor, and the programs that compare masters: each runs briefly, with small fleets. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { describe, it } from "node:test";

@@ -1,6 +1,5 @@
 /**
- * The transcripts that depend on the master's options or on a minion that is away: the master is started again for them, with its
- * minions staying where they are.
+ * The transcripts that depend on the master's options or on an absent minion: the master is restarted for them, and its minions keep running.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { SeenEvent } from "../../interop/event-watch.ts";
@@ -12,13 +11,13 @@ const away = "es2";
 const awayTimeoutMs = 60_000;
 const pollMs = 250;
 
-/** Presence is verified contact here: a minion that stands still is away after this many seconds. */
+/** Presence is verified contact here: a stopped minion counts as absent after this many seconds. */
 const quickPresence = { presence_timeout: 10 };
 const uniqueJids = { unique_jid: true, presence_events: true, loop_interval: 5 };
 
 /**
- * es2's data are gone as long as those are typed that ask who is expected then. In Salt its directory was moved away, and put back
- * without its grains; here the master is told to forget, and is told again.
+ * es2's data are missing while commands are typed that ask which minions are expected then. For Salt its directory was moved away, and put back
+ * without its grains. Here the master forgets the data by command, and gets them again afterwards.
  */
 async function arrangeGreedy(fleet: GoldenFleet, name: string): Promise<void> {
   if (name === "grain_no_cache_preview") await fleet.run(["salt-run", "cache.clear_all", `tgt=${away}`]);
@@ -32,7 +31,7 @@ async function arrangeGreedy(fleet: GoldenFleet, name: string): Promise<void> {
   }
 }
 
-/** The rounds in which the minions of a new master appear begin with the change. */
+/** Presence rounds, in which the minions of a new master appear, begin with the change. */
 async function untilAllTold(fleet: GoldenFleet, name: string): Promise<void> {
   if (name !== "presence") return;
   const watch = await fleet.watchEvents();
@@ -41,7 +40,7 @@ async function untilAllTold(fleet: GoldenFleet, name: string): Promise<void> {
   await watch.until("a round with all minions", isWhole, awayTimeoutMs).finally(() => watch.close());
 }
 
-/** One lane: its commands follow each other. */
+/** One lane: its commands run one after the other. */
 const oneLane = (): string => "one";
 
 export class ChangedMasters {
@@ -55,12 +54,12 @@ export class ChangedMasters {
     this.#decisions = decisions;
   }
 
-  /** As it is, but for what the master knows of one minion. */
+  /** The same master, with changed knowledge of one minion. */
   typeGreedy(): Promise<void> {
     return this.type({ topic: "greedy", laneOf: oneLane, beforeEach: arrangeGreedy });
   }
 
-  /** A new master that knows soon who is away. */
+  /** A new master that soon notices absent minions. */
   async typePresence(): Promise<void> {
     await this.#fleet.restartMaster({ ...quickPresence, ...uniqueJids });
     await this.type({ topic: "unique_jid_presence", laneOf: oneLane, beforeEach: untilAllTold });
@@ -70,11 +69,11 @@ export class ChangedMasters {
     this.#fleet.thaw(away);
   }
 
-  /** A new master that keeps nothing. */
+  /** A new master that stores no returns. */
   async typeWithoutCaches(): Promise<void> {
     await this.#fleet.restartMaster({ minion_data_cache: false, job_cache: false });
     await this.type({ topic: "minion_data_cache_off" }, { topic: "job_cache_off", laneOf: oneLane });
-    // The last job, which is found with the master down, too: what was asked is kept even where returns are not.
+    // The last job is found also while the master is down, because `job_cache: False` leaves out returns, not requests.
     await this.#fleet.run(["salt", "es1", "test.ping"]);
   }
 

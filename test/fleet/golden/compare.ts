@@ -1,27 +1,27 @@
 /**
- * One command's output beside the recorded one. What varies between two runs of Salt itself is taken out of both: job ids, times,
- * process ids, versions, folders, and the order in which minions answer. Nothing else.
+ * One command's output compared with the recorded one. Values that vary between two runs of Salt itself are removed from both: job ids,
+ * times, process ids, versions, folders, and the order in which minions answer.
  */
 import { programVersion } from "../../../src/cli/start/version.ts";
 
 export type Printed = { readonly stdout: string; readonly stderr: string; readonly rc: number | null };
 
-/** Where our run happened: put back to the names that transcripts have for these. */
+/** Places of our run, which are replaced by their names in transcripts. */
 export type Places = {
   readonly root: string;
   readonly homeDir: string;
   readonly user: string;
-  /** Of minions that are Salt's. */
+  /** The release of the minions, if they are Salt's. */
   readonly release: string | undefined;
 };
 
 const recordedVersion = "3007.0+2262.ge717ef70a1";
 
-/** What a transcript leaves out of long texts. */
+/** The mark with which a transcript shortens long texts. */
 const leftOut =
   /^ *(?:\[traceback lines omitted\]|\[help text left out\]|\(documentation text of the function left out of this record\)|\[\.\.\. \d+ more characters left out\])$/m;
 
-/** Both made comparable: equal if they differ in nothing but what varies. `isOrdered`: nothing arrives, the order is the program's. */
+/** Replaces what varies from run to run in both outputs. `isOrdered`: the program decides the order of lines; otherwise the order of arrival does. */
 export function comparable(
   recorded: Printed,
   ours: Printed,
@@ -36,14 +36,14 @@ export function comparable(
   };
 }
 
-/** In the names that transcripts have for these places. */
+/** Replaces these places by their names in transcripts. */
 export function asRecorded(text: string, { root, homeDir, user, release }: Places): string {
   const places = text.replaceAll(homeDir, "HOMEDIR").replaceAll(root, "ROOT");
   const inPlace = release === undefined ? places : ofRelease(places, release);
   return user === "root" ? inPlace : inPlace.replace(new RegExp(`\\b${user}\\b`, "g"), "root");
 }
 
-/** What Python says of a release's own imports was taken out of the transcripts. */
+/** Python's warnings about a release's own imports were removed from the transcripts. */
 function ofRelease(text: string, release: string): string {
   return text.replaceAll(release, recordedVersion).replace(/^\S+: DeprecationWarning: .*\n {2}.*\n/gm, "");
 }
@@ -64,7 +64,7 @@ function literally(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }
 
-/** Ids, times, process ids, keys and versions replaced by what they are. */
+/** Replaces ids, times, process ids, keys and versions by the name of their kind. */
 export function withoutVarying(text: string): string {
   return (
     text
@@ -75,7 +75,7 @@ export function withoutVarying(text: string): string {
       .replace(/\b\d{4}, [A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d\.\d{6}\b/g, "<time>")
       .replace(/\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?/g, "<time>")
       .replace(/(Started: )\d\d:\d\d:\d\d\.\d+/g, "$1<time>")
-      // The width before it depends on how long it took.
+      // The width before it depends on the time that it took.
       .replace(/(Duration:|Total run time:) +[\d.]+ m?s/g, "$1 <duration>")
       .replace(/("ts": )\d+/g, "$1<seconds>")
       .replace(/("?(?:__pub_)?pid"?:\s+)\d+/g, "$1<pid>")
@@ -88,8 +88,8 @@ export function withoutVarying(text: string): string {
 }
 
 /**
- * Minions answer in any order and are shown as they answer. A block begins at a line that is not indented and holds its indented
- * lines and the brace that closes it; only the blocks' order is lost, and that of minions and jobs within one document.
+ * Minions answer in any order and are shown as they answer. A block is a line without indent with its indented lines and the brace
+ * that closes it. Only the order of blocks is ignored, and the order of minions and jobs within one document.
  */
 function sortArrivals(text: string): string {
   const blocks: string[] = [];
@@ -104,7 +104,7 @@ function sortArrivals(text: string): string {
     .join("");
 }
 
-/** Which minions a batch takes first is chance: all that ran, how many at most at a time, and what was shown of each. */
+/** A batch takes its first minions by chance. Compared are all minions that ran, the most at a time, and each minion's output. */
 function executed(text: string): string {
   const runs = [...text.matchAll(/^Executing run on \[(.*)\]$/gm)].map(([, ids = ""]) => ids.split(", "));
   const shown = text.replace(/^\nExecuting run on \[.*\]\n\n/gm, "");
@@ -112,11 +112,11 @@ function executed(text: string): string {
   return `executed on ${runs.flat().sort().join(" ")}, at most ${most} at once\n${shown}`;
 }
 
-/** What is in order of arrival wherever it stands in a document: minions, and jobs by their ids. */
+/** Parts of a document in order of arrival: minions, and jobs by their ids. */
 const arrivingMember =
   /^ *(?:"(?:web[12]\.example\.com|db1\.example\.com|es[12]|10\.40\.0\.9|ghost2?|<jid>|retcode|jid)"[:,\n]|\{\n +"es[12]": )/;
 
-/** Lines of an indented JSON value, the opening and the closing one included. */
+/** Lines of an indented JSON value, with the opening and the closing one. */
 function sortDocument(lines: readonly string[]): readonly string[] {
   const [first = "", ...rest] = lines;
   const last = rest.findLastIndex((line) => /^ *[}\]]/.test(line));
@@ -133,7 +133,7 @@ function sortDocument(lines: readonly string[]): readonly string[] {
   return [first, ...sorted, ...rest.slice(last)];
 }
 
-/** One line: `{"es2": true, "es1": true}` or its Python form, of plain values. */
+/** One line of plain values: `{"es2": true, "es1": true}` or its Python form. */
 function sortInline(block: string): string {
   const line = /^\{((?:["'][\w.]+["']: \w+(?:, )?)+)\}\n$/.exec(block);
   if (line?.[1] === undefined) return block;

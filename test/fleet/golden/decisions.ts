@@ -1,17 +1,18 @@
-/** Where we do not print what Salt printed: by decision (docs/compatibility.md says so, too), or because something is not there yet. */
+/** Differences from Salt's recorded output: by decision (also in docs/compatibility.md), or because a part is not built yet. */
 import { programVersion } from "../../../src/cli/start/version.ts";
+import { loadReturners, returnerDocs } from "../../../src/minion/returners/registry.ts";
 import { type Decisions, type Deviation, readTopic } from "./replay.ts";
 import { variations } from "./variations.ts";
 
 const jid = "20261120155555511892";
 
-/** A job of several functions, kept earlier, made every search by function fail there. */
+/** In Salt, an earlier stored job of several functions made every search by function fail. */
 const multiFunctionSearch = "a search by function goes past jobs of several functions";
-/** Jobs of the history on which only the transcripts were recorded. */
+/** Jobs in the history of the recording only. */
 const recordedHistory = "the fleet has no older history";
 const byContact = "who is present is known by contact, not guessed from addresses";
 const shellDefault = "commands go through the shell by default, as in Salt's releases";
-/** Typed all the same: the job is part of the history. */
+/** Typed without comparing, because the job is part of the history. */
 const withoutStates = "states are not there yet";
 const noState = "    'state.single' is not available.\n";
 const failed = { rc: 1, stderr: "ERROR: Minions returned with non-zero exit code\n" };
@@ -114,6 +115,14 @@ function inBatch(id: string): string {
   return `${id}:\n    True\njid:\n    ${jid}\nretcode:\n    0\n`;
 }
 
+/** sqlite3 is there from Node 22 on. */
+function returnerNames(): string[] {
+  const docs = returnerDocs(loadReturners({ disable_returners: [] }));
+  return Array.from(docs.keys(), (name) => name.replace(/\.returner$/, "")).sort();
+}
+
+const listOf = (names: readonly string[]) => names.map((name) => `    - ${name}\n`).join("");
+
 function same(why: string, expected: Deviation["expected"], ...keys: readonly string[]): [string, Deviation][] {
   return keys.map((key) => [key, { why, expected }]);
 }
@@ -136,9 +145,19 @@ const deviations: { readonly [key: string]: Deviation } = Object.fromEntries([
     "functions:sys_list_functions_glob",
   ),
   ...same(
-    "there are no returners beside the master",
-    { stdout: "es1:\n" },
-    ...["functions:sys_list_returners", "functions:sys_list_returner_functions"],
+    "lists the returners that there are",
+    { stdout: `es1:\n${listOf(returnerNames())}` },
+    "functions:sys_list_returners",
+  ),
+  ...same(
+    "returners only take returns",
+    { stdout: `es1:\n${listOf(["mysql.returner"])}` },
+    "functions:sys_list_returner_functions",
+  ),
+  ...same(
+    "says why a return did not reach a returner",
+    { stderr: `[ERROR   ] The return failed for job ${jid}: nosuch: 'nosuch.returner' is not available.\n` },
+    "salt_call:return_nosuch",
   ),
   ...same(doubtful, { stdout: "- web1.example.com\n- es2\n" }, "greedy:only_mine_preview"),
   ...same(doubtful, { stdout: "- db1.example.com\n- es1\n- es2\n" }, "greedy:only_mine_preview2"),
@@ -301,7 +320,7 @@ const deviations: { readonly [key: string]: Deviation } = Object.fromEntries([
   ),
 ]);
 
-/** A recorded text with a change. */
+/** A recorded text with a replacement. */
 function changed(topic: string, name: string, change: (stdout: string) => string): Deviation["expected"] {
   const found = readTopic(topic).find((transcript) => transcript.name === name);
   return { stdout: change(found?.stdout ?? "") };

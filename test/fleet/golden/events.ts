@@ -1,4 +1,4 @@
-/** The event streams of the transcripts: `state.event` runs, then a command makes events. */
+/** The event streams of the transcripts: while `state.event` runs, a command makes events. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { GoldenFleet } from "./fleet.ts";
 import { type Decisions, isTyped, type Replay, readTopic } from "./replay.ts";
@@ -6,7 +6,7 @@ import { type Decisions, isTyped, type Replay, readTopic } from "./replay.ts";
 const pollMs = 50;
 const subscribeTimeoutMs = 60_000;
 
-/** What makes the events of a transcript, and the text after which a stream that does not end by itself is ended. */
+/** The command that makes a transcript's events, and the text after which a stream without an end is ended. */
 const triggers: {
   readonly [name: string]: { readonly commands: readonly (readonly string[])[]; readonly end?: RegExp };
 } = {
@@ -26,12 +26,12 @@ const triggers: {
   auth_and_mine: { commands: [["salt-call", "test.ping"]], end: /salt\/job\/\d+\/ret\/es1\t\{[\s\S]*?\n\}\n/ },
 };
 
-/** Nothing else may happen on the fleet meanwhile. */
+/** No other job may run on the fleet meanwhile. */
 export async function typeEvents(fleet: GoldenFleet, replay: Replay, decisions: Decisions): Promise<void> {
   for (const transcript of readTopic("events")) {
     const trigger = triggers[transcript.name];
     if (trigger === undefined || !isTyped(`events:${transcript.name}`, decisions)) continue;
-    // Who followed before may not be gone yet.
+    // Earlier followers may still be connected.
     await untilSubscribers(fleet, (count) => count === 0);
     const stream = fleet.open(transcript.argv);
     await untilSubscribers(fleet, (count) => count > 0);

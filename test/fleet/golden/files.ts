@@ -1,4 +1,4 @@
-/** The files of the fleet on which Salt's transcripts were recorded: pillar, file roots and configuration, as far as commands show them. */
+/** The files of the fleet on which Salt's transcripts were recorded: pillar, file roots and configuration, as far as the output depends on them. */
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { repositoryRoot } from "../../root.ts";
@@ -12,7 +12,7 @@ const recorded = JSON.parse(readFileSync(join(repositoryRoot, "test/golden/fleet
 
 export const goldenIds: readonly string[] = Object.keys(recorded.minions);
 
-/** The one minion whose commands run without a shell, as that release of Salt does unless told otherwise. */
+/** The minion whose commands run without a shell, which was that Salt release's default. */
 const withoutShell = "10.40.0.9";
 
 export const goldenMaster: Settings = {
@@ -22,11 +22,11 @@ export const goldenMaster: Settings = {
   peer_run: { "web1.*": ["manage.up", "test.arg"] },
 };
 
-/** What the masters' programs read beside their main file. */
+/** Options that the masters' programs read from files beside the main one. */
 export const goldenNodegroups: Settings = { nodegroups: recorded.nodegroups };
 
 export function goldenMinion(id: string, root: string): Settings {
-  // Recorded as a grain, and what the minion is called anyway.
+  // Recorded as a grain, and also the minion's id.
   const { id: _id, ...grains } = recorded.minions[id]?.grains ?? {};
   return {
     grains: { ...grains, root_dir_for_tests: join(root, "minions", id, "scratch") },
@@ -136,7 +136,7 @@ export function writeGoldenFiles(root: string): void {
   for (const [path, text] of Object.entries(files)) writeFile(join(root, path), text);
   for (const id of goldenIds) {
     mkdirSync(join(root, "minions", id, "scratch"), { recursive: true });
-    // The recorded minions had host names of their own; here they share one host.
+    // The recorded minions had different host names; here they share one host.
     const name = String(recorded.minions[id]?.grains.host ?? id);
     const program = join(root, "minions", id, "bin", "hostname");
     writeFile(program, `#!/bin/sh\necho ${name}\n`);
@@ -149,7 +149,7 @@ function writeFile(path: string, text: string): void {
   writeFileSync(path, text);
 }
 
-/** JSON is YAML: one option a line, so that an error message names the right one. */
+/** JSON is YAML: one option a line, so that an error message has the right line. */
 export function writeSettings(path: string, settings: Settings): void {
   const lines = Object.entries(settings).map(([key, value]) => `${key}: ${JSON.stringify(value)}\n`);
   writeFile(path, lines.join(""));

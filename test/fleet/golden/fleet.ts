@@ -1,6 +1,6 @@
 /**
  * The fleet on which Salt's transcripts were recorded, built of our programs or of Salt's: one master, six minions, and the commands
- * that an operator types there. Everything lies in one folder, which transcripts call ROOT.
+ * that an operator types there. All files are in one folder, which transcripts call ROOT.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -26,31 +26,31 @@ import { allOurs, type Makers, makerOf, soonBack, startingWords, subcommandOf } 
 type Settings = Readonly<Record<string, unknown>>;
 
 const startTimeoutMs = 120_000;
-/** No command of a transcript takes half as long on a quiet machine. */
+/** Timeout: on a quiet machine each command of a transcript takes less than half. */
 const commandTimeoutMs = 120_000;
 
 export type CommandOptions = {
-  /** For salt-call: on whose machine it is typed. */
+  /** For salt-call: the minion on whose machine it is typed. */
   readonly onMinion?: string;
   readonly stdin?: string;
   readonly timeoutMs?: number;
-  /** Instead of the fleet's own configuration directory. */
+  /** Used instead of the fleet's own configuration directory. */
   readonly configDir?: string;
 };
 
-/** `atMs`: since the command was started. */
+/** `atMs`: time since the command was started. */
 export type PrintedLine = { readonly atMs: number; readonly text: string };
 
 export type CommandResult = {
   readonly stdout: string;
   readonly stderr: string;
-  /** null: ended by a signal. */
+  /** null: a signal ended the command. */
   readonly rc: number | null;
   readonly lines: readonly PrintedLine[];
   readonly tookMs: number;
 };
 
-/** A command that runs. */
+/** A running command. */
 export class RunningCommand {
   readonly child: ChildProcess;
   readonly done: Promise<CommandResult>;
@@ -72,7 +72,7 @@ export class RunningCommand {
     this.child.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
       stderr += chunk;
     });
-    // A command that reads nothing may have ended already.
+    // A command that reads no input may have ended already.
     this.child.stdin?.on("error", () => undefined);
     this.child.stdin?.end(options.stdin ?? "");
     this.done = once(this.child, "close").then(([code]) => {
@@ -82,7 +82,7 @@ export class RunningCommand {
     });
   }
 
-  /** Resolves when what was printed so far holds `text`, or when the command has ended. */
+  /** Resolves when the output so far contains `text`, or when the command has ended. */
   async untilPrinted(pattern: RegExp): Promise<void> {
     while (!pattern.test(this.#stdout)) {
       const next = new Promise<void>((resolve) => {
@@ -99,7 +99,7 @@ export class RunningCommand {
 }
 
 export class GoldenFleet {
-  /** What transcripts call ROOT. */
+  /** The folder that transcripts call ROOT. */
   readonly root = mkdtempSync(join(tmpdir(), "swg-"));
   readonly #ports: readonly [number, number];
   readonly #makers: Makers;
@@ -116,8 +116,8 @@ export class GoldenFleet {
   }
 
   /**
-   * Resolves when all minions are up. `settings`: options of the master beside the recorded ones. `isAsked`: each has answered,
-   * too, which leaves a job behind. `ids`: the minions to start.
+   * Resolves when all minions are up. `settings`: further options of the master. `isAsked`: also waits until each minion has answered
+   * a job, which then is in the history. `ids`: the minions to start.
    */
   static async start(
     settings: Settings = {},
@@ -139,7 +139,7 @@ export class GoldenFleet {
     }
   }
 
-  /** Of the minions, if they are Salt's. */
+  /** The release of the minions, if they are Salt's. */
   get release(): string | undefined {
     return this.#makers.minion === "ours" ? undefined : this.#makers.minion.version;
   }
@@ -160,7 +160,7 @@ export class GoldenFleet {
     return join(this.root, "etc/salt/pki/master");
   }
 
-  /** Home of the user that runs everything; transcripts call it HOMEDIR. */
+  /** Home of the user that runs all programs; transcripts call it HOMEDIR. */
   get homeDir(): string {
     return join(this.root, "home");
   }
@@ -169,7 +169,7 @@ export class GoldenFleet {
     return join(this.root, "minions", id, "etc/salt");
   }
 
-  /** Starts the master, again with other options if it was stopped; resolves when its ports and its event bus are served. */
+  /** Starts the master, also again with other options after a stop; resolves when its ports and its event bus are open. */
   async startMaster(settings: Settings = {}): Promise<void> {
     const [publishPort, requestPort] = this.#ports;
     writeSettings(join(this.configDir, "master"), {
@@ -191,25 +191,25 @@ export class GoldenFleet {
   }
 
   async stopMaster(): Promise<void> {
-    // Salt's takes its time to end, and has nothing to write any more.
+    // Salt's master takes long to end, and has nothing left to write.
     await (this.#makers.master === "ours" ? this.#master?.stop() : this.#master?.kill());
     this.#master = undefined;
   }
 
-  /** The master's process ends without a word, its sockets stay behind. */
+  /** Kills the master's process, so that its sockets stay behind. */
   async killMaster(): Promise<void> {
     await this.#master?.kill();
     this.#master = undefined;
   }
 
-  /** The master with other options; resolves when all minions are back. */
+  /** Restarts the master with other options; resolves when all minions are back. */
   async restartMaster(settings: Settings): Promise<void> {
     await this.stopMaster();
     await this.startMaster(settings);
     await this.untilAllAnswer();
   }
 
-  /** Connections to the master's event bus, by either of its sockets. */
+  /** Connections to both sockets of the master's event bus. */
   subscriberCount(): number {
     const rows = readFileSync("/proc/net/unix", "utf8").split("\n");
     const paths = ["pub", "own"].map((name) => `${this.sockDir}/master_event_${name}.ipc`);
@@ -220,7 +220,7 @@ export class GoldenFleet {
     return EventWatch.open(this.sockDir, startTimeoutMs);
   }
 
-  /** Asks until every minion answers: after a restart each reconnects in its own time. */
+  /** Asks until every minion answers, because after a restart each reconnects at another time. */
   async untilAllAnswer(): Promise<void> {
     const deadlineMs = performance.now() + startTimeoutMs;
     for (;;) {
@@ -230,7 +230,7 @@ export class GoldenFleet {
     }
   }
 
-  /** Stops the minion's processes where they stand, as `kill -STOP` does; jobs of its own go on. */
+  /** Stops the minion's processes as `kill -STOP` does; processes of its jobs continue. */
   freeze(id: string): void {
     process.kill(this.#minion(id).pid, "SIGSTOP");
   }
@@ -239,7 +239,7 @@ export class GoldenFleet {
     process.kill(this.#minion(id).pid, "SIGCONT");
   }
 
-  /** A command line as in a transcript: the program, its words, ROOT for the fleet's folder. */
+  /** A command line of a transcript: the program and its words, with ROOT for the fleet's folder. */
   open(argv: readonly string[], options: CommandOptions = {}): RunningCommand {
     const [program = "", ...words] = argv.map((word) => word.replaceAll("ROOT", this.root));
     const onMinion = program === "salt-call" ? (options.onMinion ?? "es1") : undefined;
@@ -253,17 +253,17 @@ export class GoldenFleet {
     return this.open(argv, options).done;
   }
 
-  /** As `run`, in this process: a process of its own takes most of a short command's time. For commands that read no input. */
-  async runHere(argv: readonly string[]): Promise<CommandResult> {
+  /** As `run`, in this process, because a new process takes most of a short command's time. */
+  async runHere(argv: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
     const [program = "", ...words] = argv.map((word) => word.replaceAll("ROOT", this.root));
-    const host = new TestHost();
+    const host = new TestHost(options.stdin);
     host.environment = { HOME: this.homeDir };
     const startedMs = performance.now();
-    const rc = await dispatch([subcommandOf(program), "-c", this.configDir, ...words], host);
+    const rc = await dispatch([subcommandOf(program), "-c", options.configDir ?? this.configDir, ...words], host);
     return { stdout: host.out, stderr: host.err, rc, lines: [], tookMs: performance.now() - startedMs };
   }
 
-  /** The ends of all programs' logs. */
+  /** The last lines of all programs' logs. */
   logs(): string {
     const programs = [this.#master, ...this.#minions.values()].filter((program) => program !== undefined);
     return programs.map((program) => `--- ${program.name}\n${program.output.slice(-2_000)}`).join("\n");

@@ -6,7 +6,7 @@ import { replayTopics } from "./replay.ts";
 replayTopics(
   "what commands on jobs and keys printed on Salt's fleet is printed on ours",
   [
-    // The history of jobs is part of what is shown: no other test may add to it meanwhile.
+    // The output shows the history of jobs, so no other test may add to it meanwhile.
     [jobsSearch, keysOfOwn],
     [jobsRunner],
     [...toolPlans, { topic: "salt_key_fleet" }],

@@ -1,4 +1,4 @@
-/** The key directory of its own on which salt-key's transcripts were recorded, and how it was put back now and then. */
+/** The key directory on which salt-key's transcripts were recorded, and how the recorder restored it. */
 import { join } from "node:path";
 import { laboratoryResets, resetLaboratory } from "../../cli/keys/key-laboratory.ts";
 import { writeSettings } from "./files.ts";

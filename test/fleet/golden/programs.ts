@@ -1,8 +1,8 @@
-/** Whose programs a recorded fleet is built of: ours, Salt's, or our master with Salt's minions. */
+/** The programs of a recorded fleet: ours, Salt's, or our master with Salt's minions. */
 import type { Maker } from "../../interop/test-bed.ts";
 import { cliFile } from "../our-master.ts";
 
-/** `master`: also of the commands that are typed beside it. `minion`: also of salt-call. */
+/** `master`: also for the commands that are typed beside it. `minion`: also for salt-call. */
 export type Makers = { readonly master: Maker; readonly minion: Maker };
 
 export const allOurs: Makers = { master: "ours", minion: "ours" };
@@ -30,16 +30,16 @@ export function subcommandOf(program: string): string {
   return subcommand;
 }
 
-/** The words with which a program of Salt's name is started. */
+/** The program and first words in place of Salt's program name. */
 export function startingWords(program: string, makers: Makers): readonly [command: string, ...words: string[]] {
   const subcommand = subcommandOf(program);
   const maker = makerOf(program, makers);
   if (maker === "ours") return [process.execPath, cliFile, subcommand];
-  // Without a second process, which would only look after the first, and would not stand still with it.
+  // Without Salt's second process, which only supervises the first, and would not be stopped with it.
   return program === "salt-minion" ? [maker.program(program), "--disable-keepalive"] : [maker.program(program)];
 }
 
-/** Options that let a minion be back soon after a restart of the master. */
+/** Options with which a minion reconnects soon after a restart of the master. */
 export function soonBack(maker: Maker): Readonly<Record<string, unknown>> {
   const ours = { acceptance_wait_time: 1, recon_max: 1_000, random_reauth_delay: 1 };
   return maker === "ours" ? ours : { ...ours, recon_default: 100, recon_randomize: false };

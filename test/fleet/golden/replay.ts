@@ -1,4 +1,4 @@
-/** Types recorded commands on a fleet, several at once, and asks afterwards of each whether it printed what was recorded. */
+/** Types recorded commands on a fleet, several at once, and then compares each output with the recorded one. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
@@ -15,7 +15,7 @@ export type Transcript = Printed & {
   readonly stdout_timed?: readonly (readonly [seconds: number, line: string])[];
 };
 
-/** To look at some: a regular expression that `topic:name` must match. Their lanes' other commands are typed, too. */
+/** Selects tests: a regular expression for `topic:name`. The other commands of their lanes are typed, too. */
 const only = new RegExp(process.env.GOLDEN_ONLY ?? "");
 
 function isChosen(key: string): boolean {
@@ -31,7 +31,7 @@ function isLeftOut(key: string, { notYet, isWanted }: Decisions): boolean {
   return notYet[key] !== undefined || isWanted?.(key) === false;
 }
 
-/** Commands at once: more only wait for each other on two cores. */
+/** Commands at once; more would only wait for each other on two cores. */
 const lanesMax = 3;
 
 export function readTopic(topic: string): readonly Transcript[] {
@@ -45,7 +45,7 @@ export function readTopic(topic: string): readonly Transcript[] {
   });
 }
 
-/** What a transcript would have to be for us, and why. Fields that are not given are as recorded. */
+/** The changes that make a transcript ours, and why. Fields that are not given are as recorded. */
 export type Deviation = {
   readonly why: string;
   readonly expected: Partial<Printed>;
@@ -53,15 +53,15 @@ export type Deviation = {
 
 /** Tables by `topic:name`. */
 export type Decisions = {
-  /** We do the sensible thing; docs/compatibility.md says so. */
+  /** Differences by decision, as in docs/compatibility.md. */
   readonly deviations: { readonly [key: string]: Deviation };
-  /** Not there yet, with the reason: not typed, reported. */
+  /** Not built yet, with the reason: not typed, but reported. */
   readonly notYet: { readonly [key: string]: string };
-  /** Values of the machine: what is left of the text after this must be equal. */
+  /** Values of the machine: the part of the text that remains is compared. */
   readonly variations: { readonly [key: string]: (text: string) => string };
-  /** Which of the recorded commands are for this fleet; all, if it is not given. */
+  /** The recorded commands for this fleet; default all. */
   readonly isWanted?: (key: string) => boolean;
-  /** What the minions' own release prints on a master of its own, where that is not what was recorded. */
+  /** The output of the minions' own release on its own master, if it differs from the recorded one. */
   readonly ofRelease?: (key: string) => Printed | undefined;
 };
 
@@ -76,7 +76,7 @@ function inOrder(log: string): string {
   );
 }
 
-/** Commands that follow each other; lanes run side by side. */
+/** Commands of a lane run one after the other; lanes run side by side. */
 export type Lane = readonly Step[];
 
 export class Replay {
@@ -85,7 +85,7 @@ export class Replay {
   readonly #fleet: GoldenFleet;
   readonly #isTypedHere: boolean;
 
-  /** `isTypedHere`: master's commands are run in this process, which saves most of their time. */
+  /** `isTypedHere`: the master's commands run in this process, which is much faster, unless their plan says otherwise. */
   constructor(fleet: GoldenFleet, isTypedHere = false) {
     this.#fleet = fleet;
     this.#isTypedHere = isTypedHere;
@@ -110,11 +110,17 @@ export class Replay {
   async #step(plan: TopicPlan, transcript: Transcript): Promise<void> {
     await plan.beforeEach?.(this.#fleet, transcript.name);
     const configDir = plan.configDir?.(this.#fleet);
-    await this.type(plan.topic, transcript, configDir === undefined ? {} : { configDir });
+    const isHere = this.#isTypedHere && !isProcess(plan, transcript);
+    await this.type(plan.topic, transcript, configDir === undefined ? {} : { configDir }, isHere);
   }
 
-  /** Types one command; job ids of earlier ones become what they were here. */
-  async type(topic: string, transcript: Transcript, options: CommandOptions = {}): Promise<CommandResult> {
+  /** Types one command. Job ids of earlier recorded ones are replaced by those of this run. */
+  async type(
+    topic: string,
+    transcript: Transcript,
+    options: CommandOptions = {},
+    isHere = false,
+  ): Promise<CommandResult> {
     const argv = transcript.argv.map((word) => this.#ourJids(word));
     const { on_minion: onMinion, stdin } = transcript;
     const given = {
@@ -122,8 +128,7 @@ export class Replay {
       ...(onMinion === undefined ? {} : { onMinion }),
       ...(stdin === undefined ? {} : { stdin }),
     };
-    const isHere = this.#isTypedHere && argv[0] !== "salt-call" && Object.keys(given).length === 0;
-    const result = await (isHere ? this.#fleet.runHere(argv) : this.#fleet.run(argv, given));
+    const result = await (isHere ? this.#fleet.runHere(argv, given) : this.#fleet.run(argv, given));
     this.keep(topic, transcript, result);
     return result;
   }
@@ -142,14 +147,14 @@ export class Replay {
     return word.replace(/\b\d{20}(?:_\d+)?\b/g, (jid) => this.#jids.get(jid) ?? jid);
   }
 
-  /** @throws AssertionError that shows both */
+  /** @throws AssertionError that shows both outputs */
   check(topic: string, transcript: Transcript, decisions: Decisions): void {
     const key = `${topic}:${transcript.name}`;
     const vary = decisions.variations[key] ?? ((text: string) => text);
     const wanted = { ...transcript, ...decisions.ofRelease?.(key), ...decisions.deviations[key]?.expected };
     const recorded = { stdout: vary(wanted.stdout), stderr: wanted.stderr, rc: wanted.rc };
     const result = this.result(topic, transcript.name);
-    // With -v and --summary ours says why a minion did not return, beside what Salt prints.
+    // With -v and --summary, ours also prints why a minion did not return.
     const stderr = inOrder(result.stderr.replace(/^\S+ did not return: .*\n/gm, ""));
     const ours = { stdout: vary(result.stdout), stderr, rc: result.rc };
     const isOrdered = transcript.argv[0] === "salt-key";
@@ -157,7 +162,7 @@ export class Replay {
     assert.deepEqual(actual, expected);
   }
 
-  /** What was printed, in the names that transcripts have for places; undefined for what was not typed. */
+  /** The output with transcripts' names for places; undefined for a command that was not typed. */
   asRecorded(key: string): Printed | undefined {
     const found = this.#results.get(key);
     if (found === undefined) return undefined;
@@ -177,14 +182,21 @@ function jidsIn(text: string): string[] {
 
 export type TopicPlan = {
   readonly topic: string;
-  /** Transcripts with the same key follow each other; without it each is on its own. */
+  /** Transcripts with the same key run one after the other; those without a key run independently. */
   readonly laneOf?: (name: string) => string;
-  /** Instead of the fleet's own configuration directory. */
+  /** Used instead of the fleet's own configuration directory. */
   readonly configDir?: (fleet: GoldenFleet) => string;
   readonly beforeEach?: (fleet: GoldenFleet, name: string) => void | Promise<void>;
+  /** Names of commands that always run as separate processes. */
+  readonly processes?: RegExp;
 };
 
-/** One fleet; `phases` follow each other, the commands of a phase run in lanes; one test per transcript. */
+/** Commands that read input, or that run on a minion's machine, are separate processes. */
+function isProcess({ processes }: TopicPlan, { name, argv, stdin }: Transcript): boolean {
+  return argv[0] === "salt-call" || stdin !== undefined || processes?.test(name) === true;
+}
+
+/** One fleet: `phases` run one after the other, the commands of a phase in lanes. One test per transcript. */
 export function replayTopics(
   title: string,
   phases: readonly (readonly TopicPlan[])[],
@@ -196,7 +208,7 @@ export function replayTopics(
     let replay: Replay;
     before(async () => {
       fleet = await open();
-      replay = new Replay(fleet);
+      replay = new Replay(fleet, true);
       for (const plans of phases) await replay.runLanes(plans.flatMap((plan) => topicLanes(plan, decisions)));
     });
     after(() => fleet?.close());
@@ -204,7 +216,7 @@ export function replayTopics(
   });
 }
 
-/** One test per transcript. Missing ones are named. */
+/** One test per transcript. Lists missing transcripts. */
 export function describeTopic(topic: string, replay: () => Replay, decisions: Decisions): void {
   for (const transcript of readTopic(topic)) {
     const key = `${topic}:${transcript.name}`;
@@ -226,7 +238,7 @@ export function describeTopic(topic: string, replay: () => Replay, decisions: De
   });
 }
 
-/** The lanes of a topic, without what is not there yet. */
+/** The lanes of a topic, without commands of parts that are not built yet. */
 export function topicLanes(plan: TopicPlan, decisions: Decisions): Lane[] {
   const lanes = new Map<string, Step[]>();
   for (const transcript of readTopic(plan.topic)) {

@@ -1,4 +1,4 @@
-/** Pushes to nodegroups and compounds reach minions that read targets as releases of 2014 and 2015 did: the failure that silenced fleets cannot happen here. */
+/** Jobs to nodegroups and compounds reach minions that read targets as releases of 2014 and 2015 did, which ignore lists silently. */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
@@ -53,7 +53,7 @@ describe("minions that read targets as releases of 2014 and 2015", { timeout: 30
         user: userInfo().username,
         grains: { role: "web" },
         target_parser_release: release,
-        // Those releases spoke the oldest version of requests.
+        // Those releases used request version 0.
         request_version: release === "" ? 3 : 0,
       };
       writeFileSync(join(configDir, "minion"), JSON.stringify(settings));
@@ -100,7 +100,7 @@ describe("minions that read targets as releases of 2014 and 2015", { timeout: 30
       return [...(value as ReadonlyMap<string, unknown>).keys()];
     };
     const untilMs = performance.now() + startTimeoutMs;
-    // Each has had the job once it has answered a later one.
+    // A minion that has answered a later job has had this one.
     do assert.deepEqual(await answering("glob", "*"), ids);
     while (!(await returned()).includes("present") && performance.now() < untilMs);
     assert.deepEqual(await returned(), ["present"]);

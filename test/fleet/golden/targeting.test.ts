@@ -1,4 +1,4 @@
-/** Every recorded target on the recorded fleet, and what else operators can ask about targets there. */
+/** Every recorded target on the recorded fleet, and operators' other questions about targets. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { ValueMap } from "../../../src/wire/values.ts";
@@ -31,7 +31,7 @@ describe("recorded targets on a fleet of ours", deadline, () => {
     assert.deepEqual([kind, Minions], ["compound", ["es1", "web1.example.com"]]);
   });
 
-  it("that loop are refused by name, and those that this program cannot decide with the reason", async () => {
+  it("that loop are refused by name, and undecidable ones with the reason", async () => {
     const loop = await fleet.run(["salt", "-N", "loopa", "test.ping"]);
     assert.equal(loop.rc, 2);
     assert.match(loop.stdout, /^No minions matched the target\. No command was sent, no jid was assigned\.\n$/);
@@ -58,7 +58,7 @@ describe("recorded targets on a fleet of ours", deadline, () => {
     assert.deepEqual(unknown, { count: 1, first: { ghost: "no key of this name" } });
   });
 
-  it("of more minions than the threshold are sent only with --yes, where nobody can be asked", async () => {
+  it("of more minions than the threshold are sent only with --yes if no operator can be asked", async () => {
     const refused = await fleet.run(["salt", "*", "test.ping", "--confirm-above", "5"]);
     assert.equal(refused.rc, 64);
     assert.equal(refused.stdout, "");

@@ -1,4 +1,4 @@
-/** Every recorded target, typed on the recorded fleet: which minions our master expects, who answers, and what the command line says. */
+/** Every recorded target, typed on the recorded fleet: the minions that our master expects, the minions that answer, and the output. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
@@ -31,7 +31,7 @@ export type RecordedTarget = Run & {
 const path = join(repositoryRoot, "test/golden/targeting.json");
 export const recordedTargets = (JSON.parse(readFileSync(path, "utf8")) as { expressions: RecordedTarget[] })
   .expressions;
-/** Some commands at once: most of a job's time is spent waiting. */
+/** Several commands at once, because most of a job's time is waiting. */
 const lanesMax = 4;
 
 export class TargetReplay {
@@ -44,7 +44,7 @@ export class TargetReplay {
     this.#client = client;
   }
 
-  /** Resolves when all have been typed. */
+  /** Resolves when all commands have been typed. */
   static async run(fleet: GoldenFleet): Promise<TargetReplay> {
     const client = await MasterClient.open(loadMasterConfig(fleet.configDir), userInfo().username);
     const replay = new TargetReplay(fleet, client);
@@ -60,7 +60,7 @@ export class TargetReplay {
     return this.#results.get(argv);
   }
 
-  /** What the master expects, without a job; undefined where the command line knows no such group. */
+  /** The minions that the master expects, without a job; undefined if the command line knows no such group. */
   async expectation(entry: RecordedTarget): Promise<{ minions: string[]; missing: unknown } | undefined> {
     const groups = readNodegroups(loadMasterConfig(this.#fleet.configDir).nodegroups);
     let written: ReturnType<typeof expandTarget>;
@@ -92,7 +92,7 @@ export class TargetReplay {
     this.#client.close();
   }
 
-  /** The command line without a process of its own, which would take most of the time. */
+  /** The command line within this process, because a new process would take most of the time. */
   async #type(argv: readonly string[]): Promise<void> {
     const [program = "", ...words] = argv;
     const host = new TestHost();
@@ -118,7 +118,7 @@ export function describeTargets(replay: () => TargetReplay): void {
   });
 }
 
-/** The ids that a command line in JSON shows, in one document or in one a line. */
+/** The ids in JSON output, which is one document, or one a line. */
 function shownIds(stdout: string): string[] {
   const documents = stdout.startsWith("{\n") ? [stdout] : stdout.split("\n");
   const maps = documents.filter((text) => text.trim().startsWith("{"));

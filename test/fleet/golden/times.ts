@@ -1,14 +1,14 @@
-/** When lines were printed, beside when Salt printed them: never earlier. How much later is the machine's affair. */
+/** Times of output lines compared with Salt's: never earlier. How much later depends on the machine and is not checked. */
 import { withoutVarying } from "./compare.ts";
 import type { CommandResult } from "./fleet.ts";
 import type { Transcript } from "./replay.ts";
 
-/** Salt's clock began with its interpreter's start, which took half a second; the rest is for clocks that are read late. */
+/** Salt's clock began with its interpreter's start, which took half a second. The rest is for clocks that are read late. */
 const startMs = 1_500;
-/** Lines that came before this were not waited for. */
+/** Lines before this time did not wait for anything. */
 const waitedForMs = 3_000;
 
-/** Lines that we printed before Salt did, for which it had waited. */
+/** Lines that we printed earlier than Salt, although Salt had waited for them. */
 export function earlyLines(transcript: Transcript, result: CommandResult): string[] {
   const texts = result.lines.map(({ text }) => withoutVarying(text).trimEnd());
   return (transcript.stdout_timed ?? []).flatMap(([seconds, line]) => {

@@ -4,7 +4,7 @@ import { GoldenFleet } from "./fleet.ts";
 import { Replay } from "./replay.ts";
 import { describeWaits, typeWaits } from "./waits.ts";
 
-describe("who waits for whom, and for how long, as on Salt's fleet", { timeout: 600_000 }, () => {
+describe("which command waits for which minions, and for how long, as on Salt's fleet", { timeout: 600_000 }, () => {
   let fleet: GoldenFleet | undefined;
   let replay: Replay;
   before(async () => {

@@ -1,8 +1,8 @@
-/** Values that are the machine's, not the program's: what is left of a recorded text, and of ours, to be compared. */
+/** Values of the machine, not of the program: reduces a recorded text and ours to the part that can be compared. */
 
 type Vary = (text: string) => string;
 
-/** Documentation texts are our own: what is documented, and that examples follow. */
+/** Documentation texts are ours. Compared are the names of documented functions, and that examples follow. */
 const documented: Vary = (text) =>
   text
     .replace(/"\\n {4}[^"]*CLI Example:[^"]*"/g, '"<documentation>"')
@@ -11,7 +11,7 @@ const documented: Vary = (text) =>
     .map((line) => line.trim())
     .join("\n");
 
-/** Below the message, the function's documentation. */
+/** The function's documentation below the message. */
 const ownUsage: Vary = (text) => text.replace(/(Passed invalid arguments[^\n]*\n)[\s\S]*$/, "$1<documentation>\n");
 const ownUsageOfBatch: Vary = (text) =>
   text.replace(/(Passed invalid arguments[^\n]*\n)[\s\S]*?(?=^\w)/m, "$1<documentation>\n");
@@ -27,11 +27,11 @@ const sortedLines: Vary = (text) =>
     .map((line) => line.replace(/,$/, ""))
     .sort()
     .join("\n");
-/** The loopback interface is the same everywhere. */
+/** The values of the loopback interface are the same on every machine. */
 const onlyLoopback: Vary = (text) => /^ {4}lo:\n(?: {8}.*\n)*/m.exec(text)?.[0] ?? text;
-/** Those of the loopback interface are the same everywhere. */
+/** Only values of the loopback interface are the same on every machine. */
 const withoutAddresses: Vary = (text) => text.replace(/^ {4}- (?!127\.).*\n/gm, "");
-/** Names of grains that both have, sorted; values are the machine's. */
+/** Names of grains that both have, sorted; their values depend on the machine. */
 const grainNames: Vary = (text) =>
   [...text.matchAll(/^ {8}"([\w-]+)":/gm)]
     .map(([, name]) => name ?? "")
@@ -45,7 +45,7 @@ const grainList: Vary = (text) =>
     .sort()
     .join("\n");
 
-/** Grains that hang on the machine (its container, its desktop, its packages), or that only one of both programs has. */
+/** Grains that depend on the machine (its container, desktop, packages), or that only one of the programs has. */
 const ownGrains = new Set([
   ...["package", "pythonexecutable", "pythonpath", "pythonversion", "saltpath", "zmqversion", "zfs_support"],
   ...[
@@ -73,14 +73,14 @@ const ownGrains = new Set([
   ],
 ]);
 
-/** Events of the job that was asked for, less those of our own: the recorded stream began with what an earlier one had left. */
+/** Events of this job only, without events of ours: the recorded stream began with events of an earlier job. */
 const eventsOfOneJob: Vary = (text) => {
   const jid = /^(\d{20})\t/m.exec(text)?.[1] ?? "none";
   return (
     text
       .split(/^(?=\S+\t\{)/m)
       .filter((event) => event.slice(0, event.indexOf("\t")).includes(jid) && !event.startsWith("saltworks/"))
-      // In no order: minions belong to workers by chance.
+      // In any order, because minions belong to workers by chance.
       .map((event) =>
         event.replace(/(?<="minions": \[)[^\]]*(?=\])/, (ids) => (ids.match(/"[^"]+"/g) ?? []).sort().join()),
       )
@@ -90,10 +90,10 @@ const eventsOfOneJob: Vary = (text) => {
 
 const reportedSections: Vary = (text) => (text.match(/^ +(?:Dependency|System) Versions:$/gm) ?? []).join("\n");
 
-/** Which minions are chosen is chance. */
+/** The choice of minions is random. */
 const anyMinions: Vary = (text) => text.replace(/^(?:es[12]|10\.40\.0\.9|\w+\.example\.com):$/gm, "<minion>:");
 
-/** A map of jobs on one line: they are in the order in which they were found. */
+/** A map of jobs on one line, in the order in which they were found. */
 const jobsOfOneLine: Vary = (text) =>
   text
     .split(/(?<=\}), (?="\d{20}": )/)
@@ -122,7 +122,7 @@ export const variations: { readonly [key: string]: Vary } = {
   "manage_runner:bad_args": ownUsage,
   "test_module:fib": numbers,
   "test_module:collatz": (text) => text.replace(/^ {4}- [\d.e-]+$/m, "    - <seconds>"),
-  // What each is built on.
+  // The libraries that each is built on.
   "test_module:versions": reportedSections,
   "test_module:versions_report": reportedSections,
   "test_module:rand_str": hexDigits,
@@ -152,7 +152,7 @@ export const variations: { readonly [key: string]: Vary } = {
   "functions:file_readdir": sortedLines,
   "unique_jid_presence:presence": (text) => text.replace(/(?<="present": )\[[^\]]*\]/, "<ids>"),
   "not_connected:manage_alived": (text) => text.replace(/^ {4}[\d.]+$/gm, "    <address>"),
-  // Whatever else runs at that moment.
+  // Other jobs that run at that moment.
   "functions:running_self": (text) => text.split("\n")[0] ?? "",
   "functions:hosts_list": (text) =>
     / {4}127\.0\.0\.1:\n {8}-+\n {8}aliases:\n {12}- localhost\n/.exec(text)?.[0] ?? text,

@@ -1,4 +1,4 @@
-/** A batch over 100 minions of which ten fail runs in the master: it stops where it should, whatever happens to terminals and to the master. */
+/** A batch job over 100 minions of which ten fail: the master stops it at the right minion, whatever happens to terminals and to the master. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,7 +12,7 @@ import { type CliResult, runCli } from "../run-cli.ts";
 
 const timeoutMs = 120_000;
 const firstId = 100;
-/** Ids in their order: thirty that succeed, ten that fail, sixty that succeed. */
+/** Ids in order: thirty that succeed, ten that fail, sixty that succeed. */
 const groups = [
   { minionCount: 30, retcode: 0 },
   { minionCount: 10, retcode: 3 },
@@ -21,7 +21,7 @@ const groups = [
 const idOf = (index: number) => `sim-${firstId + index}`;
 const failing = (id: string) => id >= idOf(30) && id < idOf(40);
 
-/** A command in its terminal, which may be closed. */
+/** A command in a terminal, which the test may close. */
 class Terminal {
   readonly #child: ChildProcess;
   readonly #closed: Promise<unknown>;
@@ -42,7 +42,7 @@ class Terminal {
     });
   }
 
-  /** Resolves when that was printed so often. */
+  /** Resolves when the text was printed this many times. */
   untilPrinted(pattern: RegExp, count: number): Promise<void> {
     return this.#until(() => (this.stdout.match(pattern)?.length ?? 0) >= count);
   }
@@ -64,7 +64,7 @@ class Terminal {
     clearTimeout(deadline);
   }
 
-  /** Also of one that has ended by itself. */
+  /** Also resolves for a command that has ended by itself. */
   async end(signal: NodeJS.Signals): Promise<void> {
     this.#child.kill(signal);
     await this.#closed;
@@ -126,7 +126,7 @@ describe("batches", () => {
     const firstOthers = entries.indexOf(ofKind(entries, "start")[1] as BatchEntry);
     assert.equal(ofKind(entries.slice(0, firstOthers), "return").length, 3, "the others waited for all canaries");
     const failures = ofKind(entries, "return").filter(({ id }) => failing(id));
-    // Five stop it. The batch waited for the minions that ran at that time, six at most.
+    // Five failures stop it. The batch waited for the minions that ran then, at most six.
     assert.ok(failures.length >= 5 && started.flat().length <= 30 + 5 + 6, `${started.flat().length} were started`);
     assert.deepEqual(new Set(ofKind(entries, "return").map(({ id }) => id)), new Set(started.flat()));
     const state = await stateOf(jid);
@@ -134,7 +134,7 @@ describe("batches", () => {
       [state.State, state.Queued, state.Failed],
       ["failures", 100 - started.flat().length, failures.length],
     );
-    // No client was watching at its end, and it can be looked at again.
+    // No client watched its end, but its result can still be shown.
     assert.deepEqual(await run("jobs.follow", jid, "--out", "txt"), followed);
   });
 
@@ -152,7 +152,7 @@ describe("batches", () => {
   });
 
   it("are paused, resumed and aborted while they run, and Ctrl-C only leaves them", async () => {
-    // Far from its end when the last of these commands comes.
+    // The batch is far from its end when the last of these commands comes.
     const ids = Array.from({ length: groups[2].minionCount }, (_, index) => idOf(40 + index)).join(",");
     const terminal = new Terminal(salt("-b", "1", "--batch-wait", "3", "-L", ids, "cmd.run", "true"));
     await terminal.untilPrinted(/retcode:/g, 1);

@@ -1,4 +1,4 @@
-/** Jobs that wait for minions that are away: a fleet whose absent quarter comes back in any order, while its master is killed. */
+/** Jobs for absent minions: the absent quarter of a fleet comes back in any order, while the master is killed. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
@@ -10,7 +10,7 @@ import { runCli } from "../run-cli.ts";
 const presentCount = 150;
 const absentCount = 50;
 const groupSize = 10;
-/** In which groups of ten the absent ones come back, and after which of them the master is killed. */
+/** The groups of ten in which the absent minions come back, and those after which the master is killed. */
 const order = [3, 1, 4, 0, 2];
 const killedTurns = [1, 3];
 const upTimeoutMs = 180_000;
@@ -18,7 +18,7 @@ const jobTimeoutMs = 180_000;
 const pollMs = 250;
 const twoHoursMs = 7_200_000;
 
-/** Minions that never wait long: what they return while the master is away comes soon after. */
+/** Timeouts are short, so that returns of the time without a master come soon after it. */
 const behaviour = {
   masterHost: "127.0.0.1",
   returnTimeoutMs: [1_000, 2_000],
@@ -62,7 +62,7 @@ describe("a job to 200 minions of which 50 are down, kept for two hours", () => 
   }
 
   before(async () => {
-    // Minions that are silent are pinged every second or so: after a restart the master has to hear of the present ones.
+    // Silent minions are pinged every second or so, because the master has to hear of present ones after a restart.
     master = await startOurMaster(presentCount + absentCount, {
       auto_accept: true,
       presence_timeout: 6,
@@ -97,7 +97,7 @@ describe("a job to 200 minions of which 50 are down, kept for two hours", () => 
   it("is run once by each of the others as they come back in any order, though the master is killed twice", async () => {
     for (const [turn, group] of order.entries()) {
       await openGroup(presentCount + group * groupSize, groupSize);
-      // Right after some have come up: they are being asked, sent to, or about to return.
+      // Right after some have come up: the master asks them or sends to them, or they are about to return.
       if (!killedTurns.includes(turn)) continue;
       await wait(turn * 800);
       await master.kill();
@@ -109,10 +109,10 @@ describe("a job to 200 minions of which 50 are down, kept for two hours", () => 
     assert.deepEqual(await pending(), {}, "nothing waits any more");
   });
 
-  it("was sent again to nobody but those in flight when the master was killed", async () => {
+  it("was sent again only to minions whose delivery was in flight when the master was killed", async () => {
     const repeated = fleets.map(({ counters }) => counters.jobsRepeated);
     assert.equal(repeated[0], 0, "those who were there got it once");
-    // Who came up under a master that lived on.
+    // The minions that came up under a master that was not killed.
     for (const turn of order.keys()) {
       const isUndisturbed = !killedTurns.includes(turn) && !killedTurns.includes(turn + 1);
       if (isUndisturbed) assert.equal(repeated[turn + 1], 0, `repeated by group: ${repeated.join(" ")}`);

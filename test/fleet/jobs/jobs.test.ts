@@ -1,4 +1,4 @@
-/** The job cache as operators meet it: searched through real programs, with the master up and down, kept to a number, and left out on request. */
+/** The job cache seen by operators: searched through real programs while the master is up and down, bounded by number, and skipped on request. */
 
 import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
@@ -8,9 +8,9 @@ import { setTimeout as wait } from "node:timers/promises";
 import { loadPrimes, minionKey } from "../../../bench/fleet/keys.ts";
 import { MasterClient } from "../../../src/client/master-client.ts";
 import type { MasterConfig } from "../../../src/config/load.ts";
-import { allReturns } from "../../../src/store/jobs/job-cache.ts";
 import { openLocalCache } from "../../../src/store/salt/local-cache.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
+import { returnsIn } from "../../contract/returns-in.ts";
 import { startOurMaster } from "../our-master.ts";
 import { ProbeMinion } from "../probe-minion.ts";
 import { runCli } from "../run-cli.ts";
@@ -58,7 +58,7 @@ describe("the job cache of a running master", { timeout: 240_000 }, () => {
     return { value: result.stdout === "" ? undefined : JSON.parse(result.stdout), stderr: result.stderr };
   }
 
-  /** A job and what the minions return for it. */
+  /** A job and the returns of its minions. */
   async function job(fun: string, kwargs: { readonly [name: string]: Encodable } = {}): Promise<string> {
     const published = await client.publish({ target: "web*", targetKind: "glob", fun, args: [], kwargs });
     assert.deepEqual(published?.minions.toSorted(), ids);
@@ -102,8 +102,8 @@ describe("the job cache of a running master", { timeout: 240_000 }, () => {
     }
     assert.deepEqual((await runner("jobs.lookup_jid", jid)).value, {});
     const files = openLocalCache({ cachedir: master.cacheDirectory, hashType: "sha256" });
-    assert.deepEqual([...allReturns(files, jid)], []);
-    assert.ok(files.request(jid));
+    assert.deepEqual(await returnsIn(files, jid), []);
+    assert.ok(await files.request(jid));
   });
 
   it("lets the oldest go when there are more than keep_jobs_count", async () => {
@@ -112,7 +112,7 @@ describe("the job cache of a running master", { timeout: 240_000 }, () => {
       Object.values((await runner("jobs.list_jobs")).value as Listed).map((one) => one.Function);
     for (const deadline = Date.now() + 60_000; ; await wait(pollMs)) {
       const functions = await listed();
-      // Each look is a job itself.
+      // Each query is itself a job.
       if (functions.length <= jobsKept + 5 && !functions.includes("test.ping")) break;
       assert.ok(Date.now() < deadline, `${functions.length} jobs`);
     }

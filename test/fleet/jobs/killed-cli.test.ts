@@ -1,4 +1,4 @@
-/** A command that is killed in the middle of a job leaves nothing behind: no subscription, no followed job, no file. */
+/** A command that is killed in the middle of a job leaves no subscription, no followed job and no file behind. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";

@@ -17,7 +17,7 @@ import { runCli } from "../run-cli.ts";
 const timeoutMs = 30_000;
 const requestVersion = 3;
 const eventBytesMax = 64 * 1024;
-/** Jobs whose arguments together are more than an event holds (16 MiB) and less than our own command line gets (32 MiB). */
+/** Jobs whose arguments together exceed an event (16 MiB), but not the bound of our own command line (32 MiB). */
 const wideJobs = 22;
 const wideArgumentBytes = 1_000_000;
 
@@ -39,7 +39,7 @@ describe("what Salt's clients get of runners and wheel functions", () => {
     return decode(await channel.request(request, { timeoutMs })) as ValueMap;
   }
 
-  /** As salt-api does: it asks for a call, and waits for the call's last event. */
+  /** As salt-api does: starts a call and waits for its last event. */
   async function lastEvent(fun: string, arg: readonly Encodable[]): Promise<ValueMap> {
     const heard = new Map<string, ValueMap>();
     let wake: () => void = () => undefined;
@@ -109,7 +109,7 @@ describe("what Salt's clients get of runners and wheel functions", () => {
     const wide = jids.filter((jid) => listed.has(jid));
     assert.deepEqual(wide, jids.slice(-wide.length), "the newest");
     assert.ok(wide.length > wideJobs / 2 && wide.length < wideJobs, `${wide.length} of ${wideJobs}`);
-    // Over `max_event_size` each value is cut that is large by itself, as in Salt.
+    // Over `max_event_size` each value that is large by itself is cut, as in Salt.
     assert.equal((listed.get(wide[0] ?? "") as ValueMap).get("Function"), "test.arg");
     const ours = await runCli(["run", "-c", master.configDirectory, "jobs.list_jobs", "--out=json"], timeoutMs);
     const whole = JSON.parse(ours.stdout) as Record<string, unknown>;

@@ -1,4 +1,4 @@
-/** Scheduled jobs of a minion as operators see them on the master: returns without a publish, kept as jobs, also after the minion's restart. */
+/** A minion's scheduled jobs on the master: their returns need no publish and are stored as jobs, also after the minion's restart. */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";

@@ -1,4 +1,4 @@
-/** None of what a master makes in its cache directory is a bank of runner `cache`: a user with that grant would read or plant there. */
+/** The master's own folders in its cache directory are not banks of runner `cache`, because a user with that grant could read or write there. */
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -56,7 +56,7 @@ describe("the cache directory of a master", deadline, () => {
   it("has no name in the sources that is a bank", () => {
     const source = join(repositoryRoot, "src");
     const named = readdirSync(source, { recursive: true, encoding: "utf8" })
-      // A minion's cache directory is its own.
+      // A minion's cache directory belongs to the minion.
       .filter((file) => file.endsWith(".ts") && !file.startsWith("minion/"))
       .flatMap((file) => [...readFileSync(join(source, file), "utf8").matchAll(/cachedir, "([^"]+)"/g)])
       .map(([, name = ""]) => name);

@@ -36,7 +36,7 @@ async function until<Found>(look: () => Found | undefined | false): Promise<Foun
   }
 }
 
-/** Throws where it is taken. */
+/** Throws if the port is in use. */
 async function freePort(wanted = 0): Promise<number> {
   const server = createServer().listen(wanted, "127.0.0.1");
   await once(server, "listening");
@@ -45,7 +45,7 @@ async function freePort(wanted = 0): Promise<number> {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
-/** Ports of an ordinary machine that only root may open. */
+/** Ports that only root may open on an ordinary machine. */
 async function freeLowPorts(count: number): Promise<number[]> {
   const found: number[] = [];
   for (let port = 1023; found.length < count; port -= 1) {
@@ -58,7 +58,7 @@ async function freeLowPorts(count: number): Promise<number[]> {
   return found;
 }
 
-/** Every thread of it is the user's, without groups and rights of root's. */
+/** Asserts that every thread runs as the user, without root's groups and capabilities. */
 function assertIsOnly(pid: number, { uid, gid }: { readonly uid: number; readonly gid: number }): void {
   const threads = readdirSync(`/proc/${pid}/task`).map((id) => textOf(`/proc/${pid}/task/${id}/status`));
   assert.ok(threads.length > 4);
@@ -70,7 +70,7 @@ function assertIsOnly(pid: number, { uid, gid }: { readonly uid: number; readonl
   }
 }
 
-/** The text of a file that may not be there yet. */
+/** The text of a file that may not exist yet. */
 function textOf(path: string): string {
   return existsSync(path) ? readFileSync(path, "utf8") : "";
 }
@@ -89,7 +89,7 @@ function listeningPorts(pid: number): number[] {
     .sort((a, b) => a - b);
 }
 
-/** Who opened the sockets that listen at these ports, as the kernel knows it. */
+/** The users that opened the sockets that listen at these ports, as the kernel lists them. */
 function openersOf(ports: readonly number[]): number[] {
   const rows = textOf("/proc/net/tcp").trim().split("\n").slice(1);
   const columns = rows.map((row) => row.trim().split(/\s+/)).filter(([, , , state]) => state === listenState);
@@ -138,7 +138,7 @@ describe("daemons", { skip: needsRoot }, () => {
       master_port: ports[1],
       acceptance_wait_time: 1,
     };
-    // JSON of one line is YAML to which more lines can be added as files.
+    // JSON of one line is YAML, to which further files can add lines.
     for (const [role, config] of Object.entries({ master, minion })) {
       mkdirSync(join(folder, "conf", `${role}.d`));
       writeFileSync(join(folder, "conf", role), JSON.stringify(config));
@@ -164,7 +164,7 @@ describe("daemons", { skip: needsRoot }, () => {
       timeout,
       ...more,
     });
-  /** Its process id, once it is up. */
+  /** The process id, once the daemon is up. */
   const startBehind = (role: "master" | "minion", more: Parameters<typeof run>[1] = {}): number => {
     const { status, stderr, stdout } = run([role, "-d"], more);
     assert.equal(status, 0, stderr + textOf(join(folder, role, "log", "file")));
@@ -178,7 +178,7 @@ describe("daemons", { skip: needsRoot }, () => {
     timeout,
   }, async () => {
     for (const role of ["master", "minion"]) set(role, `user: ${user.name}`);
-    // As an earlier start as root left it.
+    // Files of an earlier start as root.
     mkdirSync(join(folder, "master", "pki", "minions"), { recursive: true });
     writeFileSync(join(folder, "master", "pki", "minions", "old"), "root's");
     const pids = [startBehind("master"), startBehind("minion")] as const;
@@ -200,7 +200,8 @@ describe("daemons", { skip: needsRoot }, () => {
       assert.match(dump, /^salt-debug-\d+(?:-\d+-\d+)?\.log$/);
       assert.equal(statSync(file).mode & 0o777, 0o600);
       const text = await until(() => /=====\n$/.test(textOf(file)) && textOf(file));
-      if (role === "master") assert.match(text, /sw-shard-0 \[worker \d+\]\n[\s\S]*saltworks_frames_received_total \d/);
+      if (role === "master")
+        assert.match(text, /sw-worker-0 \[worker \d+\]\n[\s\S]*saltworks_frames_received_total \d/);
       assert.deepEqual(listeningPorts(pid), role === "master" ? [...ports].sort((a, b) => a - b) : []);
       assert.match(textOf(join(folder, role, "log", "file")), /SIGUSR1: stacks and state/);
     }
@@ -233,7 +234,7 @@ describe("daemons", { skip: needsRoot }, () => {
     assert.match(await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text(), /^saltworks_/m);
     assertIsOnly(pid, user);
     assert.deepEqual(listeningPorts(pid), [metrics, requests, publish]);
-    // A container may let every user open every port: a socket has the user that opened it, whatever became of the process.
+    // A container may let every user open every port. A socket belongs to the user that opened it, even if the process changed its user.
     assert.deepEqual(openersOf([metrics, requests, publish]), [0, 0, 0]);
     process.kill(pid, "SIGTERM");
     await until(() => !isRunning(pid));
@@ -284,7 +285,7 @@ describe("daemons", { skip: needsRoot }, () => {
     master.stderr.on("data", (chunk: Buffer) => {
       said += chunk.toString();
     });
-    // From the moment at which Node.js listens for it: our listener comes later.
+    // Once Node.js listens for it; our listener comes later.
     await until(
       () =>
         (Number.parseInt(/^SigCgt:\s+(\S+)/m.exec(textOf(`/proc/${pid}/status`))?.[1]?.slice(-4) ?? "0", 16) & 0x200) >
@@ -310,7 +311,7 @@ describe("daemons", { skip: needsRoot }, () => {
       const arguments_ = [cliFile, "master", "-c", join(folder, "conf")];
       const { status, stderr } = spawnSync(process.execPath, arguments_, { encoding: "utf8", env });
       assert.equal(status, 1, stderr);
-      assert.ok(stderr.includes(`NODE_OPTIONS is "${options}", which a daemon does not take`), stderr);
+      assert.ok(stderr.includes(`NODE_OPTIONS is "${options}", which a daemon does not accept`), stderr);
     }
   });
 

@@ -1,4 +1,4 @@
-/** What a master has acknowledged it still has after it was killed, and its minions go on without authenticating again. */
+/** A killed master still has all that it acknowledged, and its minions continue without authenticating again. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
@@ -14,7 +14,7 @@ const upTimeoutMs = 180_000;
 const connectTimeoutMs = 60_000;
 const connectPollMs = 50;
 const stormTimeoutMs = 60_000;
-/** Returns arrive over this long, so that a kill after some hundred finds the others under way. */
+/** Returns arrive over this time, so that a kill after some hundred finds the others under way. */
 const returnDelayMs = [0, 600] as const;
 
 describe("kill -9 in the middle of a return storm", () => {
@@ -41,7 +41,7 @@ describe("kill -9 in the middle of a return storm", () => {
     await master?.remove();
   });
 
-  /** Neither side tells when a subscription is back; the kernel does. */
+  /** Neither side reports when a subscription is connected again, but the kernel does. */
   async function untilConnected(): Promise<void> {
     const deadlineMs = performance.now() + connectTimeoutMs;
     while (connectionsOf(fleet.processIds, master.publishPort) < minionCount) {
@@ -50,12 +50,12 @@ describe("kill -9 in the middle of a return storm", () => {
     }
   }
 
-  /** Minions send again what was not acknowledged; the next storm comes when all of the last one has arrived. */
+  /** Minions repeat returns that were not acknowledged. The next storm begins when all returns of the last one have arrived. */
   function untilSettled(): Promise<unknown> {
     return fleet.untilSettled(stormTimeoutMs);
   }
 
-  /** @returns the job, and how many of its returns had been acknowledged when the master died */
+  /** @returns the job, and the number of its returns that were acknowledged when the master died */
   async function stormAndKill(threshold: number): Promise<{ jid: string; acknowledgedAtKill: number }> {
     await untilConnected();
     await untilSettled();

@@ -1,4 +1,4 @@
-/** Who follows the event bus but does not read loses events. The master's memory does not grow, and others lose nothing. */
+/** An event subscriber that does not read loses events. The master's memory does not grow, and other subscribers lose nothing. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createConnection } from "node:net";
@@ -12,13 +12,13 @@ import { readCounters, startOurMaster, sumOf } from "../our-master.ts";
 
 const subscriberBytesMax = 8 * 1024 * 1024;
 const eventBytes = 128 * 1024;
-/** Events of one round are fewer than a subscriber may have waiting, and the next round comes when a reader has them all. */
+/** A round has fewer events than a subscriber may have waiting. The next round begins when a reader has them all. */
 const eventsPerRound = 16;
 const roundCount = 150;
 const eventCount = eventsPerRound * roundCount;
-/** What the master may grow by: the subscriber's share, copies of a round on the way, and what the collector leaves lying. */
+/** The allowed growth: the subscriber's bound, copies of a round under way, and garbage that is not collected yet. */
 const growthBytesMax = subscriberBytesMax + 120 * 1024 * 1024;
-/** Asking for counters is an event or two itself, which may be dropped too. */
+/** A request for counters fires an event or two, which may be dropped, too. */
 const otherEventsMax = 8;
 const roundTimeoutMs = 30_000;
 
@@ -37,7 +37,7 @@ describe("a subscriber that does not read", () => {
     await master?.remove();
   });
 
-  /** Bytes of the process in memory: `VmRSS` now, `VmHWM` at most so far. */
+  /** Bytes of the process in memory: `VmRSS` now, `VmHWM` at its peak. */
   function memoryBytes(field: "VmRSS" | "VmHWM"): number {
     const status = readFileSync(`/proc/${master.processId}/status`, "utf8");
     return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(status)?.[1]) * 1_024;
@@ -86,7 +86,7 @@ describe("a subscriber that does not read", () => {
     assert.ok(late > 0 && unaccounted <= otherEventsMax, `${late} events came late, ${dropped} were dropped`);
   });
 
-  /** Starts to read at last: what was kept comes as whole frames. @returns how many of the events */
+  /** Begins to read at last: the kept events come as complete frames. @returns the number of these events */
   async function readAll(slow: ReturnType<typeof createConnection>): Promise<number> {
     const frames = new FrameReader();
     let count = 0;
@@ -100,7 +100,7 @@ describe("a subscriber that does not read", () => {
       });
     });
     slow.resume();
-    // Fired until it comes through: while the backlog is read, this one may be dropped too.
+    // Repeated until one arrives, because an event may be dropped while the backlog is read.
     let isThrough = false;
     void hasLast.then(() => {
       isThrough = true;

@@ -1,4 +1,4 @@
-/** An acknowledged return is on the disk, not only in the page cache: between request and reply the kernel is seen to sync the store. */
+/** An acknowledged return is on the disk, not only in the page cache: strace shows a sync of the store between request and reply. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -9,7 +9,7 @@ import { exchangesOn, hasStrace, isSyncedWithin, SystemCallTrace, syncedDescript
 
 const returnCount = 200;
 
-/** @returns of `returnCount` returns sent one at a time, how many were answered without a sync after they had arrived */
+/** @returns how many of `returnCount` returns, sent one at a time, were answered without a sync after their arrival */
 async function countUnsynced(durability: string): Promise<{ exchanges: number; unsynced: number }> {
   const master = await startOurMaster(1, { auto_accept: true, job_cache_durability: durability });
   try {
@@ -42,7 +42,7 @@ describe("the sync behind an acknowledgement", { skip }, () => {
   it("is not waited for with job_cache_durability: async, which shows that this test can fail", async () => {
     const { exchanges, unsynced } = await countUnsynced("async");
     assert.equal(exchanges, returnCount);
-    // On a quiet machine the sync of an earlier return often falls between a later one and its reply: one that has none is proof enough.
+    // On a quiet machine an earlier return's sync often falls between a later return and its reply, so one reply without a sync is proof enough.
     assert.ok(unsynced > 0, `${unsynced} of ${returnCount} were answered without a sync`);
   });
 });

@@ -1,4 +1,4 @@
-/** The reading of strace's record: calls that other threads interrupt, exchanges, and what counts as synced. */
+/** Reads strace's record: interrupted calls, exchanges, and which calls count as synced. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { exchangesOn, isSyncedWithin, parseTrace } from "./system-calls.ts";

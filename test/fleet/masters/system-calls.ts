@@ -1,17 +1,17 @@
-/** What a program asked of the kernel: `strace` attached to it, its record read as events in order. */
+/** The system calls of a program: `strace` attached to it, its record read as events in order. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 
 const attachDeadlineMs = 20_000;
-/** Calls that carry a request, a reply, or make data durable. */
+/** Calls that carry a request or a reply, or make data durable. */
 const tracedCalls = "read,write,writev,pwrite64,pwritev,fsync,fdatasync,msync";
 
 export function hasStrace(): boolean {
   return spawnSync("strace", ["-V"]).status === 0;
 }
 
-/** `start` and `end`: lines of the record where the call was entered and left. `result` is -1 for a call that failed or never ended. */
+/** `start` and `end`: lines of the record at which the call began and ended. `result` is -1 for a call that failed or never ended. */
 export type SystemCall = {
   readonly name: string;
   readonly args: string;
@@ -50,7 +50,7 @@ export class SystemCallTrace {
     });
   }
 
-  /** Lets the process go on untraced. @returns its calls, in the order in which they were entered */
+  /** Detaches from the process. @returns its calls, in the order of their start */
   async stop(): Promise<SystemCall[]> {
     const hasEnded = new Promise((resolve) => this.#child.once("exit", resolve));
     this.#child.kill("SIGINT");
@@ -63,7 +63,7 @@ const wholeCall = /^(\d+)\s+(\w+)\((.*)\)\s+= (-?\d+)/;
 const enteredCall = /^(\d+)\s+(\w+)\((.*)<unfinished \.\.\.>$/;
 const leftCall = /^(\d+)\s+<\.\.\. (\w+) resumed>(.*)\)\s+= (-?\d+)/;
 
-/** A call during which another thread's was noted takes two lines: one where it is entered, one where it is left. */
+/** A call that is interrupted by another thread's line takes two lines: one at its start, one at its end. */
 export function parseTrace(text: string): SystemCall[] {
   const calls: SystemCall[] = [];
   const entered = new Map<string, { readonly name: string; readonly args: string; readonly start: number }>();
@@ -86,10 +86,10 @@ export function parseTrace(text: string): SystemCall[] {
   return calls.sort((a, b) => a.start - b.start);
 }
 
-/** One request on a connection: from the call that brought it to the call that took its reply away. */
+/** One request on a connection: from the call that read it to the call that wrote its reply. */
 export type Exchange = { readonly arrivedAt: number; readonly repliedAt: number };
 
-/** The requests that came in on `port`, one connection at a time, each with the reply that followed it there. */
+/** The requests to `port`, one connection at a time, each with the reply that followed it there. */
 export function exchangesOn(calls: readonly SystemCall[], port: number): Exchange[] {
   const exchanges: Exchange[] = [];
   const arrivals = new Map<string, number>();
@@ -108,10 +108,10 @@ export function exchangesOn(calls: readonly SystemCall[], port: number): Exchang
   return exchanges;
 }
 
-/** O_DSYNC of a descriptor's flags: a write through it returns when it is on the disk. */
+/** O_DSYNC of a descriptor's flags: a write returns when it is on the disk. */
 const dataSyncFlag = 0o10000;
 
-/** Undefined for a descriptor that was closed since it was listed, as a connection's may be. */
+/** Undefined for a descriptor that was closed after it was listed, such as a connection's. */
 function fileOf(processId: number, descriptor: string): string | undefined {
   try {
     return readlinkSync(`/proc/${processId}/fd/${descriptor}`);
@@ -121,7 +121,7 @@ function fileOf(processId: number, descriptor: string): string | undefined {
   }
 }
 
-/** The process's descriptors of files under `path` whose every write is synced, as `number<file`. */
+/** The process's descriptors of files under `path` with synced writes, as `number<file`. */
 export function syncedDescriptors(processId: number, path: string): Set<string> {
   const found = new Set<string>();
   for (const descriptor of readdirSync(`/proc/${processId}/fd`)) {
@@ -133,13 +133,13 @@ export function syncedDescriptors(processId: number, path: string): Set<string> 
   return found;
 }
 
-/** The job cache's log of one worker, which returns go to first. */
+/** The job cache's log of one worker, the first place of returns. */
 const logFile = /\/returns-[^/>]*\.log>/;
 
 /**
- * Whether, between the two lines of an exchange, files under `path` were synced with success, and whatever was written to them
- * last is on the disk as well: by a later sync, or because its descriptor (one of `synced`) syncs each write.
- * `msync` names no file: it must be a waiting one.
+ * Whether, between the two lines of an exchange, files under `path` were synced successfully, and the last write to each of them is
+ * on the disk, too: by a later sync, or because its descriptor (one of `synced`) syncs each write.
+ * `msync` names no file, so only the form that waits counts.
  */
 export function isSyncedWithin(
   calls: readonly SystemCall[],
@@ -152,7 +152,7 @@ export function isSyncedWithin(
     name === "msync" ? args.includes("MS_SYNC") : name.endsWith("sync") && args.includes(path),
   );
   const writes = inside.filter(({ name, args }) => name.includes("write") && args.includes(path));
-  // Behind the log's sync the store's own files may be written already: those writes are not what the reply stands for.
+  // After the log's sync the store's own files may be written already; the reply does not depend on those writes.
   const logged = writes.filter(({ args }) => logFile.test(args));
   if (logged.length > 0) {
     const fileIn = (args: string): string | undefined => /^\d+<[^>]*/.exec(args)?.[0];

@@ -1,4 +1,4 @@
-/** A thousand minions with real handshakes and connections, served by two workers while the main thread opens nothing. */
+/** A thousand minions with real handshakes and connections, served by two workers, while the main thread opens no seal. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Fleet, openFleet } from "../../../bench/fleet/fleet.ts";
@@ -51,7 +51,7 @@ describe("a fleet of a thousand minions", () => {
   it("holds two thousand connections, as the kernel counts them on the master's ports", () => {
     for (const port of [master.publishPort, master.requestPort]) {
       assert.equal(connectionsOf(fleet.processIds, port), minionCount);
-      // Of others there are only this test's own, on the request port.
+      // The only other connections are this test's own, on the request port.
       assert.ok(establishedConnections(port) - minionCount <= otherConnectionsMax);
     }
   });

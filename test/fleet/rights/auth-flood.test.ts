@@ -1,4 +1,4 @@
-/** A stranger asks for authentication in the names of all minions and of made-up ones: no minion waits, no return is lost. */
+/** A stranger authenticates in the names of all minions and of invented ones: no minion waits, no return is lost. */
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { writeFileSync } from "node:fs";
@@ -16,12 +16,12 @@ import { readCounters, startOurMaster } from "../our-master.ts";
 
 const minionCount = 20;
 const jobCount = 5;
-/** Different requests of the flood. */
+/** Number of different requests in the flood. */
 const frameCount = 600;
-/** Sent between two turns of the event loop: the minion in this process wants to be served too. */
+/** Requests in one turn of the event loop: few, because the minion in this process needs turns, too. */
 const burstCount = 20;
 const probeCount = 10;
-/** As Salt's minions wait. */
+/** The timeout of Salt's minions. */
 const authTimeoutMs = 5_000;
 const deadlineMs = 60_000;
 
@@ -51,13 +51,13 @@ describe("a flood of authentications in others' names", () => {
     await master?.remove();
   });
 
-  /** Sends until it is told to stop, whatever comes back. */
+  /** Sends until told to stop, whatever the replies. */
   async function flood(socket: Dealer, signal: AbortSignal): Promise<void> {
     const { publicKey } = generateKeyPairSync("rsa", { modulusLength: 1_024 });
     const pem = publicKey.export({ type: "spki", format: "pem" }).toString();
     const frames = Array.from({ length: frameCount }, (_, index) => {
       const id = [`sim-${index % minionCount}`, "probe", `made-up-${index}`][index % 3];
-      // Another text each time, so that each stands for a key of its own.
+      // Different bytes each time, so that each counts as another key.
       const pub = `${pem}${"\n".repeat(index % 40)}`;
       return encodeClearRequest({ cmd: "_auth", id, nonce: "n".repeat(32), pub }, 3);
     });

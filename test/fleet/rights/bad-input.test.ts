@@ -1,5 +1,5 @@
 /**
- * Bad input at each door of a master: answered at once as Salt answers it or better, counted, and of no harm to anybody else.
+ * Bad input at each port of a master: answered at once as Salt answers it or better, counted, and without harm to other clients.
  * Source of the answers: docs/protocol.md sections 2.2 and 3.2.
  */
 import assert from "node:assert/strict";
@@ -13,6 +13,7 @@ import { defaultKeyDirectory, loadPrimes, minionKey } from "../../../bench/fleet
 import type { LocalClient } from "../../../bench/local-client.ts";
 import type { MasterProcess } from "../../../bench/master-process.ts";
 import { Crypticle, generateKeyString } from "../../../src/crypto/crypticle.ts";
+import { greetingTimeoutMs } from "../../../src/limits.ts";
 import { EventSubscriber, fireEvents } from "../../../src/transport/event-stream-client.ts";
 import { encodeEvent, splitEvent } from "../../../src/wire/event.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
@@ -22,11 +23,12 @@ import type { Encodable, ValueMap } from "../../../src/wire/values.ts";
 import { readCounters, startOurMaster, sumOf } from "../our-master.ts";
 import { ProbeMinion } from "../probe-minion.ts";
 
-/** "At once". */
-const answerTimeoutMs = 1_000;
+/** An answer comes at once; the rest of the timeout is for a busy machine. */
+const answerTimeoutMs = 30_000;
 const requestBytesMax = 1024 * 1024;
 const serverTtlSeconds = 60;
-const doorTimeoutMs = 10_000;
+/** Shorter than the master's patience with a silent connection, which would close it for another reason. */
+const doorTimeoutMs = greetingTimeoutMs - 1_000;
 const refusals = /(^|\.)(refused|malformed|auth\.refused)/;
 
 type Answer = (reply: Buffer) => void;
@@ -37,7 +39,7 @@ const isText =
   (text: string): Answer =>
   (reply) =>
     assert.equal(decode(reply), text);
-/** What Salt answers to a frame that does not unpack, or to one that is not a map. */
+/** Salt's answer to a frame that does not unpack, or that is not a map. */
 const isUnreadable: Answer = (reply) => {
   const value = decode(reply);
   assert.equal(value instanceof Map ? value.get("msg") : value, "bad load");
@@ -80,13 +82,13 @@ describe("bad input", () => {
     return readdirSync(master.pkiDirectory, { recursive: true, encoding: "utf8" }).sort();
   }
 
-  /** The good minion's connection is still its own, and its returns are acknowledged. */
+  /** The honest minion's connection still works, and its returns are acknowledged. */
   async function goodWorks(): Promise<void> {
     jids += 1;
     assert.equal(await good.return(`20260102030405${String(jids).padStart(6, "0")}`), null);
   }
 
-  /** Sends one frame as a client of its own would, checks the answer, that it was counted, and that the good minion is served. */
+  /** Sends one frame from a separate client, checks the answer and the counter, and checks that the honest minion is served. */
   async function isAnswered(frame: Uint8Array, answer: Answer): Promise<void> {
     const counted = sumOf(await readCounters(client), refusals);
     const socket = new Request({ linger: 0, receiveTimeout: answerTimeoutMs });
@@ -130,7 +132,7 @@ describe("bad input", () => {
     for (const [name, frame] of garbage) {
       it(`${name}: bad load`, () => isAnswered(frame(), isUnreadable));
     }
-    it("a clear load that is no map is told so", () =>
+    it("a clear load that is not a map", () =>
       isAnswered(encode({ enc: "clear", load: 7, version: 3 }, "raw"), isText("payload and load must be a dict")));
   });
 
@@ -141,7 +143,7 @@ describe("bad input", () => {
       frame[index] = (frame[index] ?? 0) ^ 1;
       return isAnswered(frame, isBadLoad);
     });
-    it("a seal under a key that nobody has", () => {
+    it("a seal under an unknown key", () => {
       const sealed = new Crypticle(generateKeyString()).seal(encode(aReturn(), "raw"));
       return isAnswered(encodeSealedRequest(sealed, { version: 3, id: "good" }), isBadLoad);
     });
@@ -176,7 +178,7 @@ describe("bad input", () => {
       });
       it(`version ${version} in clear`, () => isAnswered(authFrame({}, version), isBadLoad));
     }
-    it("a version that is no number", () =>
+    it("a version that is not a number", () =>
       isAnswered(encode({ enc: "clear", load: { cmd: "ping" }, version: "three" }, "raw"), isUnreadable));
   });
 
@@ -192,7 +194,7 @@ describe("bad input", () => {
     }
     it("an id with a NUL", () =>
       isAnswered(authFrame({ id: "new\0comer" }), isText("bad load: id contains a null byte")));
-    it("an id that is no text", () =>
+    it("an id that is not text", () =>
       isAnswered(authFrame({ id: 7 }), (reply) => assert.match(String(decode(reply)), /^bad load: id/)));
     it("no id", () => isAnswered(authFrame({ id: undefined }), isUnreadable));
     for (const [name, pub] of [
@@ -253,7 +255,7 @@ describe("bad input", () => {
       }
     });
 
-    it("bytes that are no event, on the bus: others' events go on", async () => {
+    it("bytes that are not an event, on the bus: others' events go on", async () => {
       const seen = deferred();
       const subscriber = await EventSubscriber.connect(join(master.socketDirectory, "master_event_pub.ipc"), {
         onEvent: (body) => {

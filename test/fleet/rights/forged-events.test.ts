@@ -1,4 +1,4 @@
-/** One minion cannot show its own words as another's answer: our command line, on a real master, under each rule for tags. */
+/** A minion cannot show its own words as another minion's answer: our command line on a real master, under each rule for tags. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

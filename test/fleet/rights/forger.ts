@@ -1,4 +1,4 @@
-/** A minion with a valid key that tries to put its own words into another's mouth, as soon as it hears of a job; the other one answers after it. */
+/** A minion with a valid key that forges another minion's answer as soon as it gets a job; the other one answers after it. */
 import { join } from "node:path";
 import { defaultKeyDirectory, loadPrimes, minionKey } from "../../../bench/fleet/keys.ts";
 import type { MasterProcess } from "../../../bench/master-process.ts";
@@ -16,7 +16,7 @@ export class Forger {
   readonly #liar: ProbeMinion;
   readonly #victim: ProbeMinion;
   readonly #bus: EventSubscriber;
-  /** Jobs whose forgeries and answer have all been sent. */
+  /** Jobs whose forgeries and true answer have all been sent. */
   readonly #jobs: Promise<void>[] = [];
 
   private constructor(liar: ProbeMinion, victim: ProbeMinion, bus: EventSubscriber) {
@@ -25,7 +25,7 @@ export class Forger {
     this.#bus = bus;
   }
 
-  /** Of a master that accepts every key; the minions are `liar` and `victim`. */
+  /** For a master that accepts every key; the minions are `liar` and `victim`. */
   static async open(master: MasterProcess): Promise<Forger> {
     const primes = await loadPrimes(defaultKeyDirectory(), 2);
     const [liar, victim] = await Promise.all(
@@ -63,7 +63,7 @@ export class Forger {
   }
 }
 
-/** Every form in which a minion's event travels, with tags that readers of jobs' events look for. */
+/** Every form of a minion's event, with the tags that readers of jobs' events look for. */
 function forgeries(jid: string): Load[] {
   const data = { id: "victim", jid, return: forgedText, retcode: 0, success: true, fun: "test.ping", fun_args: [] };
   const tags = [

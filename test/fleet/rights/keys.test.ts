@@ -1,4 +1,4 @@
-/** The fleet's own RSA keys: different for every minion, full-sized, and the same again from the same cache. */
+/** The simulated fleet's RSA keys: different for every minion, full-sized, and the same for the same cache. */
 import assert from "node:assert/strict";
 import { createPublicKey } from "node:crypto";
 import { mkdtempSync, rmSync, statSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** What users with grants learn by `--deliver-within` and `-b`, and what becomes of a job that waits when its user's grant goes. */
+/** What users with grants learn by `--deliver-within` and `-b`, and what happens to a waiting job when its user's grant is withdrawn. */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -38,7 +38,7 @@ describe("a user with grants for one minion", { timeout: 2 * timeoutMs }, () => 
     assert.equal(exitCode, 0, stderr);
     return JSON.parse(stdout || "{}") as Record<string, unknown>;
   }
-  /** Until that many jobs wait for minions. */
+  /** Resolves when this many jobs wait for minions. */
   async function untilPending(count: number): Promise<string[]> {
     const deadlineMs = performance.now() + timeoutMs;
     for (;;) {
@@ -102,6 +102,6 @@ describe("a user with grants for one minion", { timeout: 2 * timeoutMs }, () => 
     await untilPending(0);
     const returned = async (user: string) => Object.keys(await run("jobs.lookup_jid", jids[user] ?? ""));
     assert.deepEqual([await returned("ann"), await returned("bob")], [[], ["sim-0"]]);
-    assert.match(master.logTail(), /a job that waited is not delivered: its user may not do that any more/);
+    assert.match(master.logTail(), /a job that waited is not delivered: its user no longer has the permission/);
   });
 });

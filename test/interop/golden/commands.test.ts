@@ -19,7 +19,7 @@ describe("what commands printed on Salt's fleet is printed with Salt's minions o
   const decisions = decisionsBeside(() => salts);
   const fleets: GoldenFleet[] = [];
   let replay: Replay;
-  /** On a master of the minions' release. */
+  /** Commands that are typed on a master of the minions' release. */
   let salts: Replay | undefined;
   let targets: TargetReplay;
 
@@ -29,7 +29,7 @@ describe("what commands printed on Salt's fleet is printed with Salt's minions o
     fleets.push(fleet);
     replay = new Replay(fleet, true);
     targets = await TargetReplay.run(fleet);
-    // Alone: it shows which jobs run.
+    // Runs alone, because it shows which jobs run.
     await replay.runLanes(topicLanes(jobsRunner, decisions));
     await replay.runLanes(plans.flatMap((plan) => topicLanes(plan, decisions)));
     const theirs = await GoldenFleet.start({}, true, { master: release, minion: release }, [askedMinion]);

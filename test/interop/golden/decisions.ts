@@ -1,11 +1,11 @@
-/** Which recorded commands are typed on our master with Salt's own minions, and what these print otherwise than the recorded ones. */
+/** The recorded commands that are typed on our master with Salt's own minions, and the expected differences from the recorded output. */
 import { decisions as ofOurMinions } from "../../fleet/golden/decisions.ts";
 import type { Decisions, Replay } from "../../fleet/golden/replay.ts";
 
-/** `SALTWORKS_GOLDEN=whole` types everything, some ten minutes; otherwise it is what differs most in what goes over the wire. */
+/** `SALTWORKS_GOLDEN=whole` types all, some ten minutes; otherwise a sample with the most different messages on the wire. */
 const isWhole = process.env.SALTWORKS_GOLDEN === "whole";
 
-/** Of topics that are not about minions alone: the ones that ask minions, or whose answer comes from them. */
+/** Of topics that are not only about minions: the commands that ask minions, or whose answer comes from them. */
 const wantedOfAll: { readonly [topic: string]: RegExp } = {
   jobs_runner:
     /^(?:make_(?:async|cmd|fail|meta|state)|lookup_jid(?:_state)?(?:_json)?$|active|start_long|running|find_job|is_running)|_running|signal|(?:kill|term)/,
@@ -14,7 +14,7 @@ const wantedOfAll: { readonly [topic: string]: RegExp } = {
   salt_call: /^(?:ping$|pillar$|cmd_fail$|nofun$|return_nosuch$|mine_get|publish|full_data|event_|cp_)/,
   cli_options: /^(?!no_args|only_target|two_target|timeout_bad|unknown_opt|version|hosts)/,
   batch: /^(?!b_)/,
-  // Few at once: each asks six interpreters for a process.
+  // Few at once, because each makes six Python interpreters start a process.
   timing:
     /^(?:all_up|t1_sleep4|cmdrun_mixed_durations|one_silent_verbose|only_silent|silent_cmd_sleep|manage_status|jobs_active_silent|thaw_.*|freeze_mid_job|ctrl_c.*|sleep8|debug_flow)$/,
 };
@@ -27,7 +27,7 @@ const wantedOfSample: typeof wantedOfAll = {
 };
 const wanted = isWhole ? wantedOfAll : wantedOfSample;
 
-/** What depends on how the minions' release was built and installed, and on files that are not there: asked of its own master, too. */
+/** Output that depends on how the minions' release was built and installed, and on missing files: also asked of a master of that release. */
 export const ofReleaseAlone: ReadonlySet<string> = new Set([
   ...["sys_list_modules", "sys_list_returners", "sys_list_returner_functions", "pkg_version"].map(
     (name) => `functions:${name}`,
@@ -35,17 +35,17 @@ export const ofReleaseAlone: ReadonlySet<string> = new Set([
   "test_module:render_batch",
 ]);
 
-/** The minion that all of them ask. */
+/** The minion that all of these commands ask. */
 export const askedMinion = "es1";
 
-/** Told of minions of ours. */
+/** Properties of our own minions. */
 const ofOurs = new Set([
   ...["sys_list_modules", "sys_list_functions_glob", "file_readdir", "file_find"].map((name) => `functions:${name}`),
   ...["sys_list_returners", "sys_list_returner_functions"].map((name) => `functions:${name}`),
-  ...["jobs_search:j4", "jobs_runner:make_state"],
+  ...["jobs_search:j4", "jobs_runner:make_state", "salt_call:return_nosuch"],
 ]);
 
-/** Not there yet in the master, with any minions. */
+/** Not built yet in the master, whatever the minions. */
 const missing: { readonly [key: string]: string } = Object.fromEntries(
   ["minion_data_cache_off:cache_grains", "greedy:only_mine_preview", "greedy:only_mine_preview2"].map((key) => [
     key,
@@ -53,7 +53,7 @@ const missing: { readonly [key: string]: string } = Object.fromEntries(
   ]),
 );
 
-/** Compared with minions of ours alone so far: files of the master, which the recorded minions had fetched before, what minions publish, and what these leave behind. */
+/** So far compared with our minions only: the master's files, which the recorded minions had cached, minions' publishes, and their later effects. */
 const withOursAlone =
   /^(?:salt_call:(?:publish|full_data|cp_(?!missing))|functions:(?:cp_get_(?:file(?!_missing)|dir)|cmd_script(?!_missing)|custom_module|file_readdir|file_find)|cmd_shell_default:script|events:custom_event|functions:sync_modules|test_module:sync_all)/;
 
@@ -62,21 +62,15 @@ function isWanted(key: string): boolean {
   return !withOursAlone.test(key) && (wanted[topic]?.test(name) ?? true);
 }
 
-/** Clocks within a result of states. */
+/** Clock times within a result of states. */
 const withoutClocks = (text: string): string =>
   text.replace(/("(?:start_time|duration)": )(?:"[\d:.]+"|[\d.]+)/g, "$1<time>");
 
-/** `salts`: what was typed on a master of the minions' release. */
+/** `salts`: the commands that are typed on a master of the minions' release. */
 export function decisionsBeside(salts: () => Replay | undefined): Decisions {
   const { deviations, variations } = ofOurMinions;
   return {
-    deviations: {
-      ...Object.fromEntries(Object.entries(deviations).filter(([key]) => !ofOurs.has(key))),
-      "functions:status_pid": {
-        why: "no command line of another process has the name in it, as the one that was recorded had",
-        expected: { stdout: "es1:\n" },
-      },
-    },
+    deviations: Object.fromEntries(Object.entries(deviations).filter(([key]) => !ofOurs.has(key))),
     notYet: missing,
     variations: { ...variations, "jobs_runner:lookup_jid_state_json": withoutClocks },
     isWanted,
@@ -84,7 +78,7 @@ export function decisionsBeside(salts: () => Replay | undefined): Decisions {
   };
 }
 
-/** For a master of the minions' release: only what is asked of it. */
+/** For a master of the minions' release: only the commands that are typed there. */
 export const asksOfRelease: Decisions = {
   deviations: {},
   notYet: missing,

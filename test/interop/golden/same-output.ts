@@ -1,4 +1,4 @@
-/** One command's output made comparable between two runs: job ids, times, process ids and order of arrival taken out, nothing else. */
+/** Makes one command's output comparable between two runs: removes only job ids, times, process ids and order of arrival. */
 import type { Ended } from "../program.ts";
 
 export type Comparable = { readonly stdout: string; readonly stderr: string; readonly code: number | null };
@@ -20,8 +20,8 @@ function withoutVarying(text: string): string {
 }
 
 /**
- * Minions answer in any order and are shown as they answer. A block begins at a line that is not indented and holds its indented
- * lines and the brace that closes it; equal neighbourhoods of blocks are sorted, so that only their order is lost.
+ * Minions answer in any order and are shown as they answer. A block is a line without indent with its indented lines and the brace
+ * that closes it. Neighbouring blocks are sorted, so that only their order is ignored.
  */
 function sortArrivals(text: string): string {
   const blocks: string[] = [];

@@ -11,7 +11,10 @@ const releases = await openReleases();
 const release = releases.all.find(({ name }) => name === "3007");
 const skip = releases.skip !== false ? releases.skip : release === undefined ? "Salt 3007 is not installed" : false;
 
-describe("who waits for whom with Salt's minions on our master, as on Salt's", { skip, timeout: 900_000 }, () => {
+describe("which command waits for which minions with Salt's minions on our master, as on Salt's", {
+  skip,
+  timeout: 900_000,
+}, () => {
   const decisions = decisionsBeside(() => undefined);
   let fleet: GoldenFleet | undefined;
   let replay: Replay;

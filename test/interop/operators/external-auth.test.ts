@@ -21,7 +21,7 @@ const asUser = (username: keyof typeof secrets, password = secrets[username]) =>
   `--password=${password}`,
 ];
 
-/** Of ann, who may ask web1 for test functions, and of fred, who may do all but wheel functions. */
+/** Grants of ann, who may ask web1 for test functions, and of fred, who may run everything except wheel functions. */
 const commands: readonly (readonly ["salt" | "run", readonly string[]])[] = [
   ["salt", [...asUser("fred"), "web1", "cmd.run", "echo one"]],
   ["salt", [...asUser("ann", "wrong"), "web1", "test.ping"]],
@@ -63,7 +63,7 @@ describe("external authentication", { skip }, () => {
     masters.set(maker, master);
   }
 
-  /** Salt's command on Salt's master, on ours, and our command on ours. */
+  /** Runs Salt's command on Salt's master and on ours, and our command on ours. */
   async function answers(tool: "salt" | "run", words: readonly string[]): Promise<readonly Comparable[]> {
     const [ours, theirs] = [masters.get("ours"), release && masters.get(release)];
     assert.ok(release !== undefined && ours !== undefined && theirs !== undefined);
@@ -87,7 +87,7 @@ describe("external authentication", { skip }, () => {
         assert.match(made.stdout.toString(), /six/);
         assert.equal(statSync(tokenFile(maker)).mode & 0o777, 0o600);
         assert.match(readFileSync(tokenFile(maker), "utf8"), /^[0-9a-f]{64}$/);
-        // A caller that can read this key is its user instead.
+        // A caller that can read this key would act as the key's user.
         const key = join(master.cacheDir, ".root_key");
         renameSync(key, `${key}.kept`);
         const [granted, denied] = await Promise.all([

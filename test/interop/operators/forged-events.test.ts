@@ -1,4 +1,4 @@
-/** One minion cannot show its own words as another's answer: Salt's own command line on our master. */
+/** A minion cannot show its own words as another minion's answer: Salt's own command line on our master. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { MasterProcess } from "../../../bench/master-process.ts";

@@ -1,6 +1,6 @@
 /**
- * What users with some grant find out about minions and jobs that are not theirs: by Salt's commands, by ours, and by requests that no
- * command sends. Everything they are answered is searched for what they must not see.
+ * What users with grants learn about other users' minions and jobs: by Salt's commands, by ours, and by hand-made requests. Every answer is
+ * searched for what the user must not see.
  */
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -18,11 +18,11 @@ const releases = await openReleases();
 const release = releases.all.find(({ name }) => name === "3007");
 const startTimeoutMs = 60_000;
 const password = "what-users-know-1";
-/** Of db1's pillar, in letters that a glob takes as they are. */
+/** A secret in db1's pillar, of letters that have no meaning in a glob. */
 const secret = "k7q2zx9w";
 const letters = "abcdefghijklmnopqrstuvwxyz0123456789";
 
-/** `web` may ask web1 alone, `everyone` all minions for test.ping, `wheel` call all wheel functions, `jobs` the runners of jobs. */
+/** `web` may ask web1 alone, `everyone` all minions for test.ping; `wheel` may call all wheel functions, `jobs` the runners of jobs. */
 const grants = {
   web: [{ "web*": ["test.*"] }],
   everyone: ["test.ping"],
@@ -145,7 +145,7 @@ describe("a user with some grant", () => {
     assert.match(textOf(everyone), /db1/, "who may publish to all may know all");
   });
 
-  /** Names that a user wrote come back as unknown ones. */
+  /** Names that the user wrote may come back, as unknown ones. */
   function withoutNames(reply: Value): Value {
     const value = reply instanceof Map ? (reply.get("data") as ValueMap | undefined)?.get("return") : undefined;
     if (!(value instanceof Map)) return reply;

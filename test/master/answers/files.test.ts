@@ -4,13 +4,13 @@ import { fileDeliveryMs, fileRequestsMax, fileRequestsWaitingBytesMax, fileWaitM
 import { FileAnswers, type FileAnswersOptions } from "../../../src/master/answers/files.ts";
 import type { FileTask } from "../../../src/workers/messages/lanes.ts";
 import { createPartitionKey, Partitioner } from "../../../src/workers/threads/partition.ts";
-import { namedPeer } from "../ports/named-peer.ts";
+import { namedConnection } from "../ports/named-connection.ts";
 import { sealingPool } from "./sealing-pool.ts";
 
 const pieceBytes = 100;
 const seal = { key: "session", nonce: "" } as const;
 
-/** A lane whose answers are given one by one; sealing adds nothing. */
+/** A lane whose answers the test gives one by one; sealing adds nothing. */
 function open(bytesOnTheirWayMax = 1_000) {
   const started: { readonly task: FileTask; readonly answer: (bytes: number) => void; readonly fail: () => void }[] =
     [];
@@ -27,12 +27,12 @@ function open(bytesOnTheirWayMax = 1_000) {
   const answers = new FileAnswers({ lane, pool: sealingPool, partitioner, pieceBytes, bytesOnTheirWayMax, nowMs });
   const ask = (connection: string, cmd = "_serve_file", loadBytes = 10) => {
     const task = { cmd, load: new Uint8Array(loadBytes), id: "web1" };
-    const asked = answers.answer({ item: 0, kind: "files", task, id: "web1", seal }, namedPeer(connection));
+    const asked = answers.answer({ item: 0, kind: "files", task, id: "web1", seal }, namedConnection(connection));
     // The tests await it later; until then a rejection must not count as unhandled.
     asked.catch(() => undefined);
     return asked;
   };
-  /** Lets all settled promises go on. */
+  /** Lets callbacks of all settled promises run. */
   const settle = () => new Promise((resolve) => setImmediate(resolve));
   return { answers, started, clock, ask, settle };
 }
@@ -64,7 +64,7 @@ describe("answers to requests for files", () => {
     const third = ask("c");
     await settle();
     assert.deepEqual([started.length, answers.waitingCount], [2, 1]);
-    // The next piece for a: it has read the former one.
+    // The next piece for a, which has read the former one.
     const next = ask("a");
     await settle();
     assert.deepEqual([started.length, started.at(-1)?.task.cmd], [3, "_serve_file"]);

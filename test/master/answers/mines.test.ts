@@ -5,9 +5,9 @@ import { MineAnswers } from "../../../src/master/answers/mines.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { packTexts } from "../../../src/wire/text-list.ts";
 import type { MineAsk } from "../../../src/workers/messages/deferred.ts";
-import type { MineFindTask, MineReadTask, MineSlice } from "../../../src/workers/messages/shard.ts";
+import type { MineFindTask, MineReadTask, MineSlice } from "../../../src/workers/messages/worker.ts";
 import { createPartitionKey, Partitioner } from "../../../src/workers/threads/partition.ts";
-import type { PoolTask, ShardPool } from "../../../src/workers/threads/pool.ts";
+import type { PoolTask, WorkerPool } from "../../../src/workers/threads/worker-pool.ts";
 
 type Task = MineReadTask | MineFindTask | { readonly kind: "sealReply"; readonly parts: Uint8Array[] };
 type Mines = Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -25,7 +25,7 @@ function poolOf(slots: readonly Mines[], seal: (packed: Buffer) => Promise<Uint8
     if (task.kind === "sealReply") return seal(Buffer.concat(task.parts));
     return sliceOf(task, mines);
   };
-  return { slotCount: slots.length, offer } as unknown as ShardPool;
+  return { slotCount: slots.length, offer } as unknown as WorkerPool;
 }
 
 function sliceOf({ ids, functions }: Pick<MineReadTask, "ids" | "functions">, mines: Mines) {

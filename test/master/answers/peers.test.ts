@@ -13,7 +13,7 @@ import type { Encodable } from "../../../src/wire/values.ts";
 import type { PeerAsk, PeerPublish } from "../../../src/workers/messages/deferred.ts";
 import { createPartitionKey, Partitioner } from "../../../src/workers/threads/partition.ts";
 import { repositoryRoot } from "../../root.ts";
-import { acceptMinion, type Bench, openShard, sealedFrame, sealedLoad } from "../../workers/open-shard.ts";
+import { acceptMinion, type Bench, openWorkerState, sealedFrame, sealedLoad } from "../../workers/open-worker-state.ts";
 import { sealingPool } from "./sealing-pool.ts";
 
 const jid = "20261120155555511892";
@@ -65,14 +65,14 @@ function openPeers(rules: { peer?: ConfigMap; peer_run?: ConfigMap; blacklist?: 
     pool: sealingPool,
     partitioner: new Partitioner(createPartitionKey(), 16),
     publisher: { publish } as PeersOptions["publisher"],
-    keeping: {
+    jobs: {
       beginning: (publish: (begin: () => Promise<void>) => unknown) => publish(async () => undefined),
       deliverWithin: () => undefined,
       tracker: {
         follow: (options: { onDone: () => void }) => void followed.push(options),
         record: () => (options.returnedCount === undefined ? undefined : { returnedCount: options.returnedCount }),
       },
-    } as unknown as PeersOptions["keeping"],
+    } as unknown as PeersOptions["jobs"],
     targets: {
       written: (asked) => {
         if (asked.targetKind !== "nodegroup") return asked;
@@ -109,7 +109,7 @@ const nothing = new Map();
 describe("what peer and peer_run permit", () => {
   let bench: Bench;
   before(() => {
-    bench = openShard({ peer: all, peer_run: all });
+    bench = openWorkerState({ peer: all, peer_run: all });
   });
   after(() => bench.close());
 

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, it, mock } from "node:test";
 import pino from "pino";
 import { SaltworksError } from "../../../src/errors.ts";
 import { Batches } from "../../../src/master/batch-jobs/batches.ts";
+import type { FollowOptions } from "../../../src/master/jobs/tracker.ts";
 import type { Job, Published } from "../../../src/master/publish/publisher.ts";
 import { BatchLog, readBatchSummary } from "../../../src/store/jobs/batch-log.ts";
 import { encodeBatchOptions } from "../../../src/wire/batch-options.ts";
@@ -34,7 +35,7 @@ describe("Batches", () => {
   });
 
   /** Batch jobs of a fleet whose minions never answer. */
-  function open(): Batches {
+  function open(changed: Partial<ConstructorParameters<typeof Batches>[0]> = {}): Batches {
     const batches = new Batches({
       publish: async (_, onAccepted) => {
         const published: Published = { jid: "1", minions: TextList.of(["a"]), missing: [] };
@@ -51,6 +52,7 @@ describe("Batches", () => {
       directory,
       nowMs: Date.now,
       keepMs: 0,
+      ...changed,
     });
     opened.push(batches);
     return batches;
@@ -62,7 +64,7 @@ describe("Batches", () => {
     });
   }
 
-  /** How many batches the next master goes on with. */
+  /** The number of batch jobs that the next master continues. */
   function resumed(): number {
     const next = open();
     next.resume();
@@ -99,6 +101,25 @@ describe("Batches", () => {
     filled.mock.restore();
     batches.close();
     assert.equal(resumed(), 0);
+  });
+
+  it("log a write that failed once, and stop", async () => {
+    let ping: FollowOptions | undefined;
+    const logged: string[] = [];
+    const batches = open({
+      follow: (options) => {
+        ping = options;
+      },
+      logger: pino({ base: null, timestamp: false }, { write: (line) => void logged.push(JSON.parse(line).msg) }),
+    });
+    await batches.begin(job, fields, times);
+    fillDisk("append");
+    ping?.onReturn?.("a", () => encode({ return: true, retcode: 0 }, "bin"));
+    ping?.onDone(["a"], new Map());
+    // Turns of the event loop in which the step ends, and would log its end again.
+    for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual(logged, ["a batch job stops after an error"]);
+    assert.equal(batches.runningCount, 0);
   });
 
   it("are begun, paused and aborted only when that is on disk", async () => {

@@ -28,7 +28,7 @@ function jobFor(target: string | readonly string[], fun = "cmd.run"): Job {
   return { ...rest, fun, target, load, publishFields: new Map(), isQuiet: false };
 }
 
-/** A fleet that hears what is published. The test decides its answers. */
+/** A fleet that gets all publishes. The test decides its answers. */
 class Fleet {
   readonly ids: readonly string[];
   readonly published: { readonly jid: string; readonly job: Job }[] = [];
@@ -38,10 +38,10 @@ class Fleet {
   readonly #events = new EventEmitter();
   readonly #returned = new Map<string, Set<string>>();
   stored = new Map<string, ReadonlyMap<string, number>>();
-  /** Functions that are answered by everybody at once. */
+  /** Functions that all minions answer at once. */
   answers: { readonly [fun: string]: Encodable } = { "test.ping": true };
   absent = new Set<string>();
-  /** Publishes of other functions than the ping that fail, behind the moment in which they are followed. */
+  /** Publishes of other functions than the ping that fail after the tracker follows them. */
   failing = 0;
   #lastJid = 20260101000000000000n;
 
@@ -63,7 +63,7 @@ class Fleet {
     if (this.failing > 0 && job.fun !== "test.ping") {
       this.failing -= 1;
       this.#events.emit("any");
-      // As an error of a worker comes, whose code does not cross the threads.
+      // An error of a worker; its code does not cross the threads.
       throw new Error("a write failed: No space left on device");
     }
     this.published.push({ jid, job });
@@ -85,7 +85,7 @@ class Fleet {
     }
   }
 
-  /** Something was published, followed or told. */
+  /** Called when something was published, followed or reported. */
   async #next(): Promise<void> {
     const abort = new AbortController();
     const timer = setTimeout(() => abort.abort(), eventTimeoutMs);
@@ -109,7 +109,7 @@ class Fleet {
     if (options !== undefined && returned?.size === options.minions.count) options.onDone([...returned], new Map());
   }
 
-  /** The tracker has asked which minions still run it, and heard of none. */
+  /** The tracker has asked which minions still run it, and got no answer. */
   giveUp(jid: string): void {
     const options = this.followed.get(jid);
     const returned = this.#returned.get(jid) ?? new Set();
@@ -330,7 +330,7 @@ describe("Batches", () => {
     const stepJid = "20260101000000000500";
     const batchJid = "20260101000000000400";
 
-    /** What such a master left behind: `a` had returned, `b` and `c` were under way, `d` had not begun. */
+    /** The state that such a master left: `a` had returned, `b` and `c` were under way, `d` had not begun. */
     function leave(isSent: boolean): void {
       const log = BatchLog.create(directory, batchJid);
       const load = Buffer.from(encode(new Map([...jobFor("*").load]), "bin")).toString("base64");

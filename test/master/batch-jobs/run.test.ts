@@ -5,7 +5,7 @@ import type { BatchEntry } from "../../../src/wire/batch-options.ts";
 
 type Plan = Extract<BatchEntry, { kind: "new" }>;
 
-/** A batch whose steps are named s1, s2 and so on, driven by hand: every move that starts minions is done at once. */
+/** A batch job whose steps are named s1, s2 and so on, driven by hand: every move that starts minions is carried out at once. */
 class Driven {
   readonly run: BatchRun;
   readonly entries: BatchEntry[] = [];
@@ -57,7 +57,7 @@ class Driven {
     this.note({ kind: "return", jid, id, retcode, at: this.nowMs });
   }
 
-  /** Every started minion returns at once with what `retcodeOf` says, until the batch is over. */
+  /** Every started minion returns at once with its `retcodeOf`, until the batch job is over. */
   runThrough(retcodeOf: (id: string) => number): string[] {
     const started: string[] = [];
     for (;;) {
@@ -176,7 +176,7 @@ describe("a batch", () => {
   it("stops at a number of failures, or at a percentage", () => {
     for (const failuresMax of ["5", "5%"]) {
       const batch = new Driven(ids(100), 1, { failuresMax });
-      // Every fourth fails, so that the fifth failure is the twentieth minion.
+      // Every fourth minion fails, so that the fifth failure is the twentieth minion.
       const started = batch.runThrough((id) => (Number(id.slice(1)) % 4 === 3 ? 1 : 0));
       assert.equal(started.length, 20, failuresMax);
       assert.deepEqual(batch.over, ["failures", "m019"]);

@@ -15,19 +15,19 @@ const waitTimeoutMs = 30_000;
 const settledMs = 20_000;
 const hourMs = 3_600_000;
 
-/** What minions, job cache and publish port do; the clock moves when a test says so. */
+/** Simulates minions, job cache and publish port; the test moves the clock. */
 class World {
   ms = 1_000_000;
-  /** The wall clock was set by this much. */
+  /** Milliseconds by which the wall clock was set. */
   setByMs = 0;
   readonly answers = new Map<string, "idle" | "running">();
   readonly returned = new Set<string>();
   readonly connected = new Set<string>();
   readonly asked: string[][] = [];
   readonly sent: string[][] = [];
-  /** Minions that the publisher may not send to any more. */
+  /** Minions for which the publisher no longer has a grant. */
   readonly withdrawn = new Set<string>();
-  /** Minions about which too little is known. */
+  /** Minions with too little known data. */
   readonly unknown = new Set<string>();
   send = async (): Promise<void> => undefined;
 }
@@ -104,7 +104,7 @@ describe("Deliveries", () => {
     });
   }
 
-  /** As kill -9, and another master that takes over. */
+  /** Acts like kill -9 and another master that takes over. */
   async function crash(): Promise<void> {
     isKilled = true;
     await deliveries.close();
@@ -285,7 +285,7 @@ describe("Deliveries", () => {
   it("ends with the last return, at the deadline, when it is withdrawn, and when a key goes", async () => {
     await deliveries.keep(record(["a", "b", "c"]));
     deliveries.noteReturn(jid, "a");
-    // Whatever is withdrawn is on disk when that is said, and what was noted before with it.
+    // A reported withdrawal is on disk, and so is what was recorded before it.
     assert.deepEqual(await deliveries.cancel(jid, "b"), ["b"]);
     assert.deepEqual(await deliveries.cancel(jid, "b"), [], "once is enough");
     await crash();

@@ -45,7 +45,7 @@ describe("JobRecord", () => {
       record.noteAsked(ids.slice(0, 1));
       return record;
     };
-    // The first one fills the table that all share.
+    // The first job fills the table that all jobs share.
     const keep = recorded();
     const before = process.memoryUsage();
     const records = Array.from({ length: 20 }, recorded);

@@ -48,7 +48,7 @@ function openTracker(isConnected: (id: string) => boolean = () => true, now = ()
   const fail = (count: number) => {
     failing = count;
   };
-  /** Keeps questions from leaving until the result is called. */
+  /** Holds find_job publishes back until the result is called. */
   const hold = () => {
     let release = () => {};
     held = new Promise((resolve) => {

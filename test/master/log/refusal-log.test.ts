@@ -1,4 +1,4 @@
-/** Lines of the log that strangers and minions can cause. */
+/** Log lines that strangers and minions can cause. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import pino from "pino";

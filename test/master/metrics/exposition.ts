@@ -11,7 +11,7 @@ const sampleForm = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$/;
 const labelForm = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)/y;
 const histogramSuffixes = ["_bucket", "_sum", "_count"];
 
-/** By name. @throws Error on a line that a scraper would not take */
+/** Metrics by name. @throws Error on a line that a scraper would refuse */
 export function readExposition(text: string): Map<string, Family> {
   if (!text.endsWith("\n")) throw new Error("the last line has no end");
   const families = new Map<string, Family>();

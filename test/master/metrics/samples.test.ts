@@ -6,12 +6,12 @@ import { Histogram } from "../../../src/workers/measures/histogram.ts";
 import { readExposition, sumOfSamples } from "./exposition.ts";
 
 describe("Samples", () => {
-  it("writes kinds, meanings, labels and values in Prometheus' text format", async () => {
+  it("writes kinds, meanings, labels and values in Prometheus' text format", () => {
     const samples = new Samples();
     samples.set("saltworks_refusals_total", { worker: "0", reason: 'a "quoted\\\nreason' }, 3);
     samples.set("saltworks_refusals_total", { worker: "1", reason: "token" }, 4);
     samples.set("saltworks_limit_max", { limit: "max_minions" }, Number.POSITIVE_INFINITY);
-    const families = readExposition(await samples.text());
+    const families = readExposition(samples.text());
     const refusals = families.get("saltworks_refusals_total");
     assert.equal(refusals?.kind, "counter");
     assert.equal(refusals?.help, metrics.saltworks_refusals_total.help);
@@ -20,12 +20,12 @@ describe("Samples", () => {
     assert.equal(sumOfSamples(families, "saltworks_limit_max"), Number.POSITIVE_INFINITY);
   });
 
-  it("writes a histogram's buckets as growing sums, with the count and the sum of all", async () => {
+  it("writes a histogram's buckets as growing sums, with the count and the sum of all", () => {
     const histogram = new Histogram([1, 2, 4]);
     for (const value of [1, 1, 3, 100]) histogram.observe(value);
     const samples = new Samples();
     samples.histogram("saltworks_batch_items", { worker: "0" }, histogram.snapshot());
-    const family = readExposition(await samples.text()).get("saltworks_batch_items");
+    const family = readExposition(samples.text()).get("saltworks_batch_items");
     assert.deepEqual(
       family?.samples.map(({ name, labels, value }) => [name.slice("saltworks_batch_items".length), labels.le, value]),
       [

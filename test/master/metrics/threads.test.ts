@@ -14,7 +14,7 @@ parentPort.on("message", () => undefined);
 parentPort.postMessage("done");
 `;
 
-/** Works under the name that it was born with, then under its own. */
+/** Computes under its first name, then under its second. */
 const renamingCode = `
 import { writeFileSync } from "node:fs";
 import { parentPort } from "node:worker_threads";
@@ -40,7 +40,7 @@ describe("ThreadCpu", { skip: process.platform !== "linux" && "there is no /proc
     assert.ok((seconds.get("odd) name (") ?? 0) > 0, JSON.stringify([...seconds]));
     const sum = [...seconds.values()].reduce((total, each) => total + each, 0);
     const { user, system } = process.cpuUsage();
-    // Each thread is counted in hundredths of a second, cut off.
+    // Each thread's time is cut off to hundredths of a second.
     assert.ok(sum <= (user + system) / 1e6 + 0.1, `${sum} s of ${(user + system) / 1e6} s`);
     await worker.terminate();
   });
@@ -48,14 +48,14 @@ describe("ThreadCpu", { skip: process.platform !== "linux" && "there is no /proc
   it("sums the ended threads of a lane, because their numbers never come again", async () => {
     const codeOf = (name: string) => busyCode.replace("odd) name (", name);
     const cpu = new ThreadCpu();
-    for (const name of ["sw-runner-1", "sw-runner-2", "sw-shard-0"]) {
+    for (const name of ["sw-runner-1", "sw-runner-2", "sw-worker-0"]) {
       const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(codeOf(name))}`));
       await once(worker, "message");
       assert.ok((cpu.read().get(name) ?? 0) > 0, name);
       await worker.terminate();
     }
     const names = [...cpu.read().keys()].filter((name) => name.startsWith("sw-")).sort();
-    assert.deepEqual(names, ["sw-runner-ended", "sw-shard-0"]);
+    assert.deepEqual(names, ["sw-runner-ended", "sw-worker-0"]);
   });
 
   it("never counts down: not when a thread takes its own name, nor when it ends", async () => {

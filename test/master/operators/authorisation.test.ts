@@ -19,7 +19,7 @@ after(() => rmSync(folder, { recursive: true }));
 let opened = 0;
 const startMs = 1_800_000_000_500;
 
-/** Ids by target, and a backend in which `right` is every user's password, and `ops` ann's group. */
+/** Ids by target, and a backend in which `right` is every user's password, and `ops` is ann's group. */
 function open(overrides: Overrides) {
   opened += 1;
   const directory = join(folder, String(opened), "tokens");
@@ -59,7 +59,7 @@ function open(overrides: Overrides) {
   return { authorisation, clock, directory };
 }
 
-/** The present grants of the publisher of a waiting job. */
+/** The publisher's present grants for a waiting job. */
 async function sourceOf(authorisation: Authorisation, caller: Caller) {
   return (await authorisation.identify(caller))?.source ?? assert.fail("no source");
 }
@@ -121,7 +121,7 @@ describe("a user with grants for some minions", () => {
       new Map<Value, Value>([["__kwarg__", true], ...Object.entries(fields)]);
     assert.equal(await decide("cmd.run", "web*", ["uptime", named({ cwd: "/srv" })]), true);
     assert.equal(await decide("cmd.run", "web*", ["uptime", "timeout=5", named({ cwd: "/srv" })]), true);
-    // Salt refuses these two; so does this master.
+    // As in Salt, these two are refused.
     assert.equal(await decide("cmd.run", "web*", [named({ cwd: "/srv" }), "uptime"]), false);
     assert.equal(await decide("cmd.run", "web*", ["uptime", "cwd=/srv"]), false);
     assert.equal(await decide("cmd.run", "web*", ["uptime=1", named({ cwd: "/srv" })]), false);
@@ -161,13 +161,13 @@ describe("a user with grants for some minions", () => {
 
   it("sees those minions", async () => {
     const identity = (await authorisation.identify(eauth("ann"))) ?? assert.fail();
-    assert.deepEqual(await authorisation.reachOf(identity), new Set(["web1"]));
+    assert.deepEqual(await authorisation.grantedMinionsOf(identity), new Set(["web1"]));
     const everyone = (await authorisation.identify(eauth("bob", "right", "auto"))) ?? assert.fail();
-    assert.equal(await authorisation.reachOf(everyone), "everyone");
+    assert.equal(await authorisation.grantedMinionsOf(everyone), "everyone");
     const asRoot = { user: "root", grants: undefined };
     assert.equal(authorisation.askerOf(asRoot), undefined);
     const byRunners = { user: "eve", grants: ["@runner", { "web*": [] }, { "@jobs": ["list"] }] };
-    assert.deepEqual(await authorisation.reachOf(byRunners), new Set());
+    assert.deepEqual(await authorisation.grantedMinionsOf(byRunners), new Set());
   });
 
   it("has only its own part of this program's own functions, with any grant", async () => {

@@ -1,10 +1,12 @@
-/** The operators' requests that prove their connection. */
+/** Requests that make an operator's connection a proven one, and answers of runners on their way through the main thread. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Identity } from "../../../src/master/operators/authorisation.ts";
 import { Commands, type CommandsOptions } from "../../../src/master/operators/commands.ts";
 import { encode } from "../../../src/wire/msgpack.ts";
+import type { Encodable } from "../../../src/wire/values.ts";
 import type { Caller } from "../../../src/workers/messages/deferred.ts";
+import type { RunnerResult } from "../../../src/workers/messages/runner.ts";
 
 const load = encode(new Map([["fun", "test.ping"]]), "bin");
 const credential = { eauth: "file", username: "ann", password: "right" };
@@ -31,7 +33,7 @@ function answers(identity: Identity | undefined) {
   const options = {
     authorisation,
     direct: new Map(),
-    keeping: { tracker: {}, deliveries: {} },
+    jobs: { tracker: {}, deliveries: {} },
     publisher: { newJid: () => "20260101000000000000" },
     fire: () => undefined,
     logger: { warn: () => undefined, error: () => undefined },
@@ -72,5 +74,62 @@ describe("an operator's connection", () => {
   it("is not proven by a wrong token or password", async () => {
     const proves = answers(undefined);
     for (const work of [...works, ...tokens]) assert.equal(await proves(work), false, work.kind);
+  });
+});
+
+/** No decoder keeps both members of this map, so that bytes that arrive unchanged were not decoded. */
+const twins = (value: number) => Buffer.from([0x82, 0xa1, 0x61, value, 0xa1, 0x61, value + 1]);
+
+/** Runs `fun` with this answer of the lane. `passed`: the bytes that went to the caller, the event bus and the job cache. */
+async function passed(fun: string, result: Partial<RunnerResult>) {
+  const bytes: { reply?: Buffer; event?: Buffer; stored?: Buffer } = {};
+  const options = {
+    authorisation: { identify: async () => ({ user: "ann", grants: undefined }), mayCall: () => "granted" },
+    direct: new Map(),
+    jobs: { tracker: {}, deliveries: {} },
+    publisher: { newJid: () => "20260101000000000000" },
+    fire: (tag: string, data: Encodable) => {
+      if (tag.endsWith("/ret")) bytes.event = encode(data, "bin");
+    },
+    calls: {
+      during: (_: unknown, step: () => Promise<unknown>) => step(),
+      store: async ({ data }: { data: Encodable }) => {
+        bytes.stored = encode(data, "bin");
+      },
+    },
+    runners: { run: async () => ({ success: true, notes: [], faults: [], callerEvents: 0, ...result }) },
+    logger: { warn: () => undefined, error: () => undefined },
+  };
+  const commands = new Commands(options as unknown as CommandsOptions);
+  const command = encode({ fun, sync: true }, "bin");
+  const connection = { address: "192.0.2.1", prove: () => undefined };
+  await commands.run(
+    "runner",
+    command,
+    callers[0] ?? assert.fail(),
+    (frame) => (bytes.reply = Buffer.from(frame)),
+    connection,
+  );
+  const returns = await commands.peerReturns("20260101000000000000", "web1", { waited: false, full: false });
+  return { ...bytes, returns };
+}
+
+describe("the answer of a runner", () => {
+  it("passes the main thread as the lane packed it", async () => {
+    const [value, reply, event] = [twins(1), twins(3), twins(5)];
+    const small = await passed("cache.grains", { value, reply });
+    assert.ok(small.reply?.includes(reply));
+    assert.ok(small.event?.includes(value));
+    assert.ok(small.stored?.includes(value));
+    assert.deepEqual(small.returns, reply);
+    const large = await passed("cache.grains", { value, reply, event });
+    assert.ok(large.event?.includes(event));
+  });
+
+  it("is shown to the caller alone if it is secret", async () => {
+    const [value, reply] = [twins(1), twins(3)];
+    const { reply: told, event, stored } = await passed("auth.mk_token", { value, reply });
+    assert.ok(told?.includes(reply));
+    for (const shown of [event, stored]) assert.ok(shown?.includes("**********") && !shown.includes(value));
   });
 });

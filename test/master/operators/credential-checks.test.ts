@@ -6,7 +6,7 @@ import { CredentialChecks } from "../../../src/master/operators/credential-check
 const task = { eauth: "file", username: "ann", password: "hidden-word" };
 const authentic = { isAuthentic: true, groups: [] };
 
-/** A backend that answers when the test says so. */
+/** A backend that answers when the test tells it to. */
 function open(run: () => Promise<unknown>) {
   const logged: string[] = [];
   const log = (...words: unknown[]) => void logged.push(JSON.stringify(words));

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { pino } from "pino";
 import { explainedMax } from "../../../src/limits.ts";
 import { TargetExplainer } from "../../../src/master/operators/explain-target.ts";
-import type { Asker } from "../../../src/master/operators/reach.ts";
+import type { Asker } from "../../../src/master/operators/granted-minions.ts";
 import { Targets, targetOnWire } from "../../../src/master/publish/targets.ts";
 import { matchesExpected, matchesKnown } from "../../../src/target/expected.ts";
 import type { Facts } from "../../../src/target/facts.ts";
@@ -11,8 +11,8 @@ import { parseTarget } from "../../../src/target/parse.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { packTexts } from "../../../src/wire/text-list.ts";
 import type { Value, ValueMap } from "../../../src/wire/values.ts";
-import type { MatchTask } from "../../../src/workers/messages/shard.ts";
-import type { ShardPool } from "../../../src/workers/threads/pool.ts";
+import type { MatchTask } from "../../../src/workers/messages/worker.ts";
+import type { WorkerPool } from "../../../src/workers/threads/worker-pool.ts";
 import { asMap } from "../../target/fleet.ts";
 
 const idCount = 2_000;
@@ -23,7 +23,7 @@ const factsOf = (id: string): Facts | undefined =>
     ? undefined
     : { id, grains: asMap({ os: id.endsWith("1") ? "Debian" : "CentOS" }), pillar: asMap({}) };
 
-/** One worker that decides minion by minion. */
+/** One worker that decides for each minion separately. */
 const pool = {
   slotCount: 1,
   offer: (_slot: number, { build }: { build: () => { task: MatchTask } }) => {
@@ -33,7 +33,7 @@ const pool = {
     const { count, bytes } = packTexts(ids.filter((id) => isMeant(target, id, factsOf(id))));
     return Promise.resolve({ state: "ready", count, ids: bytes });
   },
-} as unknown as ShardPool;
+} as unknown as WorkerPool;
 const logger = pino({ level: "silent" });
 const accepted = new Set(ids);
 const config = {
@@ -63,12 +63,12 @@ const explain = (tgt: Value, kind = "compound") => ask("saltworks.explain_target
 const part = (answer: ValueMap, name: string) => answer.get(name) as ValueMap;
 
 describe("a target that a restricted user asks about", () => {
-  const ann: Asker = { user: "ann", reach: async () => new Set(["m0001", "m0002", "m0010"]) };
-  const everyone: Asker = { user: "bob", reach: async () => "everyone" };
+  const ann: Asker = { user: "ann", granted: async () => new Set(["m0001", "m0002", "m0010"]) };
+  const everyone: Asker = { user: "bob", granted: async () => "everyone" };
   const match = (tgt: Value, kind: string, asker = ann) =>
     ask("saltworks.match_target", { tgt, tgt_type: kind }, asker);
 
-  it("names only the minions in reach, and counts no others", async () => {
+  it("names only the granted minions, and counts no others", async () => {
     assert.deepEqual((await match("*", "glob")).get("minions"), ["m0001", "m0002", "m0010"]);
     assert.equal((await match("*", "glob")).get("count"), 3);
     assert.equal((await ask("saltworks.match_target", { tgt: "*", is_counted: true }, ann)).get("count"), 3);
@@ -98,7 +98,7 @@ describe("a target that a restricted user asks about", () => {
     });
   });
 
-  it("is explained by what is in reach", async () => {
+  it("is explained by the granted minions", async () => {
     const answer = await ask(
       "saltworks.explain_target",
       { tgt: "m0001 or m0003 or waiting or G@os:CentOS", tgt_type: "compound" },
@@ -162,7 +162,7 @@ describe("an explained target", () => {
     const faults: [string, string, RegExp][] = [
       ["m0001 m0002", "compound", /two terms without operator/],
       ["( m0001", "compound", /minions cannot read it \(unclosed \(\)/],
-      ["( ) or m0001", "compound", /no minion is expected/],
+      ["( ) or m0001", "compound", /it expects no minion/],
       ["%x", "range", /range server/],
       ["[", "pcre", /unterminated/],
     ];

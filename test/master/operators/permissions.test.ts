@@ -37,12 +37,12 @@ type Recorded = {
   readonly blacklist: readonly { blacklist: ConfigMap; user: string; fun: string | string[]; refused: boolean }[];
 };
 
-/** What Salt 3007 decided, by test/vectors/made/permissions.py. */
+/** The decisions of Salt 3007, from test/vectors/made/permissions.py. */
 const recorded = JSON.parse(
   readFileSync(join(repositoryRoot, "test/vectors/permissions.json"), "utf8"),
 ) as unknown as Recorded;
 
-/** As the wire brings it. */
+/** The value as decoded from the wire. */
 function toValue(json: Json): Value {
   if (Array.isArray(json)) return json.map(toValue);
   if (typeof json !== "object" || json === null) return json;

@@ -1,4 +1,4 @@
-/** Kept pillars in memory: which questions they answer, how long, and how much of them is held. */
+/** Kept pillars in memory: the questions that they answer, their lifetime, and the bound of their memory. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { pillarCacheEnvironmentsMax, pillarCacheMemoryBytesMax } from "../../../src/limits.ts";
@@ -40,7 +40,7 @@ describe("pillars kept in memory", () => {
     clock.nowMs = 1_001;
     assert.equal(await find("web1"), undefined);
     assert.deepEqual(kept.counters, { hits: 2, misses: 3, forgotten: 0, unkept: 0 });
-    // With a clock that was set back it would last.
+    // By a wall clock that was set back it would still be kept.
     clock.nowMs = -1;
     assert.equal(await find("web1"), undefined);
   });

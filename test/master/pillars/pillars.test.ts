@@ -149,7 +149,7 @@ describe("Pillars", () => {
     for (let index = 0; index < pillarsWaitingOfMinionMax; index += 1) {
       ask("honest", { pillarenv: `e${index}` }).catch(lost);
       await turn();
-      // With the last one it would have as many as the fullest minion.
+      // With one more it would have as many as the minion with the most.
       assert.equal(refused, index + 1);
     }
     assert.equal(pillars.waitingCount, laneQueueMax);

@@ -11,7 +11,7 @@ import { withoutNodeVariables } from "../../../src/cli/daemon/node-environment.t
 import { checkPorts } from "../../../src/master/ports/port-check.ts";
 import { cliFile } from "../../fleet/our-master.ts";
 
-/** An address of the range for documentation, which no machine has. */
+/** An address of the documentation range, which no machine has. */
 const foreignAddress = "192.0.2.1";
 /** A user id that test machines do not have. */
 const strangerUid = 3_999_999;

@@ -1,4 +1,4 @@
-/** The publish port as the master uses it: its thread sends in order, is replaced when it is lost, and reports why a port cannot be opened. */
+/** The publish port in the master: its thread sends in order, is replaced when it is lost, and reports why a port cannot be opened. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { createServer } from "node:net";
@@ -30,7 +30,7 @@ function openFront(options: Partial<PublishFrontOptions> = {}): Promise<PublishF
   });
 }
 
-/** A log and what was written into it. */
+/** A log and the lines written into it. */
 function logLines(): { readonly logger: pino.Logger; readonly texts: () => readonly string[] } {
   const lines: string[] = [];
   const logger = pino({ level: "error" }, { write: (line: string) => void lines.push(line) });
@@ -141,7 +141,7 @@ describe("PublishFront", { timeout: 60_000 }, () => {
     const endpoint = front.boundEndpoint;
     const socket = subscribe(front);
     const received: string[] = [];
-    // Read all the time: libzmq subscribes again to a publisher that came back when its program reads.
+    // Reads all the time, because libzmq subscribes again to a restarted publisher only when its program reads.
     const reading = (async () => {
       for await (const [part] of socket) received.push(String(part));
     })();
@@ -180,13 +180,13 @@ describe("PublishFront", { timeout: 60_000 }, () => {
   for (const [fault, what] of Object.entries(watches)) {
     it(`replaces ${what}, says so, and goes on`, async () => {
       const lines = logLines();
-      // The limit leaves a thread time to start and to answer on a machine under load.
+      // The limit gives a thread time to start and to answer on a busy machine.
       const watch = { hangMs: 2_000, lookMs: 200 };
       const front = await openFront({ filename: failingThread, settleMs: 0, watch, logger: lines.logger });
       const endpoint = front.boundEndpoint;
       try {
         await front.send(Buffer.from(fault), undefined);
-        // More than the hung thread may be given: the rest waits for the next one.
+        // More publishes than the hung thread may be given; the rest waits for the next thread.
         const count = fault === "hang" ? publishesHandedMax + 44 : 0;
         const waiting = Array.from({ length: count }, () => front.send(Buffer.from("waits"), undefined));
         await until(() => front.counters.threadsLost === 1, "the end of the thread");

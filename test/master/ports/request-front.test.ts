@@ -19,7 +19,7 @@ async function openEcho(options: Partial<RequestFrontOptions> = {}): Promise<Req
     isProxy: () => false,
     mayBeLarge: () => true,
     onOwing: () => undefined,
-    onRequest: (peer, frame) => front.reply(peer, frame),
+    onRequest: (connection, frame) => front.reply(connection, frame),
     onFault: (error) => assert.fail(error),
     ...options,
   });

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { expectedMinions } from "../../../src/master/publish/expected-minions.ts";
 import { packTexts } from "../../../src/wire/text-list.ts";
-import type { MatchAnswer } from "../../../src/workers/messages/shard.ts";
-import type { ShardPool } from "../../../src/workers/threads/pool.ts";
+import type { MatchAnswer } from "../../../src/workers/messages/worker.ts";
+import type { WorkerPool } from "../../../src/workers/threads/worker-pool.ts";
 
 const target = { target: "os:Debian", targetKind: "grain", delimiter: ":" };
 
@@ -12,7 +12,7 @@ function ready(ids: string[]): MatchAnswer {
   return { state: "ready", count, ids: bytes };
 }
 
-/** Workers with these answers, one after the other. */
+/** Workers that give these answers, one after the other. */
 function poolOf(...slots: MatchAnswer[][]) {
   const asked: number[] = [];
   const pool = {
@@ -22,7 +22,7 @@ function poolOf(...slots: MatchAnswer[][]) {
       return slots[slot]?.shift();
     },
   };
-  return { pool: pool as unknown as ShardPool, asked };
+  return { pool: pool as unknown as WorkerPool, asked };
 }
 
 describe("expectedMinions", () => {

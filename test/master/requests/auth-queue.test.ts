@@ -4,11 +4,12 @@ import { authHoldMsMax, authQueueBytesMax, authsPerBatchMax } from "../../../src
 import { AuthQueue, type AuthQueueOptions } from "../../../src/master/requests/auth-queue.ts";
 import { encode } from "../../../src/wire/msgpack.ts";
 import { itemKinds } from "../../../src/workers/batch/frames.ts";
-import { namedPeer } from "../ports/named-peer.ts";
+import { seededRandom } from "../../random.ts";
+import { namedConnection } from "../ports/named-connection.ts";
 
 const clientTimeoutMs = 5_000;
 
-/** A queue with a clock in the test's hand; `send` offers from a connection of the given name. */
+/** A queue whose clock the test sets; `send` offers from a connection of the given name. */
 function openQueue(options: Partial<AuthQueueOptions> = {}) {
   const clock = { nowMs: 1_000_000 };
   const asked: string[] = [];
@@ -20,7 +21,7 @@ function openQueue(options: Partial<AuthQueueOptions> = {}) {
     clientTimeoutMs,
     isAccepted: (id) => id.startsWith("web"),
     nowMs: () => clock.nowMs,
-    forget: (peer) => void forgotten.push(String(peer)),
+    forget: (connection) => void forgotten.push(String(connection)),
     ...options,
     knownKey: (id) => {
       asked.push(id);
@@ -31,14 +32,14 @@ function openQueue(options: Partial<AuthQueueOptions> = {}) {
     queue.offer(slot, {
       kind: itemKinds.ordinary,
       bytes,
-      peer: namedPeer(connection),
+      connection: namedConnection(connection),
       id,
       pub: encode(pub, "raw"),
       queuedMs: clock.nowMs,
     });
-  /** Connections of what is taken next, answered at once. */
+  /** Connections of the batch that is taken next; it is answered at once. */
   const take = (isBusy = false, slot = 0) => {
-    const taken = queue.take(slot, isBusy).map(({ peer }) => String(peer));
+    const taken = queue.take(slot, isBusy).map(({ connection }) => String(connection));
     if (taken.length > 0) queue.settle(slot);
     return taken;
   };
@@ -75,7 +76,7 @@ describe("AuthQueue", () => {
     assert.equal(queue.counters.authsExpired, 1);
   });
 
-  it("never lets a request with another key displace the minion's own, whoever comes first", () => {
+  it("never lets a request with another key displace the minion's own, in either order", () => {
     for (const order of [
       ["own", "other"],
       ["other", "own"],
@@ -182,7 +183,7 @@ describe("AuthQueue", () => {
     let wasted = 0;
     let isFirst = true;
     for (let second = 0; waiting.size > 0 && second < 60; second += 5) {
-      // Minions without an answer ask again on new connections when their patience is over: all at once.
+      // Minions without an answer ask again on new connections after their timeout, all at once.
       for (const index of waiting) sentMs.set(index, clock.nowMs);
       for (const index of waiting) send(`${index} ${clock.nowMs}`, `web${index}`);
       assert.ok(isFirst || queue.counters.authsExpired > 0);
@@ -201,11 +202,7 @@ describe("AuthQueue", () => {
 
   it("counts every request once, with any outcome", () => {
     const { queue, clock, send, take } = openQueue({ authsMax: 20 });
-    let seed = 7;
-    const random = (below: number) => {
-      seed = (seed * 48_271) % 2_147_483_647;
-      return seed % below;
-    };
+    const random = seededRandom(7);
     for (let step = 0; step < 5_000; step += 1) {
       send(`c${step}`, `${random(2) === 0 ? "web" : "x"}${random(30)}`, `key ${random(3)}`);
       clock.nowMs += random(400);

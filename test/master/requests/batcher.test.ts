@@ -1,118 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { forgedBytesOwedMax } from "../../../src/limits.ts";
-import { Batcher, type BatcherOptions } from "../../../src/master/requests/batcher.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { encodeClearRequest, encodeSealedRequest } from "../../../src/wire/request.ts";
-import { itemKinds, unpackBatch } from "../../../src/workers/batch/frames.ts";
-import type { BatchResult } from "../../../src/workers/messages/batch.ts";
-import { createPartitionKey, Partitioner } from "../../../src/workers/threads/partition.ts";
-import type { PoolTask, ShardPool } from "../../../src/workers/threads/pool.ts";
-import { namedPeer } from "../ports/named-peer.ts";
-
-type Taken = {
-  readonly slot: number;
-  readonly items: { kind: number; bytes: Buffer }[];
-  readonly finish: (error?: Error, more?: Partial<BatchResult>) => void;
-};
-
-/** The rest of a result that holds only replies. */
-const uneventful = {
-  deferred: [],
-  auths: undefined,
-  contacts: [],
-  accepted: [],
-  refusals: [],
-  authenticated: [],
-  started: [],
-  workedMs: 0,
-};
-
-/** Every id has an accepted key, no operator's key is right, events and jobs are followed, and no fleet is too large. */
-const trusting = {
-  standing: { isAccepted: () => true, hasRightKey: () => false },
-  isOverMinionsMax: () => false,
-  isHeard: () => true,
-};
-
-/** A batcher over a pool that keeps every batch until the test finishes it. Each item's reply is its own bytes. */
-function openBatcher(options: Partial<BatcherOptions> = {}, depth = 0, slotCount = 1) {
-  const taken: Taken[] = [];
-  const replies: [string, unknown][] = [];
-  const contacts: string[] = [];
-  const forgotten: string[] = [];
-  const proven: string[] = [];
-  const pool = {
-    slotCount,
-    depth: () => depth,
-    offer: (slot: number, job: PoolTask) =>
-      new Promise((resolve, reject) => {
-        const { task } = job.build() as { task: { buffer: ArrayBuffer } };
-        const items = unpackBatch(task.buffer);
-        const buffer = new Uint8Array(Buffer.concat(items.map((item) => item.bytes))).buffer;
-        let end = 0;
-        const replyEnds = Uint32Array.from(items, (item) => {
-          end += item.bytes.byteLength;
-          return end;
-        });
-        const result: BatchResult = {
-          buffer,
-          replyEnds,
-          eventsStart: end,
-          eventCount: 0,
-          returnEvents: new Uint32Array(0),
-          proven: Uint8Array.from(items, () => 1),
-          ...uneventful,
-        };
-        const finish: Taken["finish"] = (error, more) =>
-          error === undefined ? resolve({ ...result, ...more }) : reject(error);
-        taken.push({ slot, items, finish });
-      }),
-  } as unknown as ShardPool;
-  const rooms: string[] = [];
-  const batcher = new Batcher({
-    pool,
-    partitioner: new Partitioner(createPartitionKey(), 64),
-    framesMax: 4,
-    bytesMax: 100_000,
-    auths: {
-      batchesPerSlotMax: 2,
-      authsMax: 2,
-      clientTimeoutMs: 5_000,
-      isAccepted: () => false,
-      knownKey: () => undefined,
-      nowMs: () => 0,
-    },
-    lingerMs: 0,
-    batchesInFlightMax: 1,
-    queueBytesMax: 1_000,
-    reply: (peer, payload) => void replies.push([String(peer), decode(payload)]),
-    forget: (peer) => void forgotten.push(String(peer)),
-    prove: (peer) => void proven.push(String(peer)),
-    ...trusting,
-    isFollowed: () => false,
-    onContact: (id) => void contacts.push(id),
-    onResult: () => undefined,
-    onDeferred: () => undefined,
-    onAuths: async () => undefined,
-    onFault: () => undefined,
-    onRoom: (readers) => void rooms.push(readers),
-    ...options,
-  });
-  const send = (
-    name: string,
-    frame = encodeSealedRequest(Buffer.from(name), { version: 3, id: "web1" }),
-    isProven = false,
-  ) => batcher.offer(namedPeer(name, isProven), frame);
-  return { batcher, taken, replies, contacts, forgotten, proven, send, rooms };
-}
-
-/** The batcher flushes at the end of the turn in which the socket drained. */
-const turn = () => new Promise((resolve) => setImmediate(resolve));
-const settle = async () => {
-  await turn();
-  await turn();
-};
+import { itemKinds } from "../../../src/workers/batch/frames.ts";
+import { namedConnection } from "../ports/named-connection.ts";
+import { openBatcher, settle, type Taken, turn } from "./open-batcher.ts";
 
 describe("Batcher", () => {
   it("sends what came in one turn as one batch, and each reply to its own connection", async () => {
@@ -134,13 +27,14 @@ describe("Batcher", () => {
 
   it("lets a request linger for others, and no longer once a batch is full", async (context) => {
     context.mock.timers.enable({ apis: ["setTimeout"] });
-    const { taken, send } = openBatcher({ lingerMs: 2, batchesInFlightMax: 2 });
+    // So long that the first request counts as one of many.
+    const { taken, send } = openBatcher({ lingerMs: 250, batchesInFlightMax: 2 });
     send("first");
     await settle();
     send("second");
     await settle();
     assert.equal(taken.length, 0);
-    context.mock.timers.tick(2);
+    context.mock.timers.tick(250);
     assert.deepEqual(
       taken.map((batch) => batch.items.length),
       [2],
@@ -149,6 +43,20 @@ describe("Batcher", () => {
     assert.deepEqual(
       taken.map((batch) => batch.items.length),
       [2, 4],
+    );
+  });
+
+  it("lets nothing wait once an operator asks, who asks in clear", async (context) => {
+    context.mock.timers.enable({ apis: ["setTimeout"] });
+    const { batcher, taken, send } = openBatcher({ lingerMs: 250 });
+    send("first");
+    await settle();
+    assert.equal(taken.length, 0);
+    batcher.offer(namedConnection("operator"), encodeClearRequest({ cmd: "publish", fun: "test.ping" }, 3));
+    await settle();
+    assert.deepEqual(
+      taken.map((batch) => batch.items.length),
+      [2],
     );
   });
 
@@ -308,7 +216,7 @@ describe("Batcher", () => {
   it("passes a request that any worker can serve on from a worker that cannot, and a minion's request to no other", async () => {
     const { batcher, taken, replies, send } = openBatcher({}, 0, 3);
     // The connection's number chooses the first worker.
-    batcher.offer({ number: 2, address: "", isProven: false }, clear("runner"));
+    batcher.offer({ number: 2, address: "", isProven: false, answeredMs: Number.NEGATIVE_INFINITY }, clear("runner"));
     await turn();
     taken[0]?.finish(storeError);
     await settle();
@@ -330,7 +238,10 @@ describe("Batcher", () => {
   it("tells an operator what is wrong when no worker can, without the master's paths and in Salt's forms", async () => {
     const { batcher, taken, replies } = openBatcher({}, 0, 3);
     for (const [index, command] of ["publish", "runner", "wheel", "ping"].entries()) {
-      batcher.offer({ number: index, address: "", isProven: false }, clear(command));
+      batcher.offer(
+        { number: index, address: "", isProven: false, answeredMs: Number.NEGATIVE_INFINITY },
+        clear(command),
+      );
       for (let tries = 1; tries <= 3; tries += 1) {
         await settle();
         assert.equal(taken.length, index * 3 + tries);
@@ -353,7 +264,7 @@ describe("Batcher", () => {
 
   it("does not pass on a request under which a thread ended", async () => {
     const { batcher, taken, replies } = openBatcher({}, 0, 3);
-    batcher.offer({ number: 0, address: "", isProven: false }, clear("publish"));
+    batcher.offer({ number: 0, address: "", isProven: false, answeredMs: Number.NEGATIVE_INFINITY }, clear("publish"));
     await turn();
     taken[0]?.finish(Object.assign(new Error("gone"), { code: "WORKER_LOST" }));
     await settle();
@@ -382,8 +293,44 @@ describe("Batcher", () => {
     ]);
   });
 
+  it("reads no more huge requests when huge ones come that are too large for their command", async () => {
+    const { batcher, taken, replies, send } = openBatcher();
+    send("a", encodeClearRequest({ large: "x".repeat(2 * forgedBytesOwedMax), cmd: "ping" }, 3));
+    await turn();
+    assert.deepEqual([taken.length, batcher.counters.refusedLarge, batcher.takesHuge], [0, 1, false]);
+    assert.deepEqual(replies, [["a", "bad load"]]);
+  });
+
+  it("refuses a waiting large request of a crowded address instead of the newcomer of another", async () => {
+    const known = new Set(["192.0.2.7"]);
+    const { batcher, taken, replies } = openBatcher({
+      queueBytesMax: 2_000_000,
+      addresses: { isProxy: () => false, hasProven: (address) => known.has(address) },
+    });
+    const offer = (name: string, address: string, bytes: number) => {
+      const frame = encodeSealedRequest(Buffer.alloc(bytes), { version: 3, id: "web1" });
+      batcher.offer(Object.assign(namedConnection(name), { address }), frame);
+    };
+    offer("forged", "192.0.2.6", 1_500_000);
+    await turn();
+    for (const name of ["one", "two", "three"]) offer(name, "192.0.2.6", 100_000);
+    taken[0]?.finish(undefined, { proven: Uint8Array.of(0) });
+    await settle();
+    // "one" is with the worker. "four" fills an eighth of the queue.
+    for (const name of ["four", "five"]) offer(name, "192.0.2.6", 100_000);
+    offer("minion's", "192.0.2.7", 200_000);
+    assert.deepEqual(
+      replies.slice(1).map(([name]) => name),
+      ["five", "four"],
+    );
+    assert.deepEqual([batcher.counters.refused, batcher.rowCounters.unprovenRefused], [2, 2]);
+    taken[1]?.finish();
+    await settle();
+    assert.ok((taken[2]?.items[0]?.bytes.byteLength ?? 0) > 200_000, "it is the next in turn");
+  });
+
   it("hands a frame that it cannot read to a worker, which answers it", async () => {
-    const { taken, send } = openBatcher();
+    const { taken, send } = openBatcher({ framesMax: 16 });
     send("junk", encode("no map", "raw"));
     send("junk", Buffer.from([0xc1]));
     await turn();

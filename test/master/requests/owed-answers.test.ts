@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import pino from "pino";
 import { OwedAnswers } from "../../../src/master/requests/owed-answers.ts";
-import { namedPeer } from "../ports/named-peer.ts";
+import { namedConnection } from "../ports/named-connection.ts";
 
-const client = namedPeer("client");
+const client = namedConnection("client");
 
 function openAnswers(): { answers: OwedAnswers; replies: string[] } {
   const replies: string[] = [];

@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { dropSessionsOfLostKeys } from "../../../src/master/upkeep/lost-keys.ts";
 import { openKeyDirectories } from "../../../src/store/keys/keys.ts";
 import { openSecretBox } from "../../../src/store/secrets/sealed.ts";
-import { sealSession, sessionKeyName } from "../../../src/workers/holding/session-record.ts";
+import { sealSession, sessionKeyName } from "../../../src/workers/state/session-record.ts";
 import { temporaryDirectories } from "../../store/temporary.ts";
 
 const { privateKey: privatePem } = generateKeyPairSync("rsa", {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Maintenance } from "../../../src/master/upkeep/maintenance.ts";
-import type { TrimAnswer } from "../../../src/workers/messages/shard.ts";
-import type { PoolTask } from "../../../src/workers/threads/pool.ts";
+import type { TrimAnswer } from "../../../src/workers/messages/worker.ts";
+import type { PoolTask } from "../../../src/workers/threads/worker-pool.ts";
 
 function openMaintenance(keepJobsMs: number, oldRecords: number, keep = { jobsMax: 0, bytesMax: 0 }) {
   const steps: number[] = [];

@@ -1,4 +1,4 @@
-/** Salt's own files at a start: what counts as new in them, and when they are kept current. */
+/** Salt's own files at a start: which of them count as new, and when they are kept current. */
 import assert from "node:assert/strict";
 import { cpSync, mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -8,7 +8,7 @@ import { loadMasterConfig } from "../../../src/config/load.ts";
 import { SaltworksError } from "../../../src/errors.ts";
 import { prepareSaltFiles, SaltFiles, type SaltPlan } from "../../../src/master/upkeep/salt-files.ts";
 import { openMinionData } from "../../../src/store/minions/data.ts";
-import { SaltFeed, saltFeedFile } from "../../../src/store/salt/feed.ts";
+import { MirrorQueue, mirrorQueueFile } from "../../../src/store/salt/mirror-queue.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
 import type { SaltTask } from "../../../src/workers/messages/lanes.ts";
@@ -77,9 +77,9 @@ describe("Salt's own files at a start", () => {
     first.minionsMark.end();
     put(join(cachedir, "minions", "a", "mine.p"), { ip: "::1" });
     utimesSync(join(cachedir, "minions", "a", "mine.p"), 1_000_000, 1_000_000);
-    const feed = new SaltFeed(saltFeedFile(cachedir));
-    feed.addMinion("a");
-    await feed.close();
+    const queue = new MirrorQueue(mirrorQueueFile(cachedir));
+    queue.addMinion("a");
+    await queue.close();
     await start();
     assert.equal(await mineOf("a"), undefined);
   });

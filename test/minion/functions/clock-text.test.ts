@@ -20,7 +20,7 @@ describe("clock texts", () => {
   it("reads the present between two readings of the clock", () => {
     const before = Date.now();
     const { epochMs, micros } = now();
-    // The fine clock may run apart from the coarse one by a few milliseconds.
+    // The fine clock may differ from the coarse one by a few milliseconds.
     assert.ok(epochMs > before - 50 && epochMs < Date.now() + 50);
     assert.ok(Number.isInteger(micros) && micros >= 0 && micros < 1_000);
   });

@@ -13,7 +13,7 @@ const script = 'const { spawn } = require("node:child_process"); const c = spawn
 
 const endTimeoutMs = 20_000;
 
-/** The command line in `ps`; empty for a process that is gone. */
+/** The command line in `ps`; empty for an ended process. */
 async function stateOf(pid: number): Promise<string> {
   const state = spawn("ps", ["-o", "stat=", "-p", String(pid)], { stdio: ["ignore", "pipe", "ignore"] });
   const chunks: Buffer[] = [];
@@ -34,7 +34,7 @@ describe("JobRecords", () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  /** A process that looks like one of ours, with a child of its own. */
+  /** A process that looks like one of ours, with a child process. */
   async function startJob(mark = "saltworks-job"): Promise<{ child: ChildProcess; pid: number; childPid: number }> {
     const child = spawn(process.execPath, ["-e", script, mark], { stdio: ["ignore", "pipe", "ignore"] });
     started.push(child);
@@ -81,7 +81,7 @@ describe("JobRecords", () => {
     const text = await records.signal("20260101000000000005", 9);
     assert.equal(text, `Signal 9 sent to job 20260101000000000005 at pid ${pid}`);
     assert.deepEqual(await exited, [null, "SIGKILL"]);
-    // Killed with its parent: gone, or a zombie that its parent has not waited for, as soon as the system gets to it.
+    // The child was killed with its parent: it has ended, or is a zombie until its parent waits for it.
     const deadlineMs = performance.now() + endTimeoutMs;
     while (!/^(Z.*)?$/.test(await stateOf(childPid))) assert.ok(performance.now() < deadlineMs, "its child runs on");
     assert.equal(await records.signal("20260101999999999999", 9), "");

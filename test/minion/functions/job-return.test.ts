@@ -224,12 +224,6 @@ describe("runJob", () => {
     assert.equal((await run({ fun: "test.ping", module_executors: ["direct_call"] })).result.return, true);
   });
 
-  it("logs that a returner does not exist, and returns the job nevertheless", async () => {
-    const { result, logged } = await run({ fun: "test.ping", ret: "redis" });
-    assert.equal(result.return, true);
-    assert.match(logged.join(), /Returner redis could not be loaded/);
-  });
-
   it("lets a function call others", async () => {
     assert.equal((await run({ fun: "test.nested" })).result.return, "inner");
   });

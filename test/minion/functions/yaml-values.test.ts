@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { configToValue, parseYamlWord } from "../../../src/minion/functions/yaml-values.ts";
+import { configToValue } from "../../../src/minion/functions/yaml-values.ts";
+import { wordValue } from "../../../src/python/word.ts";
 import { Float, type Value } from "../../../src/wire/values.ts";
 
 describe("yaml values", () => {
   it("reads words as Salt does, and keeps integral floats apart from integers", () => {
-    assert.deepEqual(["1", "1.0", "yes", "010", "[1, a]", "#x", "a: 1"].map(parseYamlWord), [
+    assert.deepEqual(["1", "1.0", "yes", "010", "[1, a]", "#x", "a: 1"].map(wordValue), [
       1,
       new Float(1),
       true,

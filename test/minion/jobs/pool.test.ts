@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import type { ConfigValue } from "../../../src/config/yaml/values.ts";
 import { JobRecords } from "../../../src/minion/functions/job-records.ts";
 import { JobPool } from "../../../src/minion/jobs/pool.ts";
+import { failureTag } from "../../../src/minion/returners/run.ts";
 import type { Encodable, Value, ValueMap } from "../../../src/wire/values.ts";
 import { makeSetting, type Setting } from "../setting.ts";
 
@@ -17,6 +19,9 @@ type Open = {
   readonly returned: (count: number) => Promise<ValueMap[]>;
 };
 
+/** A scheduled job without returners. */
+const plain = { returners: [], choice: new Map<Value, Value>() };
+
 let jidCount = 0;
 function job(fun: string, arg: Value[] = []): ValueMap {
   jidCount += 1;
@@ -27,6 +32,10 @@ function job(fun: string, arg: Value[] = []): ValueMap {
     ["jid", `2026010100000000${String(jidCount).padStart(4, "0")}`],
     ["ret", ""],
   ]);
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
 describe("JobPool", { timeout: 180_000 }, () => {
@@ -51,6 +60,7 @@ describe("JobPool", { timeout: 180_000 }, () => {
       host: {
         fireMaster: async (tag) => fired.push(tag) > 0,
         fireMinion: async (tag) => void fired.push(tag),
+        setGrains: async () => undefined,
         masterRequest: async () => "from the master" as Encodable as Value,
         compilePillar: async () => new Map<Value, Value>([["fresh", true]]),
       },
@@ -169,7 +179,7 @@ describe("JobPool", { timeout: 180_000 }, () => {
       ["schedule", "job1"],
       ["jid", "20260101000000009999"],
     ]);
-    const result = await pool.runScheduled({ record, args: ["a=b"], kwargs: new Map([["k", 1]]) }, true);
+    const result = await pool.runScheduled({ record, args: ["a=b"], kwargs: new Map([["k", 1]]), ...plain }, true);
     const order = ["id", "fun", "fun_args", "schedule", "jid", "pid", "return", "retcode", "success"];
     assert.deepEqual([...(result?.keys() ?? [])], order);
     const shown = result?.get("return") as ValueMap;
@@ -178,11 +188,70 @@ describe("JobPool", { timeout: 180_000 }, () => {
     assert.equal(keywords.get("k"), 1);
     assert.equal(keywords.get("__pub_schedule"), "job1");
     const missing = await pool.runScheduled(
-      { record: new Map([...record, ["fun", "no.such"]]), args: [], kwargs: new Map() },
+      { record: new Map([...record, ["fun", "no.such"]]), args: [], kwargs: new Map(), ...plain },
       true,
     );
     assert.deepEqual([missing?.get("return"), missing?.get("retcode")], ["'no.such' is not available.", 254]);
     assert.deepEqual(returns, []);
+  });
+
+  it("returns a job before its returners run, and runs them in its process", async () => {
+    const { pool, returned, setting, fired, records } = await open();
+    const pipe = join(setting.directory, "pipe");
+    execFileSync("mkfifo", [pipe]);
+    // Opening a pipe for writing waits for a reader: the returner cannot end before this test reads.
+    const load = job("test.ping").set("ret", "rawfile_json,nosuch").set("user", "root");
+    load.set("ret_kwargs", new Map([["filename", pipe]]));
+    pool.submit(load);
+    const [result] = await returned(1);
+    assert.equal(result?.get("return"), true);
+    const errors = result?.get("returner_errors") as ValueMap;
+    assert.deepEqual([...errors], [["nosuch", "'nosuch.returner' is not available."]]);
+    assert.deepEqual(await records.running(), []);
+    const line = JSON.parse(readFileSync(pipe, "utf8"));
+    const order = ["success", "return", "retcode", "jid", "fun", "fun_args", "user", "ret_kwargs", "id"];
+    assert.deepEqual(Object.keys(line), order);
+    assert.equal(line.jid, load.get("jid"));
+    pool.submit(job("test.ping"));
+    await returned(2);
+    await until(() => fired.filter((tag) => tag === failureTag).length === 2);
+  });
+
+  it("uses the configuration's returners too, each once", async () => {
+    const { pool, returned, setting } = await open({ return: ["rawfile_json", "local"] });
+    const filename = join(setting.directory, "returns");
+    const load = job("test.ping").set("ret", "local,rawfile_json");
+    load.set("ret_kwargs", new Map([["filename", filename]]));
+    pool.submit(load);
+    await returned(1);
+    await until(() => setting.lines.some(({ msg }) => msg.startsWith("{'success': True, 'return': True")));
+    await until(() => existsSync(filename) && readFileSync(filename, "utf8").endsWith("\n"));
+    assert.equal(readFileSync(filename, "utf8").split("\n").length, 2);
+  });
+
+  it("runs the returners of a scheduled job before it returns, and their failure is the job's", async () => {
+    const { pool, setting } = await open();
+    const record = new Map<Value, Value>([
+      ["id", "unit"],
+      ["fun", "test.ping"],
+      ["fun_args", []],
+      ["schedule", "job1"],
+      ["jid", "20260101000000007777"],
+    ]);
+    const filename = join(setting.directory, "returns");
+    const call = { record, args: [], kwargs: new Map<Value, Value>(), returners: ["rawfile_json"] };
+    const choice = new Map<Value, Value>([["ret_kwargs", new Map([["filename", filename]])]]);
+    const good = await pool.runScheduled({ ...call, choice }, true);
+    assert.deepEqual([good?.get("success"), good?.get("retcode")], [true, 0]);
+    const line = JSON.parse(readFileSync(filename, "utf8"));
+    const order = ["id", "fun", "fun_args", "schedule", "jid", "pid", "return", "retcode", "success", "ret_kwargs"];
+    assert.deepEqual(Object.keys(line), order);
+    const wrong = new Map<Value, Value>([["ret_kwargs", new Map([["filename", setting.directory]])]]);
+    const bad = await pool.runScheduled({ ...call, choice: wrong }, true);
+    assert.deepEqual([bad?.get("return"), bad?.get("success"), bad?.get("retcode")], [true, false, 254]);
+    const errors = bad?.get("returner_errors");
+    assert.ok(errors instanceof Map);
+    assert.match(String(errors.get("rawfile_json")), /EISDIR/);
   });
 
   it("lists a scheduled job while it runs, as Salt's proc files do, but only with isListed", async () => {
@@ -194,7 +263,7 @@ describe("JobPool", { timeout: 180_000 }, () => {
       ["schedule", "long"],
       ["jid", "20260101000000008888"],
     ]);
-    const call = { record, args: [600], kwargs: new Map<Value, Value>() };
+    const call = { record, args: [600], kwargs: new Map<Value, Value>(), ...plain };
     const killed = pool.runScheduled(call, true);
     void pool.runScheduled({ ...call, record: new Map([...record, ["jid", "20260101000000008889"]]) }, false);
     pool.submit(job("test.ping"));

@@ -7,8 +7,8 @@ import { Router } from "zeromq";
 import { parseIpAddrShow, selectInterfaces, sortedAddresses } from "../../../src/minion/modules/machine/interfaces.ts";
 import { compareAddresses, formatAddress, parseAddress, parseInterface } from "../../../src/python/ipaddress.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
-import { asValue, Float, type Value, type ValueMap } from "../../../src/wire/values.ts";
-import { openWorld, type World } from "./world.ts";
+import { Float, type ValueMap } from "../../../src/wire/values.ts";
+import { callsIn, openWorld, type World } from "./world.ts";
 
 let root = "";
 let world: World;
@@ -21,7 +21,7 @@ before(async () => {
 });
 after(() => rmSync(root, { recursive: true }));
 
-const call = async (...words: readonly string[]): Promise<Value> => asValue((await world.call(words)).value);
+const call = callsIn(() => world);
 const mapOf = async (...words: readonly string[]): Promise<ValueMap> => (await call(...words)) as ValueMap;
 const keysOf = (map: ValueMap) => [...map.keys()];
 const isFloat = (value: unknown) => value instanceof Float || (typeof value === "number" && !Number.isInteger(value));

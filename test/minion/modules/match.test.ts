@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { encode } from "../../../src/wire/msgpack.ts";
-import { asValue, type Value } from "../../../src/wire/values.ts";
-import { openWorld, type World } from "./world.ts";
+import type { Value } from "../../../src/wire/values.ts";
+import { callsIn, openWorld, type World } from "./world.ts";
 
 describe("match", () => {
   let root: string;
@@ -28,7 +28,7 @@ describe("match", () => {
   });
   after(() => rmSync(root, { recursive: true }));
 
-  const call = async (...words: readonly string[]): Promise<Value> => asValue((await world.call(words)).value);
+  const call = callsIn(() => world);
   const every = async (expected: boolean, ...calls: readonly (readonly string[])[]) => {
     for (const words of calls) assert.equal(await call(...words), expected, words.join(" "));
   };

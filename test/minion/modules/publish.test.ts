@@ -23,7 +23,7 @@ function open(master?: WorldOptions["master"], minion = "") {
 const map = (fields: { [name: string]: Value }): ValueMap => new Map(Object.entries(fields));
 const jid = "20261120155414147463";
 
-/** A master that has one more minion's return at each question. */
+/** A master that has one more minion's return at each request. */
 function masterWith(minions: readonly string[], missing: readonly string[] = []) {
   let polls = 0;
   return ({ cmd }: { readonly [name: string]: Value }): Value => {

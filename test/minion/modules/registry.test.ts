@@ -84,7 +84,7 @@ describe("docs/functions.md", () => {
   });
 });
 
-/** As Python writes them; of more than ten only the required ones. */
+/** In Python's form; of more than ten parameters only the required ones. */
 function parameterText(definition: ModuleFunction & FullSignature): string {
   const named = (list: readonly { readonly name: string; readonly default?: Value }[]) =>
     list.map(({ name, default: value }) => (value === undefined ? name : `${name}=${literal(value)}`));

@@ -37,7 +37,7 @@ function openRecordedWorld(root: string): Promise<World> {
     minion: `${recorded.minion}root_dir: ${root}\nfile_roots: {base: [${root}/files]}\n`,
     grains: mapOf(recorded.grains),
     pillar: mapOf(recorded.pillar),
-    // Values of the process that recorded.
+    // Values of the recorded process.
     environment: {
       PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
       HOME: "/usr",
@@ -47,7 +47,7 @@ function openRecordedWorld(root: string): Promise<World> {
   });
 }
 
-/** Process ids differ, and the fields that a job adds to `**kwargs` are the caller's. */
+/** Process ids differ; the fields that a job adds to `**kwargs` are the caller's. */
 function comparable(value: Value): Value {
   if (Array.isArray(value)) return value.map(comparable);
   if (!(value instanceof Map)) return value;
@@ -55,7 +55,7 @@ function comparable(value: Value): Value {
   return new Map(own.map(([key, member]) => [key, key === "pid" ? 0 : comparable(member)]));
 }
 
-/** As a recording names it. salt-call, which made them, shows a SaltInvocationError as it shows a TypeError. */
+/** The exception's name in the recording: salt-call, which made it, shows a SaltInvocationError as a TypeError. */
 function kindOf(kind: unknown, name: unknown): unknown {
   if (kind === "python") return String(name).split(".").at(-1);
   return kind === "invocation" ? "type" : kind;

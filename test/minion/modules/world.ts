@@ -62,6 +62,7 @@ export async function openWorld(root: string, options: WorldOptions = {}): Promi
     host: {
       fireMaster: async (tag, data) => fired.push({ to: "master", tag, data: asValue(data) }) > 0,
       fireMinion: async (tag, data) => void fired.push({ to: "minion", tag, data: asValue(data) }),
+      setGrains: async () => undefined,
       masterRequest: async (load) => {
         if (options.master === undefined) throw new SaltworksError("MASTER_UNREACHABLE", "no master");
         asked.push(asValue(load) as ValueMap);
@@ -87,6 +88,11 @@ function publishOf(fun: string): ValueMap {
     ["jid", "20261120155014383034"],
     ["tgt", "unit"],
   ]);
+}
+
+/** Calls functions of a world that a hook opens later. */
+export function callsIn(world: () => World): (...words: readonly string[]) => Promise<Value> {
+  return async (...words) => asValue((await world().call(words)).value);
 }
 
 /** Only the value. */

@@ -1,4 +1,7 @@
-/** Asks a minion's scheduler from a process of its own, as a job does: `asker.js CONFIG-DIRECTORY ROOT`. Tells its parent before it asks, and the result. */
+/**
+ * Asks a minion's scheduler from a process of its own, as a job does: `asker.js CONFIG-DIRECTORY
+ * ROOT`. Tells its parent before it asks, and the result.
+ */
 import { join } from "node:path";
 import { loadMinionConfig } from "../../../src/config/load.ts";
 import type { CallContext } from "../../../src/minion/functions/module-contract.ts";

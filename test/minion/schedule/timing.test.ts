@@ -17,7 +17,7 @@ function specOf(given: unknown): Value {
   return new Map(Object.entries(given).map(([name, value]) => [name, specOf(value)]));
 }
 
-/** A job from the moment when the scheduler first sees it, for several looks. */
+/** A job from the time when the scheduler first checks it, over several checks. */
 class Bench {
   readonly job: ScheduledJob;
   readonly common: ValueMap;
@@ -48,7 +48,7 @@ class Bench {
     return decision.kind === "skip" ? decision.reason : decision.kind === "faulty" ? decision.fault : decision.kind;
   }
 
-  /** The due moment that operators see. */
+  /** The due time that operators see. */
   get next(): string | undefined {
     return this.job.fireMs === undefined ? undefined : formatDate(this.job.fireMs, standardFormat);
   }

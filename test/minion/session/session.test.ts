@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createPublicKey } from "node:crypto";
 import { afterEach, before, beforeEach, describe, it } from "node:test";
 import type { ConfigValue } from "../../../src/config/yaml/values.ts";
 import { openIdentity } from "../../../src/minion/session/identity.ts";
@@ -127,6 +128,17 @@ describe("Session", () => {
     await assert.rejects(requestPillar(link.session, { id: "unit", saltenv: null, pillarenv: null }, new Map()), {
       code: "CRYPTO_BAD_SIGNATURE",
     });
+  });
+
+  it("gives up a pillar that is encrypted for another key, after one request and without a new authentication", async () => {
+    const { link } = await open({ request_channel_tries: 3 });
+    await link.session.authenticate();
+    master.pillarKey = createPublicKey(otherKeys.publicPem);
+    await assert.rejects(requestPillar(link.session, { id: "unit", saltenv: null, pillarenv: null }, new Map()), {
+      code: "CRYPTO_DECRYPT_FAILED",
+    });
+    assert.equal(master.requests.filter(({ cmd }) => cmd === "_pillar").length, 1);
+    assert.equal(link.session.signInCount, 1);
   });
 
   it("opens the same publish after it had to authenticate anew", async () => {

@@ -62,7 +62,7 @@ describe("files below the pillar roots", () => {
     const names = new PillarFiles().slsNames([tree]);
     assert.deepEqual(names, ["app", "app.one", "linked", "linked.one"]);
     symlinkSync(tree, join(tree, "app", "circle"));
-    // Followed, the circle would give every name once more for each way through the two links.
+    // Through the circle, every name would come once more for each path through the two links.
     assert.deepEqual(new PillarFiles().slsNames([tree]), ["app", "app.one", "linked", "linked.one"]);
   });
 });

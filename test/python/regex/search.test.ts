@@ -52,7 +52,7 @@ describe("PythonSearch", () => {
     assert.deepEqual([...(search.find("a1 2x") ?? [])], ["1", "1", undefined]);
     assert.deepEqual([...(search.findAtStart("2x") ?? [])], ["2x", "2", "x"]);
     assert.equal(search.findAtStart("a1"), undefined);
-    // Asked again, it begins at the start again.
+    // A second search begins at the start again.
     assert.ok(search.isIn("1") && search.isIn("1"));
   });
 

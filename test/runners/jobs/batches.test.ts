@@ -1,14 +1,14 @@
-/** Batch jobs as operators see them: from their logs and the returns of their steps, with and without a running master. */
+/** Batch jobs shown to operators: from their logs and the returns of their steps, with and without a running master. */
 import assert from "node:assert/strict";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
-import type { JobReader, RunnerContext } from "../../../src/runners/contract/contract.ts";
+import type { RunnerContext, RunnerJobReader } from "../../../src/runners/contract/contract.ts";
 import { BatchLog, batchDirectory } from "../../../src/store/jobs/batch-log.ts";
 import type { BatchEntry } from "../../../src/wire/batch-options.ts";
 import { encode } from "../../../src/wire/msgpack.ts";
 import { temporaryDirectories } from "../../store/temporary.ts";
-import { callRunner, runnerContext } from "../calling.ts";
+import { callRunner, noJobs, runnerContext } from "../calling.ts";
 import { masterAccess } from "../master-access.ts";
 
 const [over, left] = ["20261120155553000000", "20261120155554000000"];
@@ -16,17 +16,17 @@ const steps: { readonly [jid: string]: { readonly [id: string]: string } } = {
   "20261120155553000001": { a: "of a", b: "of b" },
   "20261120155553000002": { c: "of c" },
 };
-const jobs: JobReader = {
-  job: () => undefined,
-  returns: (jid) =>
-    Object.entries(steps[jid] ?? {}).map(([minionId, value]) => ({
-      minionId,
-      body: encode({ return: value, retcode: 0, success: true }, "bin"),
-    })),
-  returnOf: () => undefined,
-  request: () => undefined,
-  endTime: () => undefined,
-  find: () => [],
+const jobs: RunnerJobReader = {
+  ...noJobs,
+  returns: async (jid, { of }) => ({
+    returns: Object.entries(steps[jid] ?? {})
+      .filter(([minionId]) => of?.includes(minionId) ?? true)
+      .map(([minionId, value]) => ({
+        minionId,
+        body: encode({ return: value, retcode: 0, success: true }, "bin"),
+      })),
+    hasMore: false,
+  }),
 };
 
 type Statuses = {

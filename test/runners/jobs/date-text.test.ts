@@ -1,4 +1,4 @@
-/** What dates mean is what Python's dateutil 2 says of the same texts on 22 November 2026, time zones applied. */
+/** Dates mean what Python's dateutil 2 says of the same texts on 22 November 2026, with time zones. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { momentOf } from "../../../src/runners/jobs/date-text.ts";

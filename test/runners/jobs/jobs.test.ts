@@ -1,14 +1,17 @@
 /** Runner `jobs` over a real job cache. The searches are those of the transcripts recorded from Salt, over the same jobs. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { JobRequest, RunnerContext } from "../../../src/runners/contract/contract.ts";
 import { openLmdbJobCache } from "../../../src/store/drivers/lmdb/job-cache.ts";
-import type { JobStore } from "../../../src/store/jobs/job-cache.ts";
-import { writeLoadFiles } from "../../../src/store/salt/local-cache.ts";
+import type { JobCache } from "../../../src/store/jobs/job-cache.ts";
+import { jobDirectory } from "../../../src/store/salt/job-files.ts";
+import { openLocalCache, writeLoadFiles } from "../../../src/store/salt/local-cache.ts";
+import { withLocalCache } from "../../../src/store/salt/merged-reader.ts";
 import { encode } from "../../../src/wire/msgpack.ts";
 import type { Encodable, Value } from "../../../src/wire/values.ts";
+import { loadOf, returnOf } from "../../contract/job-samples.ts";
 import { goldenPath } from "../../golden/path.ts";
 import { temporaryDirectories } from "../../store/temporary.ts";
 import { callRunner, runnerContext } from "../calling.ts";
@@ -20,7 +23,7 @@ const jid = "20261120155553671842";
 const asked = { cmd: "publish", tgt: "es*", fun: "cmd.run", arg: ["echo hi"], tgt_type: "glob", ret: "", user: "root" };
 
 async function putJob(
-  cache: JobStore,
+  cache: JobCache,
   id: string,
   load: Fields,
   minions: string[],
@@ -37,7 +40,7 @@ const pair = (map: Readonly<Record<string, Value>>): Value => new Map<Value, Val
 
 describe("runner jobs", () => {
   const temporary = temporaryDirectories();
-  let cache: JobStore;
+  let cache: JobCache;
   let context: RunnerContext;
   before(async () => {
     cache = openLmdbJobCache({ path: join(temporary(), "jobs"), shards: 1, durability: "commit" });
@@ -120,7 +123,8 @@ describe("runner jobs", () => {
     const load = encode({ ...asked, jid: "20200102030405060708" }, "bin");
     writeLoadFiles({ cachedir, hashType: "sha256" }, { jid: "20200102030405060708", load, minions: ["x"] });
     const config = { cachedir, hash_type: "sha256", master_job_cache: "lmdb" };
-    const other = runnerContext({ jobs: cache, config });
+    const { saltFiles } = withLocalCache(cache, { cachedir, hashType: "sha256", place: cachedir });
+    const other = runnerContext({ jobs: cache, saltJobs: saltFiles, config });
     const listed = await callRunner(other, "jobs.list_jobs", [], {
       ext_source: "local_cache",
       search_function: "cmd.*",
@@ -128,6 +132,46 @@ describe("runner jobs", () => {
     assert.deepEqual(Object.keys(listed as object), ["20200102030405060708"]);
     const call = callRunner(other, "jobs.print_job", [jid], { ext_source: "redis" });
     await assert.rejects(call, { code: "FUNCTION_FAILED", message: /no job cache redis/ });
+  });
+
+  it("tells what of Salt's files is damaged in the same words with ext_source and without", async () => {
+    const [cachedir, saltJid, lost] = [temporary(), "20200102030405060708", "20200102030405060709"];
+    const files = { cachedir, hashType: "sha256" };
+    const salt = openLocalCache(files);
+    await salt.keepJobs([loadOf(saltJid, ["a", "b", "c"]), loadOf(lost)]);
+    await salt.keepReturns(["a", "b", "c"].map((id) => returnOf(saltJid, id, id)));
+    const at = (job: string, ...names: string[]) => join(jobDirectory(cachedir, "sha256", job), ...names);
+    writeFileSync(at(saltJid, "a", "return.p"), Buffer.from([0x81]));
+    rmSync(at(saltJid, "b", "return.p"));
+    // Root may read all files, but not this one.
+    symlinkSync("return.p", at(saltJid, "b", "return.p"));
+    writeFileSync(at(saltJid, ".minions.p"), Buffer.from([0x91]));
+    writeFileSync(at(lost, ".load.p"), Buffer.from([0x81]));
+    let told: string[] = [];
+    const reader = withLocalCache(cache, {
+      ...files,
+      place: cachedir,
+      onFault: () => undefined,
+      onLeftOut: (text) => told.push(text),
+    });
+    const other = runnerContext({ jobs: reader, saltJobs: reader.saltFiles, config: { cachedir } });
+    const ask = async (name: string, asked: readonly Value[], source: Readonly<Record<string, Value>>) => {
+      told = [];
+      return { answer: await callRunner(other, name, asked, source), told: told.toSorted() };
+    };
+    const source = { ext_source: "local_cache" };
+    for (const name of ["jobs.lookup_jid", "jobs.print_job", "jobs.exit_success"]) {
+      const without = await ask(name, [saltJid], {});
+      assert.ok(
+        without.told.some((text) => text.startsWith(`${at(saltJid, "a", "return.p")} is not what was stored: `)),
+      );
+      assert.ok(without.told.some((text) => text.startsWith(`${at(saltJid, "b", "return.p")} cannot be read: ELOOP`)));
+      assert.deepEqual(await ask(name, [saltJid], source), without, name);
+    }
+    const listed = await ask("jobs.list_jobs", [], source);
+    assert.deepEqual(Object.keys(listed.answer as object), [saltJid]);
+    assert.equal(listed.told.length, 1);
+    assert.match(listed.told.join(), /\.load\.p is not what was stored: .*: it is left out$/);
   });
 });
 
@@ -192,7 +236,7 @@ describe("searches recorded from Salt", () => {
     ],
     ["20261120161244685961", { fun: "cmd.run", arg: ["exit 2"], tgt: "es2", tgt_type: "glob" }],
   ];
-  let cache: JobStore;
+  let cache: JobCache;
   before(async () => {
     cache = openLmdbJobCache({ path: join(temporary(), "jobs"), shards: 1, durability: "commit" });
     for (const [id, load] of jobs) await putJob(cache, id, { ...load, user: "root" }, []);

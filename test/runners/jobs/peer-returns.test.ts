@@ -14,8 +14,11 @@ async function returnsFor(id: string, form: { [name: string]: boolean }, kwargs:
     ["es2", { id: "es2", jid, return: "x", retcode: 1, success: false, out: "nested" }],
   ] as const;
   const jobs = {
-    job: (asked: string) => (asked === jid ? { jid, load, minions: [] } : undefined),
-    returns: () => bodies.map(([minionId, body]) => ({ minionId, body: encode(body, "bin") })),
+    job: async (asked: string) => (asked === jid ? { jid, load, minions: [] } : undefined),
+    returns: async () => ({
+      returns: bodies.map(([minionId, body]) => ({ minionId, body: encode(body, "bin") })),
+      hasMore: false,
+    }),
   };
   const args = new Map(Object.entries({ jid, id, ...form }));
   const context = { jobs } as unknown as RunnerContext;

@@ -28,11 +28,11 @@ describe("runner test", () => {
 
   it("prints to its caller under a tag of its own, and counts its events", async () => {
     const { fired, fire } = keptEvents();
-    const told = { count: 0 };
-    const context = { ...runnerContext({ master: masterAccess({ fire }) }), told };
+    const callerEvents = { count: 0 };
+    const context = { ...runnerContext({ master: masterAccess({ fire }) }), callerEvents };
     assert.equal(await callRunner(context, "test.stdout_print"), "bar");
     assert.deepEqual(fired, [[`saltworks/run/${jid}/print`, new Map([["text", "foo\n"]])]]);
-    assert.equal(told.count, 1);
+    assert.equal(callerEvents.count, 1);
   });
 
   it("refuses to sleep for ever", async () => {

@@ -1,4 +1,4 @@
-/** Runner `match.compound_matches`: what a minion may learn from it. The cases of real Salt's own tests, and what a minion must not be able to guess. */
+/** Runner `match.compound_matches`: the cases of real Salt's own tests, and what a minion must not be able to learn from it. */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ const facts = (role: string, name: string) => ({
 const known = new Map([
   ["alice", facts("alice", "alice")],
   ["eve", facts("eve", "eve")],
-  // Its key is gone, but its data is still there.
+  // A minion whose key was removed, but not its data.
   ["carol", facts("alice", "alice")],
 ]);
 const context = (config: object = {}) =>

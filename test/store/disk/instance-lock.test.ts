@@ -1,4 +1,4 @@
-/** One master per directory, whatever became of the last one. */
+/** Only one master may use a directory; a lock of a dead master does not count. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -58,7 +58,7 @@ describe("the instance lock", () => {
 
   it("takes over from a process that has ended but whose parent has not asked how", async () => {
     const directory = temporary();
-    // The shell's child ends once the shell is a sleep, which never asks for it.
+    // The shell becomes `sleep`, which never waits for its child, so the ended child stays a zombie.
     const script = "exec 3<&0; cat <&3 >&2 & echo $!; exec sleep 30";
     const parent = spawn("sh", ["-c", script], { stdio: ["pipe", "pipe", "inherit"] });
     try {

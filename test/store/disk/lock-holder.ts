@@ -1,4 +1,4 @@
-/** A process that claims a directory, says so, and holds it until it is killed; for instance-lock.test.ts. */
+/** Claims a directory, reports it, and holds it until it is killed; for instance-lock.test.ts. */
 import { claimInstance } from "../../../src/store/disk/instance-lock.ts";
 
 claimInstance([process.argv[2] ?? ""]);

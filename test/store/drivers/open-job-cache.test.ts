@@ -1,14 +1,14 @@
-/** The one job cache of a worker: the driver, and Salt's own files behind it. */
+/** A worker's job cache: the driver, with Salt's own files behind it. */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { openJobCache, openJobReader } from "../../../src/store/drivers/open-job-cache.ts";
-import type { JobCacheConfig } from "../../../src/store/drivers/table.ts";
-import { allReturns } from "../../../src/store/jobs/job-cache.ts";
-import { SaltFeed, saltFeedFile } from "../../../src/store/salt/feed.ts";
+import type { JobCacheConfig } from "../../../src/store/drivers/contract/driver.ts";
+import { openJobCacheReader, openJobCacheWriter } from "../../../src/store/drivers/open-job-cache.ts";
 import { jobDirectory } from "../../../src/store/salt/job-files.ts";
-import { loadOf, returnOf } from "../../contract/job-cache.ts";
+import { MirrorQueue, mirrorQueueFile } from "../../../src/store/salt/mirror-queue.ts";
+import { loadOf, returnOf } from "../../contract/job-samples.ts";
+import { returnsIn } from "../../contract/returns-in.ts";
 import { temporaryDirectories } from "../temporary.ts";
 
 const jid = "20260102030405000001";
@@ -30,32 +30,32 @@ describe("the job cache of a worker", () => {
   it("writes published jobs into Salt's files where its command line reads them, and no job that a minion started", async () => {
     for (const isRead of [false, true]) {
       const config = configOf({ local_cache_loads: isRead });
-      const cache = openJobCache(config, { feed: undefined, onFault });
+      const cache = openJobCacheWriter(config, { queue: undefined, onFault });
       await cache.keepJobs([loadOf(jid)]);
-      await cache.keepNewJob(loadOf(startedJid));
+      await cache.keepNewJob(startedJid, () => loadOf(startedJid));
       assert.equal(hasSaltLoad(config, jid), isRead);
       assert.equal(hasSaltLoad(config, startedJid), false);
       await cache.close();
     }
   });
 
-  it("feeds returns to Salt's files once they can be read, and closes the feed", async () => {
+  it("queues returns for Salt's files once they can be read, and closes the queue", async () => {
     const config = configOf({ local_cache_loads: false });
-    const file = saltFeedFile(config.cachedir);
-    const cache = openJobCache(config, { feed: new SaltFeed(file), onFault });
+    const file = mirrorQueueFile(config.cachedir);
+    const cache = openJobCacheWriter(config, { queue: new MirrorQueue(file), onFault });
     await cache.keepJobs([loadOf(jid)]);
     assert.equal(hasSaltLoad(config, jid), true);
     assert.deepEqual(await cache.keepReturns([returnOf(jid, "a"), returnOf(jid, "a")]), ["stored", "duplicate"]);
     assert.deepEqual(await cache.whichReturned(jid, ["a", "b"]), ["a"]);
     await cache.close();
-    const feed = new SaltFeed(file);
-    assert.equal(feed.returnCount, 1);
-    await feed.close();
+    const queue = new MirrorQueue(file);
+    assert.equal(queue.returnCount, 1);
+    await queue.close();
   });
 
   it("removes old jobs from the store and from Salt's files", async () => {
     const config = configOf({ local_cache_loads: true });
-    const cache = openJobCache(config, { feed: undefined, onFault });
+    const cache = openJobCacheWriter(config, { queue: undefined, onFault });
     await cache.keepJobs([loadOf(jid)]);
     await cache.keepReturns([returnOf(jid, "a")]);
     const olderThanJid = "20990101000000000000";
@@ -63,14 +63,14 @@ describe("the job cache of a worker", () => {
     while (hasMore) hasMore = (await cache.trim({ olderThanJid, stepsMax: 1 })).hasMore;
     await cache.close();
     assert.equal(hasSaltLoad(config, jid), false);
-    const reader = openJobReader(config, { isReadOnly: true });
-    assert.equal(reader.job(jid), undefined);
-    assert.deepEqual([...allReturns(reader, jid)], []);
+    const reader = openJobCacheReader(config, { isReadOnly: true });
+    assert.equal(await reader.job(jid), undefined);
+    assert.deepEqual(await returnsIn(reader, jid), []);
     await reader.close();
   });
 
   it("knows the jobs whose returns are not to be kept", async () => {
-    const cache = openJobCache(configOf({ local_cache_loads: true }), { feed: undefined, onFault });
+    const cache = openJobCacheWriter(configOf({ local_cache_loads: true }), { queue: undefined, onFault });
     await cache.keepJobs([loadOf(jid, ["a"], { isNoCache: true }), loadOf(startedJid)]);
     assert.deepEqual(await cache.unkeptJobs(), [jid]);
     await cache.close();

@@ -44,7 +44,7 @@ describe("the log of a batch", () => {
     assert.deepEqual(read, [first, late("a"), late("b"), late("c")]);
   });
 
-  it("is read in parts, each of whole entries, also those that are longer than a part", () => {
+  it("is read in parts, each of whole entries, entries longer than a part among them", () => {
     const long = "20260101000000000001";
     const log = BatchLog.create(directory, long);
     const entries = [
@@ -76,7 +76,7 @@ describe("the log of a batch", () => {
     assert.deepEqual(readBatchSummary(directory, jid), { first, last: done });
   });
 
-  it("is found by its job id, which is no path, and can be removed", () => {
+  it("is found by its job id, which is not a path, and can be removed", () => {
     assert.deepEqual(listBatches(directory), [jid, "20260101000000000001"]);
     assert.deepEqual(listBatches(join(directory, "nowhere")), []);
     assert.equal(hasBatch(directory, jid), true);

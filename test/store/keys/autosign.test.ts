@@ -1,4 +1,4 @@
-/** Who is accepted or rejected without an operator. docs/protocol.md section 3.3, point 3. */
+/** Which minions are accepted or rejected without an operator. docs/protocol.md section 3.3, point 3. */
 import assert from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ describe("autosign", () => {
     return { directory, autosign };
   }
 
-  it("signs nobody by default and everybody with auto_accept", () => {
+  it("signs no minion by default and every minion with auto_accept", () => {
     assert.equal(rules().autosign.isAutoSigned("web1"), false);
     assert.equal(rules({ autoAccept: true }).autosign.isAutoSigned("web1"), true);
   });
@@ -111,7 +111,8 @@ describe("autosign", () => {
   it("signs by a grain whose value stands on a line of its file", () => {
     const { directory, autosign } = rules();
     writeFileSync(join(directory, "grains", "uuid"), "# hosts\nab-12\nTrue\n1.0\nNone\n7\n");
-    const signs = (value: Value, name = "uuid") => autosign.isAutoSigned("x", new Map([[name, value]]));
+    const signs = (value: Value, name = "uuid") =>
+      autosign.isAutoSigned("x", (asked) => (asked === name ? value : undefined));
     for (const value of ["ab-12", true, new Float(1), null, 7]) assert.equal(signs(value), true, String(value));
     for (const value of ["ab", false, 1, "# hosts", [7]]) assert.equal(signs(value), false, String(value));
     assert.equal(signs("ab-12", "other"), false);

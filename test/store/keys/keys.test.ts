@@ -1,4 +1,4 @@
-/** Key directories as Salt keeps them. */
+/** Key directories in Salt's form. */
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -54,7 +54,7 @@ describe("key directories", () => {
     }
   });
 
-  it("list ids sorted, without dotfiles and names that are no ids", () => {
+  it("list ids sorted, without dotfiles and names that are not ids", () => {
     const pkiDir = temporary();
     const keys = openKeyDirectories(pkiDir);
     assert.deepEqual(keys.list("accepted"), []);

@@ -1,4 +1,4 @@
-/** The master's key files: made once, as Salt makes them; read wherever Salt left them. */
+/** The master's key files: made once, in Salt's form; read from every place where Salt puts them. */
 import assert from "node:assert/strict";
 import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
@@ -54,7 +54,7 @@ describe("ensureMasterKeys", () => {
     assert.throws(() => ensureMasterKeys(pkiDir, bits, "master", "wrong"), { code: "CRYPTO_BAD_KEY" });
   });
 
-  it("refuses a file that is no RSA key, without showing it", () => {
+  it("refuses a file that is not an RSA key, without showing it", () => {
     const pkiDir = temporary();
     writeFileSync(join(pkiDir, "master.pem"), "hunter2");
     assert.throws(

@@ -1,4 +1,4 @@
-/** Changes that others make to the key directories, and the dropfile, as the running master sees them. */
+/** A running master sees other programs' changes of the key directories, and the dropfile. */
 import assert from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ describe("watchKeys", () => {
     let wake: (() => void) | undefined;
     const onChange = (change: KeyChange) => {
       changes.push(change);
-      // As the master does.
+      // The master, too, applies each change to the served keys.
       for (const id of change.added) served.add(id);
       for (const id of change.removed) served.delete(id);
       wake?.();
@@ -37,7 +37,7 @@ describe("watchKeys", () => {
       served,
       ...(rescanMs === undefined ? {} : { rescanMs }),
     });
-    /** The next change; fails if it takes a second. */
+    /** The next change; fails after a second without one. */
     const next = async (): Promise<KeyChange> => {
       const timer = setTimeout(() => wake?.(), deadlineMs);
       if (changes.length === 0) await new Promise<void>((resolve) => (wake = resolve));
@@ -150,7 +150,7 @@ describe("watchKeys", () => {
 
   it("notices by listing what the kernel did not tell", async () => {
     const { pkiDir, next } = start({ rescanMs: 100 });
-    // The watched directory is replaced: the kernel watches the one that is gone.
+    // The watched directory is replaced, but the kernel still watches the removed one.
     renameSync(join(pkiDir, "minions"), join(pkiDir, "old"));
     mkdirSync(join(pkiDir, "minions"));
     writeFileSync(join(pkiDir, "minions", "a"), "key");

@@ -1,6 +1,6 @@
-/** Grains, pillar, mine and session of each minion. */
+/** Stored grains, pillar, mine and session of each minion. */
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { openMinionData } from "../../../src/store/minions/data.ts";
@@ -26,6 +26,12 @@ describe("minion data", () => {
     assert.deepEqual([second.getMine("a"), second.getMine("b")], [bytes("mine"), undefined]);
     assert.deepEqual([second.getSession("c"), second.get("c")], [bytes("sealed"), undefined]);
     await second.close();
+  });
+
+  it("fails with STORE_FAILED where its directory cannot be made", () => {
+    const file = join(temporary(), "file");
+    writeFileSync(file, "");
+    assert.throws(() => openMinionData({ path: join(file, "minions.lmdb") }), { code: "STORE_FAILED" });
   });
 
   it("forgets a session alone, or all of a minion", async () => {

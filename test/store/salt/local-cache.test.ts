@@ -1,4 +1,4 @@
-/** Salt's job directories: byte for byte those of real Salt, the contract. */
+/** Salt's job directories: byte for byte those of real Salt, and the contract of job caches. */
 
 import assert from "node:assert/strict";
 import {
@@ -15,12 +15,13 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
-import { allReturns } from "../../../src/store/jobs/job-cache.ts";
 import { jobDirectory } from "../../../src/store/salt/job-files.ts";
 import { openLocalCache } from "../../../src/store/salt/local-cache.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import type { ValueMap } from "../../../src/wire/values.ts";
-import { jobCacheContract, loadOf, returnOf } from "../../contract/job-cache.ts";
+import { jobCacheContract } from "../../contract/job-cache.ts";
+import { loadOf, returnOf } from "../../contract/job-samples.ts";
+import { returnsIn } from "../../contract/returns-in.ts";
 import { repositoryRoot } from "../../root.ts";
 import { temporaryDirectories } from "../temporary.ts";
 
@@ -43,7 +44,7 @@ jobCacheContract(
   { keepsWholeBody: false, keepsMissing: false },
 );
 
-/** Every file below a directory, by its path within, as base64. */
+/** Every file below a directory by its relative path, as base64. */
 function filesIn(directory: string, inside = ""): Record<string, string> {
   const found: Record<string, string> = {};
   for (const entry of readdirSync(join(directory, inside), { withFileTypes: true })) {
@@ -69,13 +70,13 @@ describe("job directories recorded from real Salt", () => {
           writeFileSync(path, Buffer.from(content, "base64"));
         }
         const source = openLocalCache({ cachedir: theirs, hashType });
-        const load = source.job(job);
+        const load = await source.job(job);
         assert.ok(load);
         const ours = temporary();
         const target = openLocalCache({ cachedir: ours, hashType });
         await target.keepJobs([load]);
         await target.keepReturns(
-          [...allReturns(source, job)].map(({ minionId, body }) => ({ jid: job, minionId, body })),
+          (await returnsIn(source, job)).map(({ minionId, body }) => ({ jid: job, minionId, body })),
         );
         assert.deepEqual(filesIn(join(ours, "jobs", dir)), files);
       });
@@ -94,8 +95,8 @@ describe("Salt's layout", () => {
     writeFileSync(join(directory, ".minions.syndic1.p"), encode(["b", "a"], "bin"));
     mkdirSync(join(directory, "old"));
     writeFileSync(join(directory, "old", "return.p"), encode("bare", "bin"));
-    assert.deepEqual(cache.job(jid)?.minions.toSorted(), ["a", "b"]);
-    assert.equal((decode(cache.returnOf(jid, "old") ?? Buffer.alloc(0)) as ValueMap).get("return"), "bare");
+    assert.deepEqual((await cache.job(jid))?.minions.toSorted(), ["a", "b"]);
+    assert.equal((decode((await cache.returnOf(jid, "old")) ?? Buffer.alloc(0)) as ValueMap).get("return"), "bare");
   });
 
   it("stores no return where `nocache` says so", async () => {
@@ -104,7 +105,7 @@ describe("Salt's layout", () => {
     await cache.keepJobs([loadOf(jid)]);
     writeFileSync(join(jobDirectory(cachedir, hashType, jid), "nocache"), "");
     await cache.keepReturns([returnOf(jid, "a")]);
-    assert.deepEqual([...allReturns(cache, jid)], []);
+    assert.deepEqual(await returnsIn(cache, jid), []);
   });
 
   it("keeps the outputter of a return in a file of its own", async () => {
@@ -132,13 +133,13 @@ describe("Salt's layout", () => {
     writeFileSync(join(jobDirectory(cachedir, hashType, other), ".load.p"), "");
     writeFileSync(join(jobDirectory(cachedir, hashType, other), ".minions.p"), Buffer.of(0xdc));
     writeFileSync(join(jobDirectory(cachedir, hashType, jid), "a", "return.p"), Buffer.of(0x83, 0xa1));
-    assert.deepEqual(cache.find({ limit: 10 }), [jid]);
-    assert.deepEqual(cache.list({ newestFirst: true, limit: 10 }), [jid]);
+    assert.deepEqual(await cache.find({ limit: 10 }), [jid]);
+    assert.deepEqual(await cache.list({ newestFirst: true, limit: 10 }), [jid]);
     assert.deepEqual(
-      [...allReturns(cache, jid)].map(({ minionId }) => minionId),
+      (await returnsIn(cache, jid)).map(({ minionId }) => minionId),
       ["b"],
     );
-    assert.deepEqual(cache.job(other)?.minions, []);
+    assert.deepEqual((await cache.job(other))?.minions, []);
   });
 
   it("gives files to its group and no others, whatever the umask", async () => {
@@ -154,12 +155,12 @@ describe("Salt's layout", () => {
     mkdirSync(join(jobDirectory(cachedir, hashType, jid), "a"), { recursive: true });
     assert.deepEqual(await cache.keepReturns([returnOf(jid, "a")]), ["stored"]);
     assert.deepEqual(await cache.keepReturns([returnOf(jid, "a")]), ["duplicate"]);
-    assert.equal([...allReturns(cache, jid)].length, 1);
+    assert.equal((await returnsIn(cache, jid)).length, 1);
   });
 
-  it("leaves nothing of a return that could not be written: the next try is no duplicate", async () => {
+  it("leaves nothing of a return that could not be written: the next try is not a duplicate", async () => {
     const minionId = "m".repeat(100);
-    // The longest path that the system takes fits the directory, not the file in it.
+    // The system's longest path is enough for the directory, but not for the file in it.
     const inside = jobDirectory("", hashType, jid).length + "/".length + minionId.length;
     let cachedir = temporary();
     while (cachedir.length + inside < 4_000) cachedir = join(cachedir, "d".repeat(90));

@@ -1,10 +1,10 @@
-/** Writes a file as a Salt master leaves it. */
+/** Writes a file in the form of a Salt master. */
 import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { encode } from "../../../src/wire/msgpack.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
 
-/** @param value bytes as they are, anything else as msgpack @param changedMs the file's time */
+/** @param value bytes are written unchanged, other values as msgpack @param changedMs the file's time */
 export function put(path: string, value: Encodable | Buffer, changedMs?: number): void {
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, Buffer.isBuffer(value) ? value : encode(value, "bin"));

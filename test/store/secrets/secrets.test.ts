@@ -1,4 +1,4 @@
-/** Master secrets across restarts, crashes and another master key; Salt's sessions taken over. */
+/** Master secrets after restarts, after crashes and with another master key; sessions taken over from Salt. */
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

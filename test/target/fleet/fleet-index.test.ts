@@ -10,7 +10,7 @@ import { seedFromClock } from "../../wire/random.ts";
 import { fleet, parseOrNobody, readGolden } from "../fleet.ts";
 import { Random, randomExpression, randomFacts } from "./random-targets.ts";
 
-/** A fleet whose facts change, the index that follows it, and what asking each minion in turn decides. */
+/** A fleet whose facts change, the index that follows the changes, and the decision for each minion alone. */
 class Fleet {
   readonly facts = new Map<string, Facts | undefined>();
   readonly index: FleetIndex;

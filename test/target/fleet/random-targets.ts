@@ -1,10 +1,10 @@
-/** Random facts and target expressions from a seed, out of few words, so that they often match: nested, listed, typed and in mixed case. */
+/** Random facts and targets from a seed, of few words so that they often match: nested, listed, typed and in mixed case. */
 
 import type { Datum, DatumMap, Facts } from "../../../src/target/facts.ts";
 import { Float } from "../../../src/wire/values.ts";
 import { randomFrom } from "../../wire/random.ts";
 
-/** Choices from a seed: the same seed, the same case. */
+/** Random choices; the same seed gives the same case. */
 export class Random {
   readonly below: (count: number) => number;
 

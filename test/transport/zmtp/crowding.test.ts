@@ -1,4 +1,4 @@
-/** The most crowded address is known after every connection that comes and goes. */
+/** The address with the most connections is known after every connection that opens or closes. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { seededRandom } from "../../../bench/load/random.ts";

@@ -1,4 +1,4 @@
-/** Each release's greeting as libzmq of that time sends it, cut at every byte. */
+/** Each release's greeting as its libzmq sends it, cut at every byte. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { commandFrame } from "../../../src/transport/zmtp/frames.ts";

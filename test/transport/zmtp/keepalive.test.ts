@@ -1,4 +1,4 @@
-/** Both ports probe idle connections as the options say: read from the kernel, for connections that are accepted early and late. */
+/** Both ports probe idle connections as the options say: read from the kernel, for connections accepted early and late. */
 import assert from "node:assert/strict";
 import { Socket } from "node:net";
 import { describe, it } from "node:test";

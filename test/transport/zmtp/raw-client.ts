@@ -1,4 +1,4 @@
-/** A client that writes any bytes to a `RouterServer`, and sees the answer and the end of its connection. */
+/** A client that sends any bytes to a `RouterServer`, and reads the answer and the end of its connection. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import type { Peer } from "../../../src/transport/zmtp/peer.ts";
@@ -10,7 +10,7 @@ export type OpenServer = {
   readonly messages: { readonly peer: Peer; readonly parts: readonly Buffer[] }[];
 };
 
-/** Keeps what comes in; answers nothing. */
+/** Keeps the received bytes; sends nothing by itself. */
 export async function openServer(options: Partial<RouterServerOptions> = {}): Promise<OpenServer> {
   const messages: { peer: Peer; parts: readonly Buffer[] }[] = [];
   const server = await RouterServer.listen({
@@ -24,7 +24,7 @@ export async function openServer(options: Partial<RouterServerOptions> = {}): Pr
     isProxy: () => false,
     mayBeLarge: () => true,
     onOwing: () => undefined,
-    onMessage: (peer, parts) => messages.push({ peer, parts }),
+    onMessage: (peer, parts) => messages.push({ peer, parts: parts.map((part) => Buffer.from(part)) }),
     onFault: (error) => {
       throw error;
     },
@@ -45,7 +45,7 @@ export class RawClient {
       this.#received = Buffer.concat([this.#received, chunk]);
       socket.emit("received");
     });
-    // Not `once` of events, which rejects when the connection is reset.
+    // Not `once` of node:events, which rejects when the connection is reset.
     this.closed = new Promise((resolve) => socket.once("close", resolve));
   }
 

@@ -1,4 +1,4 @@
-/** Each bound of a ROUTER of ours, reached by a hostile client, beside an honest one that notices nothing. */
+/** Each bound of our ROUTER, reached by a hostile client, beside an honest client that is not affected. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { opening, requestBytes } from "../../../bench/fleet/storm/zmtp.ts";
@@ -26,7 +26,7 @@ function only(server: RouterServer, reason: CloseReason, count = 1): void {
   assert.deepEqual(reached, [[reason, count]]);
 }
 
-/** Runs `attack` against a server of these options and asserts that its connection is closed for `reason`, leaving nothing behind. */
+/** Runs `attack` against a server with these options; asserts that its connection is closed for `reason` and that nothing of it is kept. */
 async function closes(
   reason: CloseReason,
   options: Partial<RouterServerOptions>,
@@ -47,7 +47,7 @@ async function closes(
   }
 }
 
-/** A server that notes its requests in their order, a client that floods it, and an honest one, which sends as soon as the flood is heard. */
+/** A server that records the order of its requests, a client that floods it, and an honest one that sends once the flood has begun. */
 async function openOrdering(bounds: RouterServerOptions["bounds"]) {
   const order: string[] = [];
   let honest: RawClient | undefined;
@@ -141,7 +141,10 @@ describe("RouterServer closes", () => {
 
   it("a connection that sends commands without end, and none that only shows signs of life", async () => {
     const order: string[] = [];
-    const { server } = await openServer({ onMessage: (_, parts) => order.push(String(parts[1])) });
+    const { server } = await openServer({
+      onMessage: (_, parts) => order.push(String(parts[1])),
+      bounds: { commandsAtOnceMax: 1_000 },
+    });
     const heartbeats = Array.from({ length: 600 }, () => commandFrame("PING", Buffer.from([0, 10])));
     const honest = await greeted(server.port);
     honest.send(Buffer.concat([...heartbeats, requestBytes(Buffer.from("alive"))]));
@@ -249,7 +252,7 @@ describe("RouterServer", () => {
     const client = await greeted(server.port);
     server.pause("strangers");
     const bodies = Array.from({ length: 400 }, (_, index) => Buffer.alloc(2_000, index % 251));
-    // Half of the last one: a pause must not end an unfinished message.
+    // Half of the last message: a pause must not end an unfinished message.
     const stream = Buffer.concat(bodies.map(requestBytes));
     client.send(stream.subarray(0, stream.length - 1_000));
     await new Promise((resolve) => setTimeout(resolve, 1_300));
@@ -342,7 +345,10 @@ describe("RouterServer", () => {
   });
 
   it("hears another connection between the commands of one", async () => {
-    const { order, flooding, close } = await openOrdering({ commandsPerMinuteMax: 100_000 });
+    const { order, flooding, close } = await openOrdering({
+      commandsPerMinuteMax: 100_000,
+      commandsAtOnceMax: 100_000,
+    });
     const commands = Buffer.alloc(3 * 20_000, Buffer.of(4, 1, 0));
     flooding.send(Buffer.concat([requestBytes(Buffer.from("begin")), commands, requestBytes(Buffer.from("end"))]));
     await until(() => order.length >= 3, "order.length >= 3");

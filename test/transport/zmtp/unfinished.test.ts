@@ -1,4 +1,4 @@
-/** Requests that strangers begin and do not finish cost their address, and cost minions nothing. */
+/** Requests that strangers begin and do not finish are charged to their address, and do not delay minions. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { opening, requestBytes } from "../../../bench/fleet/storm/zmtp.ts";

@@ -44,7 +44,7 @@ def publish(peer, load):
         local.opts = opts
         local.ckminions = funcs.ckminions
         return bool(local._RemoteFuncs__verify_minion_publish(load))
-    except Exception:  # Salt answers with an empty text then
+    except Exception:  # Salt then answers with an empty text
         return False
 
 

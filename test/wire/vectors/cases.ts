@@ -1,6 +1,6 @@
 /**
- * What the vector files hold: for each file its lists of cases, found by structure and not by those who run them.
- * A file, or a member at the top of one, that is not named here fails the tests.
+ * The lists of cases in each vector file, declared here and not by the tests that run them.
+ * A file, or a top-level member of one, that is not declared here fails the tests.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ export function readVectors(file: string): JsonMap {
   return JSON.parse(readFileSync(join(vectorsFolder, file), "utf8")) as JsonMap;
 }
 
-/** `lists`: members that hold cases, by how they hold them. `about`: members that only describe. */
+/** `lists`: members that hold cases, by their structure. `about`: members that only describe. */
 type Shape = { readonly lists: Readonly<Record<string, Holder>>; readonly about: readonly string[] };
 type Holder = "list" | "one" | "map" | "sets" | "sequence" | "releases" | "releaseLists";
 
@@ -38,7 +38,7 @@ const shapes: Readonly<Record<string, Shape>> = {
   "trim.json": { lists: { cases: "list" }, about: ["recorded_with", "python"] },
 };
 
-/** Files whose cases are run by other tests, with the reason. */
+/** Files whose cases other tests run, with the reason. */
 export const runElsewhere: Readonly<Record<string, string>> = {
   "nodegroups.json": "nodegroup expansion and matching are src/target's: test/target runs them",
   "peer-rules.json": "what minions may publish is src/master's: test/master/answers/peers.test.ts runs all",

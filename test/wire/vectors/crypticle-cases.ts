@@ -37,7 +37,7 @@ function checkCase(crypticle: Crypticle, keyString: string, item: JsonMap): void
   const packed = encode(fromTypedView(expand(item.value ?? null)), "raw");
   const plain = Buffer.concat([Buffer.from(`pickle::${nonce ?? ""}`), packed]);
   if (item.ciphertext_b64 === undefined) {
-    // A long case gives only lengths and a hash.
+    // A long case has only lengths and a hash.
     assert.equal(plain.length, item.plaintext_len);
     assert.equal(createHash("sha256").update(plain).digest("hex"), item.plaintext_sha256);
     const token = crypticle.seal(packed, nonce);
@@ -55,11 +55,11 @@ function checkCase(crypticle: Crypticle, keyString: string, item: JsonMap): void
   assert.deepEqual(slowOpen(keyString, token), plain, "opened slowly");
 }
 
-/** The code by which each of Salt's failures shows here. */
+/** Our error code for each of Salt's failures. */
 const codeOf: Readonly<Record<string, string>> = {
   AuthenticationError: "CRYPTO_BAD_MAC",
   SaltClientError: "CRYPTO_BAD_NONCE",
-  // Salt stumbles over the bytes where the nonce should be; here they are simply not the nonce.
+  // Salt fails on the bytes in the nonce's place; here they just differ from the nonce.
   UnicodeDecodeError: "CRYPTO_BAD_NONCE",
   SaltDeserializationError: "WIRE_MALFORMED",
 };

@@ -15,7 +15,7 @@ import { trimEvent } from "../../../src/wire/return.ts";
 import type { Ledger } from "./ledger.ts";
 import { bytesFromBase64, bytesFromHex, type Json, type JsonMap, toPlainView } from "./view.ts";
 
-/** The bodies that a reader finds when the stream comes whole, byte by byte, and in pieces of seven. */
+/** The bodies that a reader returns when the stream comes in one piece, byte by byte, and in pieces of seven. */
 function bodiesOf(stream: Buffer): Uint8Array[] {
   const whole = new FrameReader().push(stream);
   for (const size of [1, 7]) {
@@ -68,7 +68,7 @@ export function runIpcFrames(data: JsonMap, ledger: Ledger): void {
   }
 }
 
-/** Cases without a frame of their own are about how the first one's bytes are written. */
+/** Cases without a frame are about how the first case's bytes are written. */
 function checkSubscribed(item: JsonMap, first: Buffer): void {
   const reader = new FrameReader();
   let bodies: Uint8Array[];

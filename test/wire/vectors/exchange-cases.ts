@@ -1,4 +1,4 @@
-/** Runs exchanges_*.json: each frame that real masters and minions exchanged, opened with the recorded keys and made again. */
+/** Runs exchanges_*.json: each frame between real masters and minions, opened with the recorded keys and made again. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { Crypticle } from "../../../src/crypto/crypticle.ts";
@@ -105,7 +105,7 @@ function topicsOf(recording: Recording): Set<string> {
   return new Set(["broadcast", ...hashes]);
 }
 
-/** A subscription is 01, its end 00, and then the prefix: empty, or a topic. */
+/** A subscription is byte 01, its end 00, and then the prefix: empty, or a topic. */
 function checkSubscription(recording: Recording, item: JsonMap): void {
   const bytes = Buffer.from(String(item.subscription_hex), "hex");
   assert.ok(bytes[0] === 0 || bytes[0] === 1);

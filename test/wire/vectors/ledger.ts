@@ -1,4 +1,4 @@
-/** Counts a vector file's cases and the ones that ran. A case that no test ran fails the file. */
+/** Counts a vector file's cases, and the cases that ran. A case that no test ran fails the file. */
 import assert from "node:assert/strict";
 
 export class Ledger {

@@ -1,4 +1,4 @@
-/** Runs msgpack.json: both flavours, both directions, and both ways in which Salt reads. */
+/** Runs msgpack.json: both flavours, both directions, and both of Salt's ways to read. */
 import assert from "node:assert/strict";
 import { decode, encode, type Flavour } from "../../../src/wire/msgpack.ts";
 import { rawToBin, skipValue } from "../../../src/wire/walk.ts";
@@ -37,7 +37,7 @@ function checkFlavour(item: JsonMap, { flavour, hex, byDefault, asUtf8 }: Flavou
   const value = decode(bytes);
   assert.deepEqual(toTypedView(value, true), expand(item[byDefault] ?? null), `${flavour}: read by default`);
   const asText = toTypedView(value, false);
-  // Salt's other reading gives up text altogether when one raw string is not UTF-8.
+  // Salt's other reading leaves all strings bytes if one raw string is not UTF-8.
   const isAllBytes = flavour === "raw" && rawToBin(bytes) !== bytes;
   assert.deepEqual(
     isAllBytes ? textAsBytes(asText) : asText,
@@ -64,7 +64,7 @@ function checkForeign(item: JsonMap): void {
   }
   const value = decode(bytes);
   if (item.name === "map bin key") {
-    // Salt's default reading makes the text "a" of the key b"a"; here bytes stay bytes, as in its other reading.
+    // Salt's default reading turns the key b"a" into the text "a"; here bytes stay bytes, as in its other reading.
     assert.deepEqual(toTypedView(value, false), item.decoded_encoding_utf8);
     return;
   }

@@ -13,7 +13,7 @@ export type Recording = {
   readonly master: { priv: KeyObject; pub: KeyObject; pubText: string; signPub: KeyObject | undefined };
   readonly minions: ReadonlyMap<string, MinionKeys>;
   readonly aes: readonly string[];
-  /** The session key most recently handed to each id. */
+  /** The latest session key of each id. */
   readonly sessions: Map<string, string>;
   /** The latest request of each connection, which the next reply on it answers. */
   readonly requests: Map<string, JsonMap>;
@@ -52,7 +52,7 @@ export function keyStringOf(recording: Recording, decrypt: unknown): string {
   return keyString;
 }
 
-/** Opens, compares the value with the recorded view, and seals again to the same bytes. */
+/** Opens the frame, compares the value with the recorded view, and seals it again to the same bytes. */
 export function checkSealed(
   keyString: string,
   token: Uint8Array,

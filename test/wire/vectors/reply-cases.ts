@@ -1,4 +1,4 @@
-/** The replies in exchanges_*.json: sealed ones, those of `_auth`, those under a key of their own, and clear ones. */
+/** The replies in exchanges_*.json: sealed ones, those of `_auth`, private ones, and clear ones. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { Crypticle } from "../../../src/crypto/crypticle.ts";
@@ -55,7 +55,7 @@ function checkClearReply(item: JsonMap, frame: Buffer): void {
     assert.deepEqual(encodeClearReply(value.get("load")), frame);
 }
 
-/** The algorithms of the clear load or of the envelope around it; the SHA1 pair where none is named. */
+/** The algorithms of the clear load or of the envelope; SHA1 for both if none is named. */
 function algorithmsOf(request: JsonMap): Algorithms {
   const plain = request.plain as JsonMap;
   const outer = toPlainView(decode(bytesFromBase64(request.payload_b64))) as JsonMap;

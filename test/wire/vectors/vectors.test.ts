@@ -1,4 +1,4 @@
-/** Every case of every vector file is run; a file or case that nothing runs fails. */
+/** Every case of every vector file is run; a file or case that no test runs fails. */
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { describe, it } from "node:test";

@@ -1,4 +1,4 @@
-/** The JSON views in which the vector files show values (test/vectors/README.md), made from and into this program's values. */
+/** The JSON views of values in the vector files (test/vectors/README.md), made from this program's values and read into them. */
 import { isUtf8 } from "node:buffer";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { type Encodable, Ext, Float, type Value } from "../../../src/wire/values.ts";
@@ -9,7 +9,7 @@ export type JsonMap = { [key: string]: Json };
 const datetimeType = 78;
 const constantType = 79;
 
-/** As msgpack.json and crypticle.json show a value that Salt read. `isDefault`: Salt's default reading, which turns bytes in bin into text, too. */
+/** The view in msgpack.json and crypticle.json of a value that Salt read. `isDefault`: Salt's default reading, which turns bytes in bin into text. */
 export function toTypedView(value: Value, isDefault: boolean): Json {
   const inner = (item: Value): Json => toTypedView(item, isDefault);
   if (value instanceof Uint8Array) return bytesView(value, "$bytes_b64", isDefault);
@@ -22,7 +22,7 @@ export function toTypedView(value: Value, isDefault: boolean): Json {
   return value;
 }
 
-/** As the recordings show it: maps with text keys as objects, floats as numbers. */
+/** The view in recordings: maps with text keys as objects, floats as numbers. */
 export function toPlainView(value: Value): Json {
   if (value instanceof Uint8Array) return bytesView(value, "$b", true);
   if (value instanceof Float) return value.value;
@@ -43,17 +43,17 @@ function bytesView(bytes: Uint8Array, marker: string, isDefault: boolean): Json 
 function extView(ext: Ext, isDefault: boolean): Json {
   if (ext.type === datetimeType) return { $datetime: isoOf(Buffer.from(ext.data).toString("latin1")) };
   if (ext.type === constantType) return { $constant: toTypedView(decode(ext.data), isDefault) };
-  // Salt hands on the bytes of a type that it does not know; the type is kept here.
+  // Salt returns the bytes of an unknown extension; this program keeps the type, too.
   return { $bytes_b64: Buffer.from(ext.data).toString("base64") };
 }
 
-/** `20260102T03:04:05.678901` as Python's isoformat writes it. */
+/** `20260102T03:04:05.678901` in the form of Python's isoformat. */
 function isoOf(text: string): string {
   const [, year, month, day, time, micros] = /^(\d{4})(\d\d)(\d\d)(T[\d:]{8})\.(\d{6})$/.exec(text) ?? [];
   return `${year}-${month}-${day}${time}${micros === "000000" ? "" : `.${micros}`}`;
 }
 
-/** The value that a view in msgpack.json or crypticle.json names, for encoding. */
+/** The value of a view in msgpack.json or crypticle.json, for encoding. */
 export function fromTypedView(view: Json): Encodable {
   if (Array.isArray(view)) return view.map(fromTypedView);
   if (typeof view !== "object" || view === null) return view;
@@ -84,7 +84,7 @@ function packedTime(iso: string): string {
   return `${date.replaceAll("-", "")}T${time.includes(".") ? time : `${time}.000000`}`;
 }
 
-/** `{"$repeat": [text, count]}` spelt out, in any view. */
+/** Writes `{"$repeat": [text, count]}` out, in any view. */
 export function expand(view: Json): Json {
   if (Array.isArray(view)) return view.map(expand);
   if (typeof view !== "object" || view === null) return view;

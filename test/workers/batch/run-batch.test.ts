@@ -1,16 +1,16 @@
-/** A batch of which one write fails while another is still under way. */
+/** One write of a batch fails while another is still under way. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { ReturnRecord } from "../../../src/store/jobs/job-cache.ts";
 import { openAutosign } from "../../../src/store/keys/autosign.ts";
 import { itemKinds, packBatch } from "../../../src/workers/batch/frames.ts";
 import { runBatch } from "../../../src/workers/batch/run-batch.ts";
-import { acceptMinion, openShard, sealedFrame, sealedLoad } from "../open-shard.ts";
+import { acceptMinion, openWorkerState, sealedFrame, sealedLoad } from "../open-worker-state.ts";
 
 it("keeps the memory of its returns until they are written, and acknowledges none of them", async () => {
-  const bench = openShard();
+  const bench = openWorkerState();
   const crypticle = await acceptMinion(bench, "web1");
-  const { jobs, minions } = bench.shard.stores;
+  const { jobs, minions } = bench.worker.stores;
   let release = () => {};
   const written = new Promise<void>((resolve) => {
     release = resolve;
@@ -33,7 +33,7 @@ it("keeps the memory of its returns until they are written, and acknowledges non
   }));
   let isAnswered = false;
   const batch = runBatch(
-    bench.shard,
+    bench.worker,
     openAutosign(bench.config),
     { buffer: packBatch(frames), isHeard: true, isFollowed: true },
     (error) => bench.faults.push(error),
@@ -47,5 +47,5 @@ it("keeps the memory of its returns until they are written, and acknowledges non
   release();
   await batch;
   assert.match(bench.faults[0]?.message ?? "", /no room/);
-  assert.equal(bench.shard.counters["replies.withdrawn"], 2);
+  assert.equal(bench.worker.counters["replies.withdrawn"], 2);
 });

@@ -1,4 +1,4 @@
-/** Commands of external pillar sources end with the thread and the master that run them. */
+/** Commands of external pillar sources end with their thread and their master. */
 import assert from "node:assert/strict";
 import { fork } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -16,7 +16,7 @@ const root = mkdtempSync(join(tmpdir(), "external-lane-"));
 after(() => rmSync(root, { recursive: true }));
 const holder = fileURLToPath(new URL("./lane-holder.js", import.meta.url));
 
-/** A command that makes a file whose text is whole as soon as it is there, and not before a busy machine has noted the command. */
+/** A command that makes a file with its whole text at once, and not before a busy machine has recorded the command. */
 const writing = (text: string, file: string) => `sleep 1; echo ${text} > ${file}.new; mv ${file}.new ${file}`;
 const pidsIn = (file: string) => readFileSync(file, "utf8").trim().split(" ").map(Number);
 
@@ -44,7 +44,7 @@ describe("commands of external sources", { timeout: 120_000 }, () => {
     const pids = pidsIn(pidFile);
     assert.equal(pids.length, 2);
     for (const pid of pids) await processEnded(pid);
-    // Ends with an error if it does not run.
+    // Throws if the process does not run.
     for (const pid of pidsIn(leftFile)) process.kill(pid, "SIGKILL");
   });
 });

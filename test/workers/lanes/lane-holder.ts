@@ -1,4 +1,4 @@
-/** A master's lane for commands of external pillar sources in a process of its own, to be killed: `lane-holder.js DIRECTORY COMMAND..`. */
+/** A master's lane for commands of external pillar sources, in a process that a test kills: `lane-holder.js DIRECTORY COMMAND..`. */
 import { pino } from "pino";
 import { loadMasterConfig } from "../../../src/config/load.ts";
 import { openExternalLane } from "../../../src/master/threads.ts";

@@ -19,7 +19,7 @@ import { packAuthTasks } from "../../../src/workers/batch/auth-tasks.ts";
 import type { AuthTask } from "../../../src/workers/messages/batch.ts";
 import type { AuthReplies, PillarReplyTask } from "../../../src/workers/messages/lanes.ts";
 import { LanePool } from "../../../src/workers/threads/lane-pool.ts";
-import { masterPair, minionPair } from "../open-shard.ts";
+import { masterPair, minionPair } from "../open-worker-state.ts";
 
 const lane = new LanePool({
   filename: new URL("../../../src/workers/lanes/rsa-lane.js", import.meta.url).href,
@@ -48,7 +48,7 @@ const algorithms = { encAlgorithm: "OAEP-SHA1", sigAlgorithm: "PKCS1v15-SHA1" };
 const accepted = { pub: minionPair.publicPem, session, token: undefined };
 const job: AuthTask = { version: 3, nonce, ...algorithms, outcome: accepted };
 
-/** The replies to jobs that crossed as one task; undefined for one that could not be made. */
+/** The replies to jobs that were one task; undefined for a reply that could not be made. */
 async function answer(...tasks: AuthTask[]): Promise<(Buffer | undefined)[]> {
   const packed = packAuthTasks([...tasks.keys()], tasks).tasks;
   const task = { kind: "authReplies", auths: packed, aes, aesSignature };

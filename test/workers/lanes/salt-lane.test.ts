@@ -1,4 +1,4 @@
-/** The lane of Salt's own files, in its thread: damage that it meets in our store comes with its answer. */
+/** The lane of Salt's own files in its thread: its answer reports damage in our store. */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { openSaltLane } from "../../../src/master/threads.ts";
 import { openLmdbJobCache } from "../../../src/store/drivers/lmdb/job-cache.ts";
 import { openLocalCache } from "../../../src/store/salt/local-cache.ts";
 import type { SaltAnswer, TakenJobs } from "../../../src/workers/messages/lanes.ts";
-import { loadOf } from "../../contract/job-cache.ts";
+import { loadOf } from "../../contract/job-samples.ts";
 import { temporaryDirectories } from "../../store/temporary.ts";
 
 const jid = "20260102030405000001";
@@ -28,7 +28,7 @@ describe("the lane of Salt's own files", { timeout: 60_000 }, () => {
     for (let at = bytes.indexOf("FLIPPED"); at !== -1; at = bytes.indexOf("FLIPPED", at)) bytes[at] = 0x47;
     writeFileSync(file, bytes);
     await openLocalCache({ cachedir: root, hashType: config.hash_type }).keepJobs([loadOf(jid, ["a"])]);
-    const lane = openSaltLane(config, { feedFile: join(root, "feed.mdb"), layouts: [] }, pino({ level: "silent" }));
+    const lane = openSaltLane(config, { queueFile: join(root, "feed.mdb"), layouts: [] }, pino({ level: "silent" }));
     context.after(() => lane.close());
     const task = { kind: "takeJobs", sinceMs: 0, olderThanJid: "0" } as const;
     const { taken, storeFaults } = await lane.run<SaltAnswer<TakenJobs>>(task);

@@ -4,10 +4,10 @@ import type { MinionData } from "../../../src/store/minions/data.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { TextList } from "../../../src/wire/text-list.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
-import { MinionFacts } from "../../../src/workers/holding/facts.ts";
 import { Matcher, type MatchSite } from "../../../src/workers/match/match.ts";
-import type { MatchAnswer, MatchTask } from "../../../src/workers/messages/shard.ts";
-import { acceptMinion, type Bench, openLastingShard } from "../open-shard.ts";
+import type { MatchAnswer, MatchTask } from "../../../src/workers/messages/worker.ts";
+import { MinionFacts } from "../../../src/workers/state/facts.ts";
+import { acceptMinion, type Bench, openLastingWorkerState } from "../open-worker-state.ts";
 
 const pack = (value: Encodable) => encode(value, "bin");
 const none = pack({});
@@ -18,7 +18,7 @@ function taskOf(targetKind: string, target: string | string[]): MatchTask {
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** The answer, asked for until it is there. */
+/** Asks until there is an answer. */
 async function answered(matcher: Matcher, task: MatchTask): Promise<MatchAnswer> {
   for (;;) {
     const answer = matcher.match(task);
@@ -40,11 +40,11 @@ describe("Matcher", () => {
   let matcher: Matcher;
   beforeEach(async () => {
     bench?.close();
-    bench = openLastingShard();
-    matcher = new Matcher(bench.shard);
+    bench = openLastingWorkerState();
+    matcher = new Matcher(bench.worker);
     for (const id of ["web1", "web2", "db1", "mute"]) await acceptMinion(bench, id);
-    for (const id of ["web1", "web2"]) await bench.shard.facts.keep(id, pack({ os: "Debian" }), none);
-    await bench.shard.facts.keep("db1", pack({ os: "CentOS" }), none);
+    for (const id of ["web1", "web2"]) await bench.worker.facts.keep(id, pack({ os: "Debian" }), none);
+    await bench.worker.facts.keep("db1", pack({ os: "CentOS" }), none);
   });
   after(() => bench.close());
 
@@ -67,19 +67,19 @@ describe("Matcher", () => {
     const kept = await ask();
     assert.ok(kept.buffer instanceof SharedArrayBuffer, "in memory that threads share");
     assert.equal((await ask()).buffer, kept.buffer, "no copy for each who asks");
-    await bench.shard.facts.keep("db1", pack({ os: "Debian" }), none);
+    await bench.worker.facts.keep("db1", pack({ os: "Debian" }), none);
     assert.deepEqual(textsOf(await ask(), 4), ["db1", "mute", "web1", "web2"]);
     assert.deepEqual(textsOf(kept, 3), ["mute", "web1", "web2"]);
   });
 
   it("looks a list up without an index", async () => {
     assert.deepEqual(await found(matcher, "list", ["web1", "nobody", "web1", ""]), ["web1"]);
-    assert.equal(bench.shard.facts.index, undefined);
+    assert.equal(bench.worker.facts.index, undefined);
   });
 
   it("knows of a refresh before the store has written it", async () => {
     assert.deepEqual(await found(matcher, "grain", "os:CentOS"), ["db1", "mute"]);
-    const written = bench.shard.facts.keep("web1", pack({ os: "CentOS" }), none);
+    const written = bench.worker.facts.keep("web1", pack({ os: "CentOS" }), none);
     assert.deepEqual(await found(matcher, "grain", "os:CentOS"), ["db1", "mute", "web1"]);
     await written;
     assert.deepEqual(await found(matcher, "grain", "os:CentOS"), ["db1", "mute", "web1"]);
@@ -88,31 +88,31 @@ describe("Matcher", () => {
   it("forgets a removed minion, and knows it again with its data if that was kept", async () => {
     assert.deepEqual(await found(matcher, "grain", "os:Debian"), ["mute", "web1", "web2"]);
     for (const id of ["web1", "web2"]) {
-      bench.shard.start.accepted.delete(id);
-      bench.shard.facts.noteKeys([], [id]);
+      bench.worker.start.accepted.delete(id);
+      bench.worker.facts.noteKeys([], [id]);
     }
-    await bench.shard.forget("web1", true);
-    await bench.shard.forget("web2", false);
+    await bench.worker.forget("web1", true);
+    await bench.worker.forget("web2", false);
     assert.deepEqual(await found(matcher, "grain", "os:Debian"), ["mute"]);
     for (const id of ["web1", "web2"]) await acceptMinion(bench, id);
-    // Nothing is known of web1 any more, so that it may be meant by any grain.
+    // Nothing is known of web1 any more, so any grain may match it.
     assert.deepEqual(await found(matcher, "grain", "os:CentOS"), ["db1", "mute", "web1"]);
     assert.deepEqual(await found(matcher, "grain", "os:Debian"), ["mute", "web1", "web2"]);
   });
 
   it("gives a newcomer's id where it took the number of another", async () => {
     assert.deepEqual(await found(matcher, "glob", "*"), ["db1", "mute", "web1", "web2"]);
-    bench.shard.start.accepted.delete("web1");
-    bench.shard.facts.noteKeys([], ["web1"]);
+    bench.worker.start.accepted.delete("web1");
+    bench.worker.facts.noteKeys([], ["web1"]);
     await acceptMinion(bench, "a-minion-with-a-longer-name-than-thirty-one-characters");
     assert.equal((await found(matcher, "glob", "*"))[0], "a-minion-with-a-longer-name-than-thirty-one-characters");
     assert.equal((await found(matcher, "glob", "*")).length, 4);
   });
 
   it("takes grains that cannot be decoded for none, and counts them", async () => {
-    await bench.shard.facts.keep("web1", Uint8Array.of(0xdf, 1), none);
+    await bench.worker.facts.keep("web1", Uint8Array.of(0xdf, 1), none);
     assert.deepEqual(await found(matcher, "grain", "os:Debian"), ["mute", "web2"]);
-    assert.ok((bench.shard.counters["facts.unreadable"] ?? 0) > 0);
+    assert.ok((bench.worker.counters["facts.unreadable"] ?? 0) > 0);
   });
 });
 
@@ -147,7 +147,7 @@ describe("Matcher, while an index is built", () => {
       await nextTurn();
     }
     assert.ok(answer.state === "ready" && answer.count === 160);
-    // 16 ms of reading make a step, which is more than a slice: ten steps, ten turns.
+    // A step reads for 16 ms, which is more than a slice: ten steps take ten turns.
     assert.ok(turns >= 9, `${turns} turns`);
     assert.equal(matcher.match(task).state, "ready", "the index is there now");
   });

@@ -4,16 +4,16 @@ import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { packTexts } from "../../../src/wire/text-list.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
 import { findMines, readMines } from "../../../src/workers/match/mine-read.ts";
-import type { MineSlice } from "../../../src/workers/messages/shard.ts";
-import { type Bench, openShard } from "../open-shard.ts";
+import type { MineSlice } from "../../../src/workers/messages/worker.ts";
+import { type Bench, openWorkerState } from "../open-worker-state.ts";
 
 type Mines = Readonly<Record<string, Encodable>>;
 
-/** A shard whose minions have these mines. */
+/** A worker whose minions have these mines. */
 function open(mines: Mines): Bench {
-  const bench = openShard();
+  const bench = openWorkerState();
   for (const [id, mine] of Object.entries(mines)) {
-    bench.shard.start.accepted.add(id);
+    bench.worker.start.accepted.add(id);
     bench.memory.minions.set(id, { mine: encode(mine, "bin") });
   }
   return bench;
@@ -21,16 +21,16 @@ function open(mines: Mines): Bench {
 
 const triesMax = 20;
 
-/** The first slice that holds all, as a busy machine may end one early; else the last. */
+/** The first slice that holds all ids, as a busy machine may end one early; else the last slice. */
 function read(bench: Bench, asker: string, ids: string[], functions = ["ip"], bytesMax = 1_000_000): MineSlice {
   const { bytes } = packTexts(ids);
   for (let tried = 1; ; tried += 1) {
-    const slice = readMines(bench.shard, { asker, functions, ids: bytes, bytesMax });
+    const slice = readMines(bench.worker, { asker, functions, ids: bytes, bytesMax });
     if (slice.state !== "read" || slice.readBytes === bytes.length || tried === triesMax) return slice;
   }
 }
 
-/** What a slice holds, function by function. */
+/** The content of a slice by function. */
 function found(slice: MineSlice): unknown[] {
   assert.ok(slice.state === "read");
   let start = 0;
@@ -78,20 +78,20 @@ describe("readMines", () => {
 
   it("reads no mine of a minion whose key is gone, and counts unreadable ones", () => {
     const bench = open({ a: { ip: 1 }, b: { ip: 2 }, c: { ip: 3 } });
-    bench.shard.start.accepted.delete("a");
+    bench.worker.start.accepted.delete("a");
     bench.memory.minions.set("b", { mine: Buffer.from([0x93, 1]) });
     assert.deepEqual(found(read(bench, "c", ["a", "b", "c"])), [{ c: 3 }]);
-    // A busy machine may have needed several slices for that; one id is always one slice.
-    const before = bench.shard.counters["mines.unreadable"] ?? 0;
+    // A busy machine may need several slices for that; one id is always one slice.
+    const before = bench.worker.counters["mines.unreadable"] ?? 0;
     read(bench, "c", ["b"]);
-    assert.equal(bench.shard.counters["mines.unreadable"], before + 1);
+    assert.equal(bench.worker.counters["mines.unreadable"], before + 1);
   });
 
   it("says how far it came, and does not count an id that is cut off", () => {
     const bench = open({ first: { ip: 1 }, second: { ip: 2 } });
     const { bytes } = packTexts(["first", "second"]);
     const task = { asker: "first", functions: ["ip"], bytesMax: 100 } as const;
-    const slice = readMines(bench.shard, { ...task, ids: bytes.slice(0, -1) });
+    const slice = readMines(bench.worker, { ...task, ids: bytes.slice(0, -1) });
     assert.deepEqual(found(slice), [{ first: 1 }]);
     assert.equal(slice.state === "read" && slice.readBytes, "first".length + 1);
   });
@@ -108,11 +108,11 @@ describe("readMines", () => {
     const match = { kind: "match", target: encode("*", "raw"), targetKind: "glob", delimiter: ":" } as const;
     const task = { kind: "mineFind", asker: "a", functions: ["ip"], bytesMax: 1_000_000, match } as const;
     const { bytes } = packTexts(["a", "b", "c"]);
-    const begun = findMines(bench.shard, { state: "ready", count: 3, ids: bytes }, task);
+    const begun = findMines(bench.worker, { state: "ready", count: 3, ids: bytes }, task);
     assert.ok(begun.state === "ready" && begun.slice.state === "read");
     assert.equal(begun.slice.readBytes + begun.rest.length, bytes.length);
     assert.ok(begun.rest.length > 0);
-    assert.deepEqual(findMines(bench.shard, { state: "pending" }, task), { state: "pending" });
+    assert.deepEqual(findMines(bench.worker, { state: "pending" }, task), { state: "pending" });
   });
 
   it("leaves the thread to others after some bytes", () => {

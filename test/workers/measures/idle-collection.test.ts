@@ -4,7 +4,7 @@ import { collectWhenIdle } from "../../../src/workers/measures/idle-collection.t
 
 const lookMs = 40;
 
-/** Keeps the event loop from everything else. */
+/** Blocks the event loop. */
 function work(ms: number): void {
   const until = performance.now() + ms;
   while (performance.now() < until);
@@ -38,7 +38,7 @@ describe("collectWhenIdle", () => {
     const gone = new Promise<string>((resolve) => {
       const registry = new FinalizationRegistry<string>(resolve);
       registry.register({ large: new Array(1_000).fill(0) }, "collected");
-      // The registry itself must outlive what it watches.
+      // The registry itself must not be collected before the watched object.
       keepAlive.ref();
       Object.assign(keepAlive, { registry });
     });

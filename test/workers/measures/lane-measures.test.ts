@@ -5,7 +5,7 @@ import { Worker } from "node:worker_threads";
 import { LaneMeasuresReader } from "../../../src/workers/measures/lane-measures.ts";
 
 const module = new URL("../../../src/workers/measures/lane-measures.js", import.meta.url).href;
-/** Long enough for a loaded machine; answers come within milliseconds. */
+/** Timeout for a busy machine; answers come within milliseconds. */
 const answerTimeoutMs = 20_000;
 
 /** A thread that answers, and can be told to be busy until the shared word changes. */

@@ -5,11 +5,11 @@ import { ThreadMeter } from "../../../src/workers/measures/thread-meter.ts";
 
 describe("ThreadMeter", () => {
   it("sees for how long a thread's event loop stood still, and that it worked", async () => {
-    // Node 24 counts from the loop's first turn on.
+    // Node 24 counts from the event loop's first turn.
     await wait(5);
     const meter = new ThreadMeter();
     const { loopBusySeconds: before } = meter.read();
-    // Longer than the sampling of an idle thread.
+    // Longer than the sampling interval of an idle thread.
     const blockedMs = 1_300;
     const endMs = performance.now() + blockedMs;
     while (performance.now() < endMs);

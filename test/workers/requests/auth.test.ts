@@ -9,7 +9,7 @@ import type { Encodable } from "../../../src/wire/values.ts";
 import { unpackAuthTasks } from "../../../src/workers/batch/auth-tasks.ts";
 import { itemKinds } from "../../../src/workers/batch/frames.ts";
 import type { AuthTask, BatchResult } from "../../../src/workers/messages/batch.ts";
-import { clearFrame, eventsOf, minionPair, openShard, otherPair, replyOf } from "../open-shard.ts";
+import { clearFrame, eventsOf, minionPair, openWorkerState, otherPair, replyOf } from "../open-worker-state.ts";
 
 function authLoad(id: Encodable, more: Record<string, Encodable> = {}): Record<string, Encodable> {
   return {
@@ -23,7 +23,7 @@ function authLoad(id: Encodable, more: Record<string, Encodable> = {}): Record<s
   };
 }
 
-/** What the only item of a batch asks of the RSA lane. */
+/** The work for the RSA lane of a batch's only item. */
 function jobOf(result: BatchResult): AuthTask | undefined {
   return result.auths && unpackAuthTasks(result.auths.tasks)[0];
 }
@@ -36,7 +36,7 @@ function outcomeOf(result: BatchResult): unknown {
 
 describe("_auth", () => {
   it("keeps an unknown minion's key pending and says so on the bus", async () => {
-    const bench = openShard();
+    const bench = openWorkerState();
     const result = await bench.send(clearFrame(authLoad("web1")));
     assert.equal(outcomeOf(result), true);
     assert.equal(bench.keys.read("pending", "web1"), minionPair.publicPem);
@@ -49,7 +49,7 @@ describe("_auth", () => {
   });
 
   it("accepts a minion whose accepted key is the same but for line ends", async () => {
-    const bench = openShard();
+    const bench = openWorkerState();
     bench.keys.write("accepted", "web1", minionPair.publicPem.replaceAll("\n", "\r\n"));
     const result = await bench.send(clearFrame(authLoad("web1")));
     assert.equal(outcomeOf(result), "accepted");
@@ -57,7 +57,7 @@ describe("_auth", () => {
   });
 
   it("denies another key under an accepted id, and keeps it for the operator to see", async () => {
-    const bench = openShard();
+    const bench = openWorkerState();
     bench.keys.write("accepted", "web1", otherPair.publicPem);
     const result = await bench.send(clearFrame(authLoad("web1")));
     assert.equal(outcomeOf(result), false);
@@ -67,7 +67,7 @@ describe("_auth", () => {
   });
 
   it("decides by the key file as it is now, whatever it remembers", async () => {
-    const bench = openShard();
+    const bench = openWorkerState();
     bench.keys.write("accepted", "web1", minionPair.publicPem);
     assert.equal(outcomeOf(await bench.send(clearFrame(authLoad("web1")))), "accepted");
     assert.equal(outcomeOf(await bench.send(clearFrame(authLoad("web1")))), "accepted");
@@ -80,7 +80,7 @@ describe("_auth", () => {
   });
 
   it("keeps a denied key once, however often it comes", async () => {
-    const bench = openShard();
+    const bench = openWorkerState();
     bench.keys.write("accepted", "web1", otherPair.publicPem);
     await bench.send(clearFrame(authLoad("web1")));
     const stamp = bench.keys.stampOf("denied", "web1");
@@ -89,14 +89,14 @@ describe("_auth", () => {
   });
 
   it("denies another key under a pending id", async () => {
-    const bench = openShard();
+    const bench = openWorkerState();
     bench.keys.write("pending", "web1", otherPair.publicPem);
     assert.equal(outcomeOf(await bench.send(clearFrame(authLoad("web1")))), false);
     assert.equal(bench.keys.read("denied", "web1"), minionPair.publicPem);
   });
 
   it("refuses a rejected minion", async () => {
-    const bench = openShard();
+    const bench = openWorkerState();
     bench.keys.write("rejected", "web1", minionPair.publicPem);
     const result = await bench.send(clearFrame(authLoad("web1")));
     assert.equal(outcomeOf(result), false);
@@ -104,7 +104,7 @@ describe("_auth", () => {
   });
 
   it("accepts at once with auto_accept, and moves a pending key", async () => {
-    const bench = openShard({ auto_accept: true });
+    const bench = openWorkerState({ auto_accept: true });
     assert.equal(outcomeOf(await bench.send(clearFrame(authLoad("new1")))), "accepted");
     bench.keys.write("pending", "old1", minionPair.publicPem);
     const result = await bench.send(clearFrame(authLoad("old1")));
@@ -115,12 +115,12 @@ describe("_auth", () => {
   });
 
   it("accepts an id of autosign_file and rejects one of autoreject_file", async () => {
-    const bench = openShard();
+    const bench = openWorkerState();
     const autosign = join(bench.config.pki_dir, "autosign.conf");
     const autoreject = join(bench.config.pki_dir, "autoreject.conf");
     writeFileSync(autosign, "# by hand\nweb*\n", { mode: 0o644 });
     writeFileSync(autoreject, "bad1\n", { mode: 0o644 });
-    const configured = openShard({ autosign_file: autosign, autoreject_file: autoreject });
+    const configured = openWorkerState({ autosign_file: autosign, autoreject_file: autoreject });
     assert.equal(outcomeOf(await configured.send(clearFrame(authLoad("web7")))), "accepted");
     assert.equal(outcomeOf(await configured.send(clearFrame(authLoad("db1")))), true);
     assert.equal(outcomeOf(await configured.send(clearFrame(authLoad("bad1")))), false);
@@ -128,11 +128,11 @@ describe("_auth", () => {
   });
 
   it("accepts by a grain that the autosign directory names", async () => {
-    const bench = openShard();
+    const bench = openWorkerState();
     const grains = join(bench.config.pki_dir, "autosign_grains");
     mkdirSync(grains);
     writeFileSync(join(grains, "role"), "web\n", { mode: 0o644 });
-    const configured = openShard({ autosign_grains_dir: grains });
+    const configured = openWorkerState({ autosign_grains_dir: grains });
     assert.equal(
       outcomeOf(await configured.send(clearFrame(authLoad("a", { autosign_grains: { role: "web" } })))),
       "accepted",
@@ -144,7 +144,7 @@ describe("_auth", () => {
   });
 
   it("loses neither a pending key nor a single-use file when the accepted key cannot be written", async () => {
-    const bench = openShard();
+    const bench = openWorkerState();
     const folder = join(bench.config.pki_dir, "minions_autosign");
     mkdirSync(folder, { recursive: true });
     const file = join(folder, "web1");
@@ -161,32 +161,34 @@ describe("_auth", () => {
   });
 
   it("stores a session key later if it could not be stored at first", async () => {
-    const bench = openShard();
+    const bench = openWorkerState();
     bench.keys.write("accepted", "web1", minionPair.publicPem);
-    bench.shard.accept("web1", minionPair.publicPem);
-    const put = mock.method(bench.shard.stores.minions, "putSession", () => Promise.reject(new Error("no space left")));
-    await assert.rejects(bench.shard.issueSession("web1", Date.now()).stored ?? Promise.resolve(), /no space/);
+    bench.worker.accept("web1", minionPair.publicPem);
+    const put = mock.method(bench.worker.stores.minions, "putSession", () =>
+      Promise.reject(new Error("no space left")),
+    );
+    await assert.rejects(bench.worker.issueSession("web1", Date.now()).stored ?? Promise.resolve(), /no space/);
     put.mock.restore();
-    await bench.shard.issueSession("web1", Date.now()).stored;
+    await bench.worker.issueSession("web1", Date.now()).stored;
     assert.ok(bench.memory.minions.get("web1")?.session);
   });
 
   it("in open_mode overwrites a key that differs", async () => {
-    const bench = openShard({ open_mode: true });
+    const bench = openWorkerState({ open_mode: true });
     bench.keys.write("accepted", "web1", otherPair.publicPem);
     assert.equal(outcomeOf(await bench.send(clearFrame(authLoad("web1")))), "accepted");
     assert.equal(bench.keys.read("accepted", "web1"), minionPair.publicPem);
   });
 
   it("answers full while max_minions are connected", async () => {
-    const bench = openShard({ max_minions: 1 });
+    const bench = openWorkerState({ max_minions: 1 });
     const result = await bench.send(clearFrame(authLoad("web1")), itemKinds.overMinionsMax);
     assert.equal(outcomeOf(result), "full");
     assert.equal(bench.keys.stateOf("web1"), undefined);
   });
 
   it("refuses ids that would leave the key directory, and keys that are none", async () => {
-    const bench = openShard({ auto_accept: true });
+    const bench = openWorkerState({ auto_accept: true });
     const tiny = generateKeyPairSync("rsa", { modulusLength: 512 })
       .publicKey.export({ type: "spki", format: "pem" })
       .toString();
@@ -199,12 +201,12 @@ describe("_auth", () => {
     const large = await bench.send(clearFrame(authLoad("web1", { pub: "x".repeat(65_536) })));
     assert.deepEqual(decode(replyOf(large)), decode(encodeClearReply({ ret: false })));
     assert.equal(large.auths, undefined);
-    assert.equal(bench.shard.counters["refused.authTooLarge"], 1);
+    assert.equal(bench.worker.counters["refused.authTooLarge"], 1);
     assert.equal(bench.keys.stateOf("web1"), undefined);
   });
 
   it("names an algorithm that it does not know, unsigned", async () => {
-    const bench = openShard();
+    const bench = openWorkerState();
     const reply = (text: string) =>
       new Map<string, unknown>([
         ["enc", "clear"],
@@ -221,7 +223,7 @@ describe("_auth", () => {
   });
 
   it("gives the same session key again while it is fresh", async () => {
-    const bench = openShard({ auto_accept: true });
+    const bench = openWorkerState({ auto_accept: true });
     const sessionOf = (result: BatchResult) => {
       const outcome = jobOf(result)?.outcome;
       return outcome !== undefined && "session" in outcome ? outcome.session : undefined;
@@ -233,7 +235,7 @@ describe("_auth", () => {
   });
 
   it("fires no event when auth_events is off", async () => {
-    const bench = openShard({ auth_events: false });
+    const bench = openWorkerState({ auth_events: false });
     assert.deepEqual(eventsOf(await bench.send(clearFrame(authLoad("web1")))), []);
   });
 });

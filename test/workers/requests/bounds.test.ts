@@ -5,12 +5,20 @@ import type { Overrides } from "../../../src/config/load.ts";
 import { keyRecountMs } from "../../../src/limits.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
 import type { Encodable, Value } from "../../../src/wire/values.ts";
-import { createKeyCounts, pendingCount, UnprovenKeys } from "../../../src/workers/holding/unproven-keys.ts";
-import { acceptMinion, clearFrame, nonce, openShard, replyOf, sealedFrame, sealedLoad } from "../open-shard.ts";
+import { createKeyCounts, pendingCount, UnprovenKeys } from "../../../src/workers/state/unproven-keys.ts";
+import {
+  acceptMinion,
+  clearFrame,
+  nonce,
+  openWorkerState,
+  replyOf,
+  sealedFrame,
+  sealedLoad,
+} from "../open-worker-state.ts";
 
 describe("a minion's mine", () => {
   async function open(options: Overrides) {
-    const bench = openShard(options);
+    const bench = openWorkerState(options);
     const crypticle = await acceptMinion(bench, "web1");
     const ask = async (load: Record<string, Encodable>): Promise<Value> => {
       const result = await bench.send(sealedFrame(crypticle.seal(sealedLoad("web1", load)), "web1"));
@@ -29,7 +37,7 @@ describe("a minion's mine", () => {
     assert.equal(await ask({ cmd: "_mine", data: { b: "x".repeat(5_000) } }), false);
     assert.equal(await ask({ cmd: "_mine", data: { b: 1, c: 2, d: 3 } }), false);
     assert.deepEqual(bench.memory.minions.get("web1")?.mine, before);
-    assert.equal(bench.shard.counters["mine.tooLarge"], 3);
+    assert.equal(bench.worker.counters["mine.tooLarge"], 3);
     assert.equal(await ask({ cmd: "_mine", clear: true, data: { b: "x".repeat(1_500) } }), true);
     assert.equal(await ask({ cmd: "_mine", data: { c: 2, d: 3 } }), true);
   });
@@ -37,7 +45,7 @@ describe("a minion's mine", () => {
 
 describe("a minion's grains", () => {
   it("are bounded: beyond grains_max_bytes its pillar says so, and nothing of it is kept or rendered", async () => {
-    const bench = openShard({ grains_max_bytes: 16_384 });
+    const bench = openWorkerState({ grains_max_bytes: 16_384 });
     const crypticle = await acceptMinion(bench, "web1");
     const ask = async (load: Record<string, Encodable>) => {
       const whole = sealedLoad("web1", { cmd: "_pillar", saltenv: "base", pillarenv: "base", ver: "2", ...load });
@@ -61,7 +69,7 @@ describe("a minion's grains", () => {
       );
       assert.match(refusals[0]?.text ?? "", /grains_max_bytes/);
     }
-    assert.equal(bench.shard.counters["grains.tooLarge"], 2);
+    assert.equal(bench.worker.counters["grains.tooLarge"], 2);
   });
 });
 
@@ -70,7 +78,7 @@ describe("keys of strangers", () => {
     generateKeyPairSync("rsa", { modulusLength: 2_048 }).publicKey.export({ type: "spki", format: "pem" }).toString();
 
   it("are kept up to pending_keys_max: others wait, and are kept once there is room", async () => {
-    const bench = openShard({ pending_keys_max: 2 });
+    const bench = openWorkerState({ pending_keys_max: 2 });
     const pub = pem();
     const ask = async (id: string) => {
       const result = await bench.send(clearFrame({ cmd: "_auth", id, nonce, pub, enc_algo: "OAEP-SHA1" }));
@@ -81,9 +89,9 @@ describe("keys of strangers", () => {
     const refused = await ask("c");
     assert.match(refused.refusals[0]?.text ?? "", /pending_keys_max/);
     assert.deepEqual(bench.keys.list("pending"), ["a", "b"]);
-    assert.deepEqual([bench.shard.counters["auth.pend"], bench.shard.counters["auth.noRoom"]], [2, 1]);
+    assert.deepEqual([bench.worker.counters["auth.pend"], bench.worker.counters["auth.noRoom"]], [2, 1]);
     await ask("a");
-    assert.equal(bench.shard.counters["auth.pend"], 3, "one that is kept goes on waiting");
+    assert.equal(bench.worker.counters["auth.pend"], 3, "one that is kept goes on waiting");
   });
 
   it("are counted by all workers together, and anew at the bound", () => {

@@ -5,7 +5,7 @@ import { kindOfTag } from "../../../src/workers/requests/event-tags.ts";
 
 const jid = "20261120155553885300";
 
-/** What the master, its runners, its key tools, its API and a cluster of Salt's fire. */
+/** Tags of events that the master, its runners, its key tools, its API and a cluster of Salt's fire. */
 const masters = [
   jid,
   `${jid}_4711`,

@@ -13,12 +13,12 @@ import {
   clearFrame,
   eventsOf,
   nonce,
-  openShard,
+  openWorkerState,
   replyOf,
   returnTags,
   sealedFrame,
   sealedLoad,
-} from "../open-shard.ts";
+} from "../open-worker-state.ts";
 
 const jid = "20261120155553885300";
 const pong = {
@@ -32,9 +32,9 @@ const pong = {
   user: "root",
 };
 
-/** A shard with one accepted minion, and a way to send its requests. */
+/** A worker with one accepted minion, and a way to send its requests. */
 async function open(overrides: Overrides = {}) {
-  const bench = openShard(overrides);
+  const bench = openWorkerState(overrides);
   const crypticle = await acceptMinion(bench, "web1");
   const send = (load: Record<string, Encodable>) =>
     bench.send(sealedFrame(crypticle.seal(sealedLoad("web1", load)), "web1"));
@@ -74,7 +74,7 @@ describe("_return", () => {
     const again = await send({ ...pong, return: "second" });
     assert.equal(storedBody(bench).get("return"), "first");
     assert.equal(eventsOf(again)[0]?.data.get("return"), "second");
-    assert.deepEqual([bench.shard.counters["returns.stored"], bench.shard.counters["returns.duplicate"]], [1, 1]);
+    assert.deepEqual([bench.worker.counters["returns.stored"], bench.worker.counters["returns.duplicate"]], [1, 1]);
   });
 
   it("is not acknowledged and not fired when the store fails", async () => {
@@ -115,11 +115,26 @@ describe("_return", () => {
     await send({ ...pong, tgt: "web1", tgt_type: "glob" });
     const load = decode(bench.memory.loads.get(jid)?.load ?? new Uint8Array()) as ValueMap;
     assert.deepEqual([load.get("fun"), load.has("return")], ["test.ping", false]);
+    const first = bench.memory.loads.get(jid);
+    await send({ ...pong, tgt: "web1", tgt_type: "glob", fun: "test.again" });
+    assert.equal(bench.memory.loads.get(jid), first);
+  });
+
+  it("of salt-call has a load with every value as it came, but for its result and what a publisher sends", async () => {
+    const { bench, send } = await open();
+    const values = { fun_args: [1, { deep: [null, true, 2.5] }, "snow ☃", Buffer.from([0, 255])], tgt: "web1" };
+    await send({ ...pong, ...values, tgt_type: "glob", token: "secret", kwargs: { metadata: 1 } });
+    const load = decode(bench.memory.loads.get(jid)?.load ?? new Uint8Array()) as ValueMap;
+    assert.deepEqual(load.get("fun_args"), (decode(encode(values, "bin")) as ValueMap).get("fun_args"));
+    assert.deepEqual(
+      ["return", "token", "kwargs"].filter((name) => load.has(name)),
+      [],
+    );
   });
 
   it("that answers a presence ping proves contact and leaves no trace", async () => {
     const { bench, crypticle, send } = await open();
-    bench.shard.notePresencePing(jid);
+    bench.worker.notePresencePing(jid);
     const result = await send(pong);
     assert.equal(answer(result, crypticle), null);
     assert.deepEqual(
@@ -140,7 +155,7 @@ describe("_return", () => {
     await send({ ...pong, jid: undefined });
     await send({ ...pong, jid: "1".repeat(1_000) });
     assert.equal(bench.memory.returns.size, 0);
-    assert.deepEqual([bench.shard.counters["returns.tooLarge"], bench.shard.counters["returns.malformed"]], [1, 2]);
+    assert.deepEqual([bench.worker.counters["returns.tooLarge"], bench.worker.counters["returns.malformed"]], [1, 2]);
   });
 });
 
@@ -188,7 +203,7 @@ describe("_minion_event", () => {
     ]) {
       assert.deepEqual(eventsOf(await send({ cmd: "_minion_event", tag, data: {} })), [], tag.slice(0, 30));
     }
-    assert.equal(bench.shard.counters["events.forbiddenTag"], 7);
+    assert.equal(bench.worker.counters["events.forbiddenTag"], 7);
   });
 });
 
@@ -223,7 +238,7 @@ describe("_pillar", () => {
     const load = encode({ cmd: "_pillar", id: "web1", nonce, grains: {}, ver: "2" }, "raw");
     for (const encAlgorithm of ["OAEP-SHA224", undefined]) {
       const request = { version: 2, ...(encAlgorithm === undefined ? {} : { encAlgorithm }) };
-      const result = await bench.send(encodeSealedRequest(bench.shard.current.seal(load), request));
+      const result = await bench.send(encodeSealedRequest(bench.worker.current.seal(load), request));
       const [deferred] = result.deferred;
       assert.ok(deferred?.kind === "pillar");
       assert.equal(deferred.reply.encAlgorithm, encAlgorithm ?? "OAEP-SHA1");
@@ -317,7 +332,7 @@ describe("commands of local users", () => {
     assert.equal(await errorOf({ ...wheel, eauth: "pam", username: "x", password: 5 }), "EauthAuthenticationError");
     assert.equal(decode(replyOf(await bench.send(clearFrame({ cmd: "mk_token", eauth: "pam" })))), "");
     assert.equal(decode(replyOf(await bench.send(clearFrame({ cmd: "get_token" })))), false);
-    assert.equal(bench.shard.counters["refused.credential"], 8);
+    assert.equal(bench.worker.counters["refused.credential"], 8);
   });
 });
 
@@ -345,7 +360,7 @@ describe("commands that there are not", () => {
     const clear = await bench.send(clearFrame({ cmd: `_send_pub\n${"x".repeat(1_000)}` }));
     assert.deepEqual(decode(replyOf(clear)), new Map());
     assert.deepEqual(clear.refusals, [line(`_send_pub?${"x".repeat(190)}`, "")]);
-    // Known functions that give nothing are not the caller's fault.
+    // Known functions without a result are not the caller's fault.
     assert.deepEqual((await send({ cmd: "verify_minion" })).refusals, []);
   });
 });

@@ -5,13 +5,13 @@ import { decode, encode } from "../../../src/wire/msgpack.ts";
 import type { Encodable, ValueMap } from "../../../src/wire/values.ts";
 import { itemKinds } from "../../../src/workers/batch/frames.ts";
 import type { BatchResult } from "../../../src/workers/messages/batch.ts";
-import { acceptMinion, clearFrame, openShard, replyOf, sealedFrame, sealedLoad } from "../open-shard.ts";
+import { acceptMinion, clearFrame, openWorkerState, replyOf, sealedFrame, sealedLoad } from "../open-worker-state.ts";
 
 const jid = "20261120155553885300";
 const pong = { cmd: "_return", success: true, return: true, retcode: 0, jid, fun: "test.ping", fun_args: [] };
 
 async function open() {
-  const bench = openShard();
+  const bench = openWorkerState();
   const crypticle = await acceptMinion(bench, "web1");
   const send = (load: Record<string, Encodable>, isHeard = true) =>
     bench.send(sealedFrame(crypticle.seal(sealedLoad("web1", load)), "web1"), itemKinds.ordinary, isHeard);
@@ -67,9 +67,9 @@ describe("an accepted minion that means harm", () => {
     const numericKeys = new Map<Encodable, Encodable>(Array.from({ length: 20_000 }, (_, index) => [index, 0]));
     const [deferred] = (await send({ cmd: "_pillar", grains: numericKeys, saltenv: null, ver: "2" })).deferred;
     assert.ok(deferred?.kind === "pillar");
-    await bench.shard.facts.keep("web1", deferred.task.grains ?? new Uint8Array(), encode(new Map(), "bin"));
-    assert.equal(bench.shard.facts.of("web1")?.grains.size, 0);
-    assert.equal(bench.shard.counters["facts.unreadable"], 1);
+    await bench.worker.facts.keep("web1", deferred.task.grains ?? new Uint8Array(), encode(new Map(), "bin"));
+    assert.equal(bench.worker.facts.of("web1")?.grains.size, 0);
+    assert.equal(bench.worker.counters["facts.unreadable"], 1);
   });
 
   it("is judged by the last of two ids, which readers of the event see", async () => {
@@ -81,20 +81,20 @@ describe("an accepted minion that means harm", () => {
     doubled[0] = (doubled[0] ?? 0) + 1;
     const result = await bench.send(sealedFrame(crypticle.seal(doubled), "web1"));
     assert.equal(decode(replyOf(result)), "bad load");
-    assert.equal(bench.shard.counters["refused.idMismatch"], 1);
+    assert.equal(bench.worker.counters["refused.idMismatch"], 1);
   });
 
   it("costs no fault report when its values do not decode", async () => {
     const { bench, send } = await open();
-    const data = new Map<Encodable, Encodable>(Array.from({ length: 20_000 }, (_, index) => [index, 0]));
-    const result = await send({ cmd: "_mine", data });
+    const fun = new Map<Encodable, Encodable>(Array.from({ length: 20_000 }, (_, index) => [index, 0]));
+    const result = await send({ cmd: "_mine_get", tgt: "*", fun });
     assert.equal(decode(replyOf(result)), "Some exception handling minion payload");
     assert.deepEqual(bench.faults, []);
-    assert.equal(bench.shard.counters["refused.malformed"], 1);
+    assert.equal(bench.worker.counters["refused.malformed"], 1);
   });
 });
 
-describe("a shard", () => {
+describe("a worker", () => {
   it("encodes no event without a reader, and stores the return all the same", async () => {
     const { bench, send } = await open();
     const result = await send(pong, false);
@@ -105,7 +105,7 @@ describe("a shard", () => {
   it("does not read a session back while it is being dropped", async () => {
     const { bench } = await open();
     let onDropped: () => void = () => undefined;
-    const { minions } = bench.shard.stores;
+    const { minions } = bench.worker.stores;
     const dropSession = minions.dropSession;
     minions.dropSession = async (id) => {
       await new Promise<void>((resolve) => {
@@ -113,16 +113,16 @@ describe("a shard", () => {
       });
       return dropSession(id);
     };
-    const forgotten = bench.shard.forget("web1");
-    assert.equal(bench.shard.session("web1"), undefined);
+    const forgotten = bench.worker.forget("web1");
+    assert.equal(bench.worker.session("web1"), undefined);
     onDropped();
     await forgotten;
-    assert.equal(bench.shard.session("web1"), undefined);
+    assert.equal(bench.worker.session("web1"), undefined);
   });
 
   it("gives every standalone job an id of its own, also within one moment", async () => {
     const { bench } = await open();
-    const given = Array.from({ length: 500 }, () => bench.shard.newJid(1_700_000_000_000));
+    const given = Array.from({ length: 500 }, () => bench.worker.newJid(1_700_000_000_000));
     assert.equal(new Set(given).size, 500);
     assert.deepEqual(given, given.toSorted());
   });
@@ -130,8 +130,8 @@ describe("a shard", () => {
   it("takes no key for accepted that is none", async () => {
     const { bench, send } = await open();
     bench.keys.write("accepted", "web1", "not a key");
-    await bench.shard.forget("web1");
-    assert.equal(bench.shard.acceptedPem("web1"), undefined);
+    await bench.worker.forget("web1");
+    assert.equal(bench.worker.acceptedPem("web1"), undefined);
     assert.equal(decode(replyOf(await send(pong))), "bad load");
     assert.deepEqual(bench.faults, []);
   });

@@ -4,11 +4,11 @@ import type { Overrides } from "../../../src/config/load.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
 import type { MineAsk } from "../../../src/workers/messages/deferred.ts";
-import { acceptMinion, nonce, openShard, replyOf, sealedFrame, sealedLoad } from "../open-shard.ts";
+import { acceptMinion, nonce, openWorkerState, replyOf, sealedFrame, sealedLoad } from "../open-worker-state.ts";
 
-/** What becomes of a question of web1: work for others, or (undefined) an answer with nothing in it. */
+/** The outcome of web1's request: work for other workers, or (undefined) an empty answer. */
 async function asked(load: Record<string, Encodable>, overrides: Overrides = {}): Promise<MineAsk | undefined> {
-  const bench = openShard(overrides);
+  const bench = openWorkerState(overrides);
   const crypticle = await acceptMinion(bench, "web1");
   const question = sealedLoad("web1", { cmd: "_mine_get", tgt: "*", fun: "ip", ...load });
   const result = await bench.send(sealedFrame(crypticle.seal(question), "web1"));

@@ -6,12 +6,12 @@ import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { encodeSealedRequest } from "../../../src/wire/request.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
 import type { BatchResult } from "../../../src/workers/messages/batch.ts";
-import { acceptMinion, nonce, openShard, replyOf, sealedFrame, sealedLoad } from "../open-shard.ts";
+import { acceptMinion, nonce, openWorkerState, replyOf, sealedFrame, sealedLoad } from "../open-worker-state.ts";
 
 const jid = "20261120155553885300";
 
 async function open(options = {}) {
-  const bench = openShard(options);
+  const bench = openWorkerState(options);
   const crypticle = await acceptMinion(bench, "web1");
   const send = async (load: Record<string, Encodable>) => {
     const sealed = sealedLoad("web1", { cmd: "_minion_event", ...load });
@@ -50,7 +50,7 @@ describe("events of a minion that means harm", () => {
         [],
       );
     }
-    assert.ok((bench.shard.counters["events.forbiddenTag"] ?? 0) >= loads.length);
+    assert.ok((bench.worker.counters["events.forbiddenTag"] ?? 0) >= loads.length);
   });
 
   it("never bear the master's mark, which its own do", async () => {
@@ -74,7 +74,7 @@ describe("events of a minion that means harm", () => {
     await acceptMinion(bench, "web2");
     const ask = async (tag: string) => {
       const load = encode({ cmd: "_minion_event", id: "web2", tag, data: {} }, "raw");
-      const sealed = encodeSealedRequest(bench.shard.current.seal(load), { version: 2 });
+      const sealed = encodeSealedRequest(bench.worker.current.seal(load), { version: 2 });
       return fired(await bench.send(sealed)).map((event) => event.tag);
     };
     assert.deepEqual(await ask("my/tag"), ["my/tag"]);
@@ -117,12 +117,12 @@ describe("events of a minion that means harm", () => {
     const many = Array.from({ length: minionEventsMax + 500 }, () => ({ tag: "t" }));
     const result = await send({ events: many });
     assert.equal(result.eventCount, minionEventsMax);
-    assert.equal(bench.shard.counters["events.overRequest"], 500);
+    assert.equal(bench.worker.counters["events.overRequest"], 500);
     assert.deepEqual(
       result.refusals.map(({ id }) => id),
       ["web1"],
     );
-    assert.match(result.refusals[0]?.text ?? "", /dropped beyond at most 1000 events .* 500 here/);
+    assert.match(result.refusals[0]?.text ?? "", /dropped beyond at most 1000 events, .* 500 here/);
     const large = Array.from({ length: 100 }, () => ({ tag: "t", data: { x: "y".repeat(100_000) } }));
     const bytes = (await send({ events: large })).buffer.byteLength;
     assert.ok(bytes < minionEventBytesMax + 10_000, `${bytes}`);
@@ -133,7 +133,7 @@ describe("events of a minion that means harm", () => {
     const { bench, send } = await open();
     const data = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`k${index}`, "y".repeat(100)]));
     assert.equal((await send({ tag: "t", data })).eventCount, 0);
-    assert.equal(bench.shard.counters["events.overRequest"], 1);
+    assert.equal(bench.worker.counters["events.overRequest"], 1);
   });
 
   it("leave a few lines in the log however many there are", async () => {

@@ -5,7 +5,15 @@ import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { encodeSealedRequest } from "../../../src/wire/request.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
 import type { BatchResult } from "../../../src/workers/messages/batch.ts";
-import { acceptMinion, clearFrame, nonce, openShard, replyOf, sealedFrame, sealedLoad } from "../open-shard.ts";
+import {
+  acceptMinion,
+  clearFrame,
+  nonce,
+  openWorkerState,
+  replyOf,
+  sealedFrame,
+  sealedLoad,
+} from "../open-worker-state.ts";
 
 function unpacked(bytes: Uint8Array): Encodable {
   return decode(bytes);
@@ -20,7 +28,7 @@ function opened(result: BatchResult, crypticle: Crypticle, expectedNonce: string
 
 describe("a sealed request", () => {
   it("is answered under the session key with its nonce", async () => {
-    const bench = openShard();
+    const bench = openWorkerState();
     const crypticle = await acceptMinion(bench, "web1");
     const result = await bench.send(sealedFrame(crypticle.seal(sealedLoad("web1", { cmd: "_ext_nodes" })), "web1"));
     assert.deepEqual(opened(result, crypticle), new Map());
@@ -28,7 +36,7 @@ describe("a sealed request", () => {
   });
 
   it("is refused as bad load for each of the ways in which it can be wrong, and counted", async () => {
-    const bench = openShard({ request_server_ttl: 60 });
+    const bench = openWorkerState({ request_server_ttl: 60 });
     const crypticle = await acceptMinion(bench, "web1");
     const otherToken = Buffer.alloc(256, 7);
     const load = { cmd: "_ext_nodes" };
@@ -46,66 +54,66 @@ describe("a sealed request", () => {
       ["version", encodeSealedRequest(crypticle.seal(sealedLoad("web1", load)), { version: 9, id: "web1" })],
     ];
     for (const [reason, frame] of cases) {
-      const before = bench.shard.counters[`refused.${reason}`] ?? 0;
+      const before = bench.worker.counters[`refused.${reason}`] ?? 0;
       const result = await bench.send(frame);
       assert.equal(unpacked(replyOf(result)), "bad load", reason);
-      assert.equal(bench.shard.counters[`refused.${reason}`], before + 1, reason);
+      assert.equal(bench.worker.counters[`refused.${reason}`], before + 1, reason);
       assert.deepEqual([[...result.proven], result.contacts], [[0], []]);
     }
   });
 
   it("is refused once its minion's key is gone", async () => {
-    const bench = openShard();
+    const bench = openWorkerState();
     const crypticle = await acceptMinion(bench, "web1");
     const frame = sealedFrame(crypticle.seal(sealedLoad("web1", { cmd: "_ext_nodes" })), "web1");
     assert.deepEqual(opened(await bench.send(frame), crypticle), new Map());
-    bench.shard.start.accepted.delete("web1");
-    await bench.shard.forget("web1");
+    bench.worker.start.accepted.delete("web1");
+    await bench.worker.forget("web1");
     assert.equal(unpacked(replyOf(await bench.send(frame))), "bad load");
   });
 
   it("compares a token that it has verified, instead of verifying it again", async () => {
-    const bench = openShard();
+    const bench = openWorkerState();
     const crypticle = await acceptMinion(bench, "web1");
     for (let turn = 0; turn < 3; turn += 1) {
       await bench.send(sealedFrame(crypticle.seal(sealedLoad("web1", { cmd: "_ext_nodes" })), "web1"));
     }
-    assert.equal(bench.shard.counters.tokensVerified, 1);
+    assert.equal(bench.worker.counters.tokensVerified, 1);
   });
 
   it("under the master's key is answered under the same one, also the former one within its grace", async () => {
-    const bench = openShard({ minimum_auth_version: 0 });
+    const bench = openWorkerState({ minimum_auth_version: 0 });
     await acceptMinion(bench, "old1");
-    const former = new Crypticle(bench.shard.masterKeys.aes);
+    const former = new Crypticle(bench.worker.masterKeys.aes);
     const frame = encodeSealedRequest(former.seal(encode({ cmd: "_ext_nodes", id: "old1", nonce }, "raw")), {
       version: 2,
     });
     assert.deepEqual(opened(await bench.send(frame), former), new Map());
-    const rotated = { ...bench.shard.masterKeys, aes: generateKeyString() };
-    bench.shard.useMasterKeys({
+    const rotated = { ...bench.worker.masterKeys, aes: generateKeyString() };
+    bench.worker.useMasterKeys({
       ...rotated,
-      former: { key: bench.shard.masterKeys.aes, untilMs: Date.now() + 60_000 },
+      former: { key: bench.worker.masterKeys.aes, untilMs: Date.now() + 60_000 },
     });
     assert.deepEqual(opened(await bench.send(frame), former), new Map());
-    bench.shard.useMasterKeys({
+    bench.worker.useMasterKeys({
       ...rotated,
-      former: { key: bench.shard.masterKeys.former?.key ?? "", untilMs: Date.now() - 1 },
+      former: { key: bench.worker.masterKeys.former?.key ?? "", untilMs: Date.now() - 1 },
     });
     assert.equal(unpacked(replyOf(await bench.send(frame))), "bad load");
   });
 
   it("under the former key is answered however the clock is set within its grace, and however short the grace is now", async (t) => {
-    const bench = openShard({ minimum_auth_version: 0 });
+    const bench = openWorkerState({ minimum_auth_version: 0 });
     await acceptMinion(bench, "old1");
-    const key = bench.shard.masterKeys.aes;
+    const key = bench.worker.masterKeys.aes;
     const former = new Crypticle(key);
     const frame = encodeSealedRequest(former.seal(encode({ cmd: "_ext_nodes", id: "old1", nonce }, "raw")), {
       version: 2,
     });
     const graceMs = bench.config.rotation_grace * 1_000;
     const rotate = (untilMs: number) =>
-      bench.shard.useMasterKeys({
-        ...bench.shard.masterKeys,
+      bench.worker.useMasterKeys({
+        ...bench.worker.masterKeys,
         aes: generateKeyString(),
         former: { key, untilMs },
       });
@@ -118,26 +126,26 @@ describe("a sealed request", () => {
   });
 
   it("under the master's key is refused from a minion that is not accepted", async () => {
-    const bench = openShard({ minimum_auth_version: 0 });
-    const frame = encodeSealedRequest(bench.shard.current.seal(encode({ cmd: "_ext_nodes", id: "gone" }, "raw")), {
+    const bench = openWorkerState({ minimum_auth_version: 0 });
+    const frame = encodeSealedRequest(bench.worker.current.seal(encode({ cmd: "_ext_nodes", id: "gone" }, "raw")), {
       version: 0,
     });
     assert.equal(unpacked(replyOf(await bench.send(frame))), "bad load");
   });
 
   it("of version 0 is answered without a nonce", async () => {
-    const bench = openShard({ minimum_auth_version: 0 });
+    const bench = openWorkerState({ minimum_auth_version: 0 });
     await acceptMinion(bench, "old0");
-    const frame = encodeSealedRequest(bench.shard.current.seal(encode({ cmd: "_ext_nodes", id: "old0" }, "raw")), {
+    const frame = encodeSealedRequest(bench.worker.current.seal(encode({ cmd: "_ext_nodes", id: "old0" }, "raw")), {
       version: 0,
     });
-    assert.deepEqual(opened(await bench.send(frame), bench.shard.current, null), new Map());
+    assert.deepEqual(opened(await bench.send(frame), bench.worker.current, null), new Map());
   });
 });
 
-describe("a frame that is no request", () => {
+describe("a frame that is not a request", () => {
   it("is answered in Salt's words", async () => {
-    const bench = openShard();
+    const bench = openWorkerState();
     const reply = async (frame: Uint8Array) => unpacked(replyOf(await bench.send(frame)));
     assert.deepEqual(await reply(Buffer.from([0xc1, 0xff])), new Map([["msg", "bad load"]]));
     assert.equal(

@@ -11,20 +11,20 @@ import {
   type Bench,
   minionToken,
   nonce,
-  openShard,
+  openWorkerState,
   replyOf,
   sealedFrame,
   sealedLoad,
-} from "../open-shard.ts";
+} from "../open-worker-state.ts";
 
 const everything: Overrides = { peer: { ".*": [".*"] }, peer_run: { ".*": [".*"] } };
 const publish = { cmd: "minion_pub", fun: "test.ping", arg: [], tgt: "*", tgt_type: "glob", ret: "", tmo: 5 };
 
 function open(overrides: Overrides = everything): Bench {
-  return openShard(overrides);
+  return openWorkerState(overrides);
 }
 
-/** What web1's request becomes: work for the main thread, or (undefined) an answer with nothing in it. */
+/** The outcome of web1's request: work for the main thread, or (undefined) an empty answer. */
 async function asked(load: Record<string, Encodable>, overrides = everything): Promise<PeerAsk | undefined> {
   const bench = open(overrides);
   const crypticle = await acceptMinion(bench, "web1");
@@ -168,13 +168,13 @@ describe("a minion that asks for others", () => {
     await acceptMinion(bench, "web1");
     const send = async (version: 0 | 2, changes: Record<string, Encodable>) => {
       const load = { ...publish, id: "web1", ...(version === 2 ? { nonce } : {}), ...changes };
-      const sealed = bench.shard.current.seal(encode(load, "raw"));
+      const sealed = bench.worker.current.seal(encode(load, "raw"));
       return await bench.send(encodeSealedRequest(sealed, { version }));
     };
     for (const version of [0, 2] as const) {
       const result = await send(version, {});
       assert.deepEqual(result.deferred, []);
-      const answer = bench.shard.current.open(
+      const answer = bench.worker.current.open(
         decode(replyOf(result), "bytes") as Uint8Array,
         version === 2 ? nonce : undefined,
       );
@@ -184,6 +184,6 @@ describe("a minion that asks for others", () => {
       assert.ok(work?.kind === "peer");
       assert.deepEqual([work.ask.id, work.ask.seal], ["web1", { key: "current", nonce: version === 2 ? nonce : "" }]);
     }
-    assert.equal(bench.shard.counters["peers.unproven"], 2);
+    assert.equal(bench.worker.counters["peers.unproven"], 2);
   });
 });

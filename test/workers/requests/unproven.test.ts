@@ -7,14 +7,22 @@ import { tokenDirectory } from "../../../src/store/secrets/tokens.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
 import { itemKinds } from "../../../src/workers/batch/frames.ts";
-import { acceptMinion, clearFrame, nonce, openShard, replyOf, sealedFrame, sealedLoad } from "../open-shard.ts";
+import {
+  acceptMinion,
+  clearFrame,
+  nonce,
+  openWorkerState,
+  replyOf,
+  sealedFrame,
+  sealedLoad,
+} from "../open-worker-state.ts";
 
 const large = "x".repeat(clearFrameBytesMax);
 const targets = Array.from({ length: 10_000 }, (_, at) => `minion-with-a-long-name-${at}.example.org`);
 
 describe("a clear request", () => {
   it("is small unless it has a credential", async () => {
-    const bench = openShard();
+    const bench = openWorkerState();
     assert.deepEqual(
       decode(replyOf(await bench.send(clearFrame({ cmd: "ping", a: "b" })))),
       new Map([
@@ -24,21 +32,21 @@ describe("a clear request", () => {
     );
     for (const cmd of ["ping", "mk_token", "get_token", "anything"])
       assert.equal(decode(replyOf(await bench.send(clearFrame({ cmd, large })))), "bad load", cmd);
-    assert.equal(bench.shard.counters["refused.clearTooLarge"], 4);
+    assert.equal(bench.worker.counters["refused.clearTooLarge"], 4);
   });
 
   it("may be large with the right key, and is refused unread with a wrong one", async () => {
-    const bench = openShard();
+    const bench = openWorkerState();
     const publish = { cmd: "publish", fun: "test.ping", tgt: targets, tgt_type: "list", user: "root", kwargs: {} };
     const [granted] = (await bench.send(clearFrame({ ...publish, key: "local-secret" }))).deferred;
     assert.equal(granted?.kind, "publish");
     const refused = await bench.send(clearFrame({ ...publish, key: "wrong" }));
     assert.deepEqual(refused.deferred, []);
-    assert.equal(bench.shard.counters["refused.credential"], 1);
+    assert.equal(bench.worker.counters["refused.credential"], 1);
   });
 
   it("is held for a token only if there is such a token, and for a password only up to a bound", async () => {
-    const bench = openShard();
+    const bench = openWorkerState();
     const token = "a".repeat(64);
     const ask = (bytes: number, kwargs: Encodable) =>
       bench.send(clearFrame({ cmd: "publish", fun: "test.ping", tgt: "x".repeat(bytes), kwargs, key: "" }));
@@ -53,7 +61,7 @@ describe("a clear request", () => {
   });
 
   it("with 60,000 members costs no more than a look at their number", async () => {
-    const bench = openShard();
+    const bench = openWorkerState();
     const members = Object.fromEntries(Array.from({ length: 60_000 }, (_, at) => [`member${at}`, 0]));
     const frame = clearFrame({ ...members, cmd: "publish", key: "local-secret" });
     for (let round = 0; round < 3; round += 1) await bench.send(frame);
@@ -72,7 +80,7 @@ describe("a clear request", () => {
   });
 
   it("is refused unless it comes from the queue of authentications", async () => {
-    const bench = openShard();
+    const bench = openWorkerState();
     const result = await bench.send(clearFrame({ cmd: "_auth", id: "web1", pub: "x" }), itemKinds.ordinary);
     assert.deepEqual(
       decode(replyOf(result)),
@@ -81,28 +89,28 @@ describe("a clear request", () => {
         ["load", new Map([["ret", false]])],
       ]),
     );
-    assert.equal(bench.shard.counters["refused.authTooLarge"], 1);
+    assert.equal(bench.worker.counters["refused.authTooLarge"], 1);
   });
 });
 
 describe("a sealed request", () => {
   it("has no more members than any of Salt's", async () => {
-    const bench = openShard();
+    const bench = openWorkerState();
     const crypticle = await acceptMinion(bench, "web1");
     const send = (count: number) => {
       const members = Object.fromEntries(Array.from({ length: count }, (_, at) => [`member${at}`, 0]));
       return bench.send(sealedFrame(crypticle.seal(sealedLoad("web1", { cmd: "_mine", ...members })), "web1"));
     };
     await send(loadMembersMax - 5);
-    assert.equal(bench.shard.counters["refused.notMap"], undefined);
+    assert.equal(bench.worker.counters["refused.notMap"], undefined);
     await send(loadMembersMax);
-    assert.equal(bench.shard.counters["refused.notMap"], 1);
+    assert.equal(bench.worker.counters["refused.notMap"], 1);
   });
 });
 
 describe("algorithms that a request names", () => {
   it("are those of a table, and nothing that every object has", async () => {
-    const bench = openShard();
+    const bench = openWorkerState();
     const crypticle = await acceptMinion(bench, "web1");
     for (const name of ["constructor", "__proto__", "toString", "hasOwnProperty"]) {
       for (const field of ["enc_algo", "sig_algo"]) {
@@ -118,12 +126,12 @@ describe("algorithms that a request names", () => {
         assert.equal(decode(replyOf(result)), "Some exception handling minion payload");
         assert.deepEqual(result.deferred, []);
       }
-      // As a command it is one that does not exist.
+      // As a command it does not exist.
       const unknown = await bench.send(sealedFrame(crypticle.seal(sealedLoad("web1", { cmd: name })), "web1"));
       const sealedReply = decode(replyOf(unknown), "bytes") as Uint8Array;
       assert.deepEqual(decode(crypticle.open(sealedReply, nonce)), new Map());
     }
-    assert.equal(bench.shard.counters["refused.fault"], undefined);
+    assert.equal(bench.worker.counters["refused.fault"], undefined);
     assert.deepEqual(bench.faults, []);
   });
 });

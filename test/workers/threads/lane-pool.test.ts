@@ -1,9 +1,14 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { closeSync, constants, mkdtempSync, openSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import type { SaltworksError } from "../../../src/errors.ts";
-import { laneStillLooksMax } from "../../../src/limits.ts";
+import { laneStillLooksMax, threadsEndingMax } from "../../../src/limits.ts";
 import { LanePool, type LanePoolOptions } from "../../../src/workers/threads/lane-pool.ts";
+import { until } from "../../transport/zmtp/publish/subscribing.ts";
 import type { SlotTask } from "./slot-worker.ts";
 
 type Said = { readonly threadId: number };
@@ -32,6 +37,12 @@ const say: SlotTask = { slot: 0, act: "say" };
 function release(flag: SharedArrayBuffer): void {
   Atomics.store(new Int32Array(flag), 0, 1);
   Atomics.notify(new Int32Array(flag), 0);
+}
+
+/** Tasks that end only when their flags are released. */
+function fill(lane: LanePool, count: number) {
+  const flags = Array.from({ length: count }, () => new SharedArrayBuffer(4));
+  return { flags, overdue: flags.map((flag) => lane.run({ slot: 0, act: "wait", flag })) };
 }
 
 describe("LanePool", () => {
@@ -115,16 +126,90 @@ describe("LanePool", () => {
     assert.equal(lane.counters.timeouts, 0);
   });
 
-  it("keeps a shared thread that turns though overdue tasks hold all of its places: what they make is for others", async () => {
-    const lane = openLane({ concurrentTasksPerThread: 2, taskTimeoutMs: 500 });
+  it("keeps a shared thread whose places overdue tasks hold, while no other task waits", async () => {
+    const lane = openLane({ concurrentTasksPerThread: 2, taskTimeoutMs: 4_000, turnMs: 200 });
     const before = (await lane.run(say)) as Said;
-    const flags = [new SharedArrayBuffer(4), new SharedArrayBuffer(4)];
-    const overdue = flags.map((flag) => lane.run({ slot: 0, act: "wait", flag }));
+    const { flags, overdue } = fill(lane, 2);
     await Promise.all(overdue.map((task) => assert.rejects(task, { code: "TASK_TIMEOUT" })));
+    await pause(300);
     for (const flag of flags) release(flag);
+    await until(() => lane.pending === 0, "the end of the overdue tasks, so that they hold no place");
     assert.deepEqual(await lane.run(say), before);
-    await pause(0);
-    assert.equal(lane.pending, 0, "ended tasks hold no place");
+    assert.equal(lane.counters.threadsLost, 0);
+  });
+
+  it("replaces a shared thread that turns when another task waits and overdue tasks hold all places", async () => {
+    const lost: Error[] = [];
+    const lane = openLane({
+      concurrentTasksPerThread: 2,
+      taskTimeoutMs: 4_000,
+      onThreadLost: (error) => lost.push(error),
+    });
+    const before = (await lane.run(say)) as Said;
+    const { overdue } = fill(lane, 2);
+    await Promise.all(overdue.map((task) => assert.rejects(task, { code: "TASK_TIMEOUT" })));
+    assert.equal(lost.length, 0);
+    assert.notEqual(((await lane.run(say)) as Said).threadId, before.threadId);
+    assert.deepEqual(
+      lost.map((error) => [(error as SaltworksError).code, error.message]),
+      [["WORKER_LOST", "all tasks of a lane's thread are overdue"]],
+    );
+    assert.deepEqual([lane.counters.threadsLost, lane.counters.timeouts], [1, 2]);
+    await until(() => lane.pending === 0, "the end of the task: those of the ended thread hold no place");
+  });
+
+  it("never ends a shared thread that runs a task in time", async () => {
+    const lane = openLane({ concurrentTasksPerThread: 2, taskTimeoutMs: 4_000, turnMs: 200 });
+    const before = (await lane.run(say)) as Said;
+    await Promise.all(fill(lane, 1).overdue.map((task) => assert.rejects(task, { code: "TASK_TIMEOUT" })));
+    const flag = new SharedArrayBuffer(4);
+    const inTime = lane.run({ slot: 0, act: "wait", flag });
+    const waiting = lane.run(say);
+    await pause(300);
+    release(flag);
+    assert.deepEqual(await Promise.all([inTime, waiting]), [before, before]);
+    assert.equal(lane.counters.threadsLost, 0);
+  });
+
+  it("gives overdue tasks that hold all places the lane's grace, in which what they make is for others", async () => {
+    const lane = openLane({ concurrentTasksPerThread: 2, taskTimeoutMs: 4_000, turnMs: 200, overdueGraceMs: 30_000 });
+    const before = (await lane.run(say)) as Said;
+    const { flags, overdue } = fill(lane, 2);
+    await Promise.all(overdue.map((task) => assert.rejects(task, { code: "TASK_TIMEOUT" })));
+    const waiting = lane.run(say);
+    await pause(300);
+    for (const flag of flags) release(flag);
+    assert.deepEqual(await waiting, before);
+    const short = openLane({ concurrentTasksPerThread: 2, taskTimeoutMs: 4_000, turnMs: 200, overdueGraceMs: 100 });
+    const held = fill(short, 2).overdue;
+    await Promise.all(held.map((task) => assert.rejects(task, { code: "TASK_TIMEOUT" })));
+    await short.run(say);
+    assert.equal(short.counters.threadsLost, 1);
+  });
+
+  it("serves on while replaced threads hang in system calls, and keeps the last if too many do", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "lane-pool-"));
+    const file = join(folder, "pipe");
+    execFileSync("mkfifo", [file]);
+    const lane = openLane({ concurrentTasksPerThread: 2, taskTimeoutMs: 4_000 });
+    const open = () => assert.rejects(lane.run({ slot: 0, act: "open", file }), { code: "TASK_TIMEOUT" });
+    try {
+      for (let count = 1; count <= threadsEndingMax; count += 1) {
+        await Promise.all([open(), open()]);
+        await lane.run(say);
+        assert.equal(lane.counters.threadsLost, count);
+      }
+      await Promise.all([open(), open()]);
+      await assert.rejects(lane.run(say), { code: "TASK_TIMEOUT" });
+      assert.equal(lane.counters.threadsLost, threadsEndingMax);
+    } finally {
+      // A writer ends the calls of all readers.
+      const writer = openSync(file, constants.O_RDWR);
+      await lane.run(say);
+      await lane.close();
+      closeSync(writer);
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it("fails what waits when it is closed", async () => {

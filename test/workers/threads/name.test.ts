@@ -6,7 +6,7 @@ import { Worker } from "node:worker_threads";
 
 const module = new URL("../../../src/workers/threads/name.js", import.meta.url).href;
 
-/** Runs in a thread that stays until it is ended. */
+/** Runs in a thread that stays until the test ends it. */
 const threadCode = `
 import { parentPort, workerData } from "node:worker_threads";
 import { nameLaneThread, nameThread } from ${JSON.stringify(module)};
@@ -30,8 +30,8 @@ function threadNames(): string[] {
 describe("thread names", { skip: process.platform !== "linux" && "the system lists no thread names" }, () => {
   it("are listed by the system, and the main thread keeps its own", async () => {
     const mainName = readFileSync(`/proc/self/task/${process.pid}/comm`, "utf8");
-    const worker = await startThread({ name: "sw-shard-3" });
-    assert.ok(threadNames().includes("sw-shard-3"));
+    const worker = await startThread({ name: "sw-worker-3" });
+    assert.ok(threadNames().includes("sw-worker-3"));
     assert.equal(readFileSync(`/proc/self/task/${process.pid}/comm`, "utf8"), mainName);
     await worker.terminate();
   });

@@ -14,7 +14,7 @@ yieldToOthers();
 parentPort.on("message", () => undefined);
 parentPort.postMessage(readlinkSync("/proc/thread-self").split("/").at(-1));
 `;
-/** Field 19 of proc(5)'s stat: the numbered fields go on with field 3 after the name in parentheses. */
+/** Field 19 of proc(5)'s stat; the first field after the name in parentheses is field 3. */
 const niceField = 19 - 3;
 
 function niceOf(threadId: string): number {

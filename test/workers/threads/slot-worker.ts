@@ -1,13 +1,27 @@
-/** A worker for the pool's tests: says where it runs, waits, fails, dies or hangs as it is told. */
+/** A worker for the pool's tests: as told, it reports its thread, waits, fails, dies or hangs. */
+import { closeSync, openSync } from "node:fs";
 import { threadId, workerData } from "node:worker_threads";
 import { SaltworksError } from "../../../src/errors.ts";
-import { failed } from "../../../src/workers/threads/pool.ts";
 import { countTurns } from "../../../src/workers/threads/turns.ts";
+import { failed } from "../../../src/workers/threads/worker-pool.ts";
 
 export type SlotTask = {
   readonly slot: number;
-  readonly act: "say" | "wait" | "throw" | "throwExit" | "fail" | "die" | "dieOnce" | "grow" | "hang" | "hangOnce";
+  readonly act:
+    | "say"
+    | "wait"
+    | "throw"
+    | "throwExit"
+    | "fail"
+    | "die"
+    | "dieOnce"
+    | "grow"
+    | "hang"
+    | "hangOnce"
+    | "open";
   readonly flag?: SharedArrayBuffer;
+  /** A file to open. A pipe that has no writer holds the thread in the system's call. */
+  readonly file?: string;
 };
 
 /** A module that loads slowly, as on a machine under load. */
@@ -17,9 +31,13 @@ for (const untilMs = performance.now() + loadMs; performance.now() < untilMs; );
 const { turns } = workerData as { turns?: SharedArrayBuffer };
 if (turns !== undefined) countTurns(turns, 20);
 
-/** As when the process has no files or memory left while modules load. */
+/** Fails to load, as when the process has no files or memory left. */
 const { cannotLoad } = workerData as { cannotLoad?: SharedArrayBuffer };
 if (cannotLoad !== undefined && Atomics.load(new Int32Array(cannotLoad), 0) === 1) throw new Error("told not to load");
+
+/** Hangs once while it loads. */
+const { loadsHung } = workerData as { loadsHung?: SharedArrayBuffer };
+if (loadsHung !== undefined && Atomics.exchange(new Int32Array(loadsHung), 0, 1) === 0) for (;;);
 
 export default async function handle(task: SlotTask): Promise<object> {
   switch (task.act) {
@@ -53,6 +71,9 @@ export default async function handle(task: SlotTask): Promise<object> {
     }
     case "hang":
       for (;;);
+    case "open":
+      closeSync(openSync(task.file ?? "/dev/null", "r"));
+      break;
     case "say":
       break;
   }

@@ -1,4 +1,4 @@
-/** `saltworks salt -b` and `saltworks run jobs.follow`: shows a batch job while it runs. Source: docs/compatibility.md, batches. */
+/** `saltworks salt -b` and `saltworks run jobs.follow`: shows a batch job while it runs. Source: docs/compatibility.md, "Batches". */
 
 import type { Logger } from "pino";
 import type { JobRequest } from "../../../client/job-request.ts";
@@ -22,7 +22,7 @@ type SaltOptions = OptionsOf<"salt">;
 type Done = Extract<BatchEntry, { kind: "done" }>;
 
 /**
- * Reads the options of a batch. Returns undefined if the job is not one.
+ * Reads the options of a batch. Returns undefined if the job is not a batch.
  *
  * @throws Exit if they are invalid
  */
@@ -36,12 +36,12 @@ export function batchOptionsOf(options: SaltOptions, host: Pick<Host, "write" | 
     return undefined;
   }
   if (options.deliverWithin)
-    refuse(host, "--deliver-within does not go with -b, which takes the minions that answer now");
+    refuse(host, "--deliver-within cannot be combined with -b, which takes the minions that answer now");
   return sizedBatch(options, options.batch, host);
 }
 
 /**
- * The batch that replaces a job to at least `limit` minions. Undefined if a job never turns into one.
+ * The batch that replaces a job to at least `limit` minions. Undefined if `limit` is off.
  *
  * @throws Exit if the options are invalid
  */
@@ -171,7 +171,7 @@ export class BatchCommand {
         }
         break;
       case "pause":
-        // Shown at every log level, because nothing comes until the batch is resumed.
+        // Shown at every log level, because no return comes until the batch is resumed.
         this.#host.complain(
           `[WARNING ] The batch was paused by ${entry.user}; ${commandLine(`saltworks run jobs.resume ${this.#followed.running?.jid}`, this.#configDir)} goes on\n`,
         );
@@ -230,7 +230,7 @@ type FollowParts = {
 /**
  * Shows a batch as the command that began it does.
  *
- * @returns undefined if the words name no batch or the master does not run. The runner of the same name answers then.
+ * @returns undefined if the words name no batch or the master does not run. The runner `jobs.follow` answers then.
  */
 export async function followBatch(
   words: readonly string[],
@@ -251,7 +251,7 @@ export async function followBatch(
   }
 }
 
-/** Why a batch stopped, for failhard in Salt's words. Undefined if every minion had its turn. */
+/** Why a batch stopped, for failhard in Salt's words. Undefined if every minion was started. */
 function reasonOf({ outcome, culprit, failed: failures, queued }: Done): string | undefined {
   const left = `${queued} minion${queued === 1 ? " was" : "s were"} not started`;
   switch (outcome) {

@@ -1,4 +1,4 @@
-/** `saltworks salt`: publishes a job and shows its returns as Salt does. Source: docs/compatibility.md, the command line. */
+/** `saltworks salt`: publishes a job and shows its returns as Salt does. Source: docs/compatibility.md, "saltworks salt". */
 import type { Logger } from "pino";
 import type { Published } from "../../../client/job-request.ts";
 import type { MasterClient } from "../../../client/master-client.ts";
@@ -126,7 +126,7 @@ export class SaltCommand {
     else this.#bar.around(show);
   }
 
-  /** A bar is followed by the summary. In a pipe `-p` shows nothing, as Salt does without its library. */
+  /** A bar is followed by the summary. In a pipe `-p` shows nothing, as Salt does without its progress bar library. */
   get #isSummaryWanted(): boolean {
     if (this.#display.isOutputterChosen) return false;
     const hasBar = this.#job.isProgressShown && this.#host.errorTerminal !== undefined;
@@ -164,7 +164,7 @@ export class SaltCommand {
     this.#log.debug(`jid ${running.jid} is over`);
   }
 
-  /** As in Salt, `--static` is one batch of all minions: each minion that answers a ping gets the job, and one document shows it. */
+  /** As in Salt, `--static` is one batch of all minions: each minion that answers a ping gets the job, and one document shows all returns. */
   async #runStatic(request: SaltJob["request"]): Promise<number> {
     const alive: string[] = [];
     const ping = await this.#start({ ...request, fun: "test.ping", args: [] });
@@ -236,7 +236,7 @@ export class SaltCommand {
     }
   }
 
-  /** Names without a key are shown also if silent minions are not. */
+  /** Ids without a key are shown even if silent minions are hidden. */
   #toShown(event: JobEvent, jid: string): Shown | undefined {
     const { id } = event;
     if (event.kind === "return") {
@@ -260,11 +260,12 @@ export class SaltCommand {
 /**
  * Shows a failure on the stream where Salt shows it.
  *
+ * @param isException Salt ends with an exception, as with `--static`, `-b` and `--async`
  * @returns Salt's exit code; undefined for other errors
  */
 export function explainFailure(
   error: unknown,
-  isStatic: boolean,
+  isException: boolean,
   display: Display,
   host: Host,
   log: Logger,
@@ -278,7 +279,7 @@ export function explainFailure(
     host.complain(`ERROR: ${message}\n`);
     return saltExitCodes.nothingReturned;
   }
-  if (isStatic) {
+  if (isException) {
     host.complain(`${message}\n`);
     return saltExitCodes.failed;
   }

@@ -1,12 +1,12 @@
-/** Turns the options and words of `saltworks salt` into a job request. Source: docs/compatibility.md, the command line. */
+/** Turns the options and words of `saltworks salt` into a job request. Source: docs/compatibility.md, "saltworks salt". */
 import type { JobRequest } from "../../../client/job-request.ts";
 import { durationForm, parseDuration } from "../../../config/duration.ts";
 import type { MasterConfig } from "../../../config/schema.ts";
 import { SaltworksError } from "../../../errors.ts";
+import { wordValue } from "../../../python/word.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import { parseFunctions } from "../../args/functions.ts";
 import { followTimes, targetExpression, targetKindOf } from "../../args/targets.ts";
-import { valueOfWord } from "../../args/words.ts";
 import { Exit } from "../../host/exit.ts";
 import type { Host } from "../../host/host.ts";
 import type { OptionsOf } from "../../options/parse.ts";
@@ -20,11 +20,11 @@ export type SaltJob = {
   readonly isAsync: boolean;
   readonly isStatic: boolean;
   readonly isProgressShown: boolean;
-  /** The number of random minions of the target, all with the function. */
+  /** The number of minions to choose at random from those minions of the target that have the function. */
   readonly subset: number | undefined;
   readonly isVerbose: boolean;
   readonly isJidShown: boolean;
-  /** Whether silent minions are named. */
+  /** Whether silent minions are shown. */
   readonly isTimeoutShown: boolean;
   readonly isSummarised: boolean;
 };
@@ -33,7 +33,7 @@ type SaltOptions = OptionsOf<"salt">;
 
 /**
  * @throws Exit if the words do not fit together
- * @throws SaltworksError USAGE if a value is not a map and has to be one
+ * @throws SaltworksError USAGE if an option's value has the wrong form, such as a number instead of a map
  */
 export function toJob(
   options: SaltOptions,
@@ -62,7 +62,7 @@ export function toJob(
       targetKind,
       fun: call.fun,
       args: call.arg,
-      ...(options.returner ? { ret: options.returner } : {}),
+      ...returnersOf(options, config),
       kwargs: {
         show_timeout: isTimeoutShown,
         show_jid: isJidShown,
@@ -84,13 +84,22 @@ export function toJob(
   };
 }
 
-/** `-d` without a target means all minions. The function word names the documentation. */
+/** With `ext_job_cache` each job goes to that returner, too. */
+function returnersOf(
+  { returner }: SaltOptions,
+  { ext_job_cache: external }: Pick<MasterConfig, "ext_job_cache">,
+): { readonly ret?: string } {
+  const ret = [returner, external].filter(Boolean).join(",");
+  return ret === "" ? {} : { ret };
+}
+
+/** With `-d` the function is `sys.doc`, and the words after the target are its arguments. Without a target it asks all minions. */
 function docWords(positionals: readonly string[]): string[] {
   const [target = "*", ...words] = positionals;
   return [target, "sys.doc", ...(words[0] === "sys.doc" ? words.slice(1) : words)];
 }
 
-/** Values that are sent beside the job, in Salt's stored order. Empty values count as not given. */
+/** Values that are sent beside the job, in the order in which Salt stores them. Empty values count as not given. */
 function fieldsForMinions(options: SaltOptions): { [name: string]: Encodable } {
   const fields: { [name: string]: Encodable } = {};
   if (options.returnConfig) fields.ret_config = options.returnConfig;
@@ -102,7 +111,7 @@ function fieldsForMinions(options: SaltOptions): { [name: string]: Encodable } {
   return fields;
 }
 
-/** Finds mistakes before anything is sent. The master checks the value again. */
+/** Refuses a wrong duration before anything is sent. The master checks the value again. */
 function durationOf(option: string, written: string): string {
   if (parseDuration(written) !== undefined) return written;
   throw new SaltworksError("USAGE", `option ${option}: '${written}' is not ${durationForm}`);
@@ -110,7 +119,7 @@ function durationOf(option: string, written: string): string {
 
 /** Refuses a value that is not a map, because minions would ignore it silently. */
 function mapOf(option: string, text: string, example: string): Value {
-  const value = valueOfWord(text);
+  const value = wordValue(text);
   if (value instanceof Map) return value;
   throw new SaltworksError(
     "USAGE",
@@ -119,7 +128,7 @@ function mapOf(option: string, text: string, example: string): Value {
 }
 
 function executorsOf(text: string): Value {
-  const value = valueOfWord(text);
+  const value = wordValue(text);
   const isList = Array.isArray(value) && value.every((name) => typeof name === "string");
   if (isList || typeof value === "string") return value;
   const message = `option --module-executors: '${text}' is not a list of names; write one in YAML, such as '[direct_call]'`;

@@ -61,7 +61,7 @@ async function runJob(options: OptionsOf<"salt">, positionals: readonly string[]
   } catch (error) {
     const code = isHardCrash(options.isHardCrash, host)
       ? undefined
-      : explainFailure(error, asked.isStatic || batch !== undefined, display, host, log);
+      : explainFailure(error, asked.isStatic || asked.isAsync || batch !== undefined, display, host, log);
     if (code === undefined) throw error;
     noticePlace(error, config, host);
     return code;

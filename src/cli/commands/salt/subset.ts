@@ -3,17 +3,16 @@ import { randomInt } from "node:crypto";
 import type { JobEvent } from "../../../client/running-job.ts";
 import type { Value } from "../../../wire/values.ts";
 
-/** The modules of the functions. Minions of every release list a module's functions; a list of all would be thousands. */
+/** The modules of the functions, as arguments of `sys.list_functions`: without them a minion lists thousands of functions. */
 export function modulesOf(functions: readonly string[]): string[] {
   return [...new Set(functions.map((name) => name.split(".", 1)[0] ?? ""))];
 }
 
 /**
- * Gives each minion with all functions the same chance. Stops reading as soon as no later answer can change the choice, which is the same as
- * after all answers.
+ * Gives each minion with all functions the same chance. Stops reading as soon as no later answer can change the choice.
  *
- * @param minions the minions that got the question
- * @param events the answers, which are lists of functions
+ * @param minions the minions that were asked for their functions
+ * @param events their answers, which are lists of functions
  * @param below gives a random integer from 0 to below its argument
  */
 export async function chooseSubset(

@@ -24,7 +24,7 @@ const declinedCode = 1;
 const nobody: Target = { target: [], targetKind: "list" };
 
 /**
- * Replaces nodegroups by their meaning, because only the master's configuration knows them.
+ * Replaces nodegroups by their expressions, which only the master's configuration has.
  *
  * @throws SaltworksError REQUEST_REFUSED in Salt's words if the group does not exist
  */
@@ -89,13 +89,13 @@ export async function confirmTarget(
   if (count <= threshold) return;
   const why = `${count} minions match the target, and more than ${threshold} need a confirmation (confirm_above)`;
   if (!host.isTerminal || !host.isInputTerminal) {
-    host.complain(`ERROR: ${why}. No command was sent: say --yes to send it.\n`);
+    host.complain(`ERROR: ${why}. No command was sent: give --yes to send it.\n`);
     throw new Exit(usageExitCode);
   }
   host.write(`${why}.\nProceed? [N/y] `);
   const answer = await host.readLine();
   if (answer?.toLowerCase().startsWith("y") === true) return;
-  // At the end of input the cursor still stands behind the question.
+  // At the end of input the cursor is still on the line of the question.
   host.complain(`${answer === undefined ? "\n" : ""}No command was sent.\n`);
   throw new Exit(declinedCode);
 }

@@ -1,6 +1,6 @@
 /**
- * The main thread's side of the publish thread: starts it, gives it publishes in order and within bounds, replaces it when it is lost, and
- * ends it. A buffer that is handed over belongs to the thread.
+ * The main thread's side of the publish thread: starts the thread, hands it publishes in order and within bounds, replaces it when it is lost, and
+ * ends it. The buffer of a publish is transferred to the thread.
  */
 import { Worker } from "node:worker_threads";
 import type { Logger } from "pino";
@@ -14,7 +14,7 @@ import {
   workerStartTimeoutMs,
 } from "../../../limits.ts";
 import { subscriberCloseReasons } from "../../../transport/zmtp/publish/subscriber.ts";
-import type { HeapLimits } from "../../../workers/threads/pool.ts";
+import type { HeapLimits } from "../../../workers/threads/worker-pool.ts";
 import { finishWithin } from "../../shutdown/deadline.ts";
 import { HangWatch } from "./hang-watch.ts";
 import type { PublishReport, PublishStart, PublishStats, PublishTask } from "./messages.ts";
@@ -33,7 +33,7 @@ export type PublishThreadOptions = {
   readonly lookMs?: number | undefined;
   /** How long a hung thread may take to end, milliseconds; default: `publishThreadEndMs`. */
   readonly endMs?: number | undefined;
-  /** The port is lost for good. */
+  /** Called when the port is lost for good. */
   readonly onFault: (error: Error) => void;
 };
 
@@ -55,18 +55,18 @@ const noStats: PublishStats = {
 
 export class PublishThread {
   readonly counters = { lost: 0, threadsLost: 0 };
-  /** A thread that had to end did not. */
+  /** Set if a thread did not end within `endMs` after it was told to. */
   isStuck = false;
   readonly #options: PublishThreadOptions;
   #worker: Worker | undefined;
   #startedMs = 0;
   #port = 0;
-  /** Bytes of each publish that the thread was given and has not taken. */
+  /** Bytes of each publish that was handed to the thread and that it has not taken yet. */
   #handed: number[] = [];
   #handedBytes = 0;
   readonly #waiters: Waiter[] = [];
   #stats = noStats;
-  /** Last counts of the lost threads. */
+  /** Sum of the last counts of lost threads. */
   #former = noStats;
   #looks: (() => void)[] = [];
   readonly #watch: HangWatch;
@@ -105,13 +105,13 @@ export class PublishThread {
     return this.#port;
   }
 
-  /** Of the last look, with what former threads had counted. */
+  /** The counts of the last look, including those of lost threads. */
   get stats(): PublishStats {
     return this.#stats;
   }
 
   /**
-   * Hands over a publish, in the order of the calls. Waits while the thread has as many as it may.
+   * Hands over a publish, in the order of the calls. Waits while the thread holds `publishesHandedMax` publishes or `publishesHandedBytesMax`.
    *
    * @param publish The buffer of its payload is transferred and must not be a piece of a larger one.
    * @throws SaltworksError CHANNEL_CLOSED, TASK_TIMEOUT
@@ -141,7 +141,7 @@ export class PublishThread {
     this.#post({ kind: "look" });
   }
 
-  /** Gives subscribers `lingerMs` to take what was published, and ends the thread. */
+  /** Gives subscribers `lingerMs` to receive what was published, then ends the thread. */
   async close(lingerMs: number): Promise<void> {
     this.#isClosing = true;
     clearInterval(this.#lookTimer);
@@ -173,7 +173,7 @@ export class PublishThread {
     return this.#handed.length === 0 || this.#handedBytes + payload.byteLength <= publishesHandedBytesMax;
   }
 
-  /** Resolves when the publish was given in its turn. */
+  /** Waits for the publish's turn. Resolves when the thread was given the publish. */
   #turn(publish: PublishOf): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -234,7 +234,7 @@ export class PublishThread {
     this.#fail(new SaltworksError("WORKER_LOST", "the publish thread hangs and does not end"));
   }
 
-  /** False for a thread that hangs in a system call, so that callers do not wait for ever. */
+  /** Ends the thread. False if it hangs in a system call, so that callers do not wait for ever. */
   async #endsInTime(worker: Worker): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<boolean>((resolve) => {
@@ -246,7 +246,10 @@ export class PublishThread {
     return isEnded;
   }
 
-  /** Subscribers lose their connections and connect again. Unsent publishes are lost, as for a minion whose connection breaks. */
+  /**
+   * Replaces a thread that ended. Subscribers lose their connections and connect again. Unsent publishes are
+   * lost, as when a minion's connection breaks.
+   */
   #noteEnd(): void {
     this.#worker = undefined;
     this.#watch.end();
@@ -306,7 +309,7 @@ function portOf(worker: Worker): Promise<number> {
   });
 }
 
-/** Counts include those of former threads; what is held now is the living thread's. */
+/** Adds the counters of lost threads. Connections, subscribers and held bytes are the present thread's alone. */
 function sum(former: PublishStats, now: PublishStats): PublishStats {
   const closed = { ...now.closed };
   for (const reason of subscriberCloseReasons) closed[reason] += former.closed[reason];

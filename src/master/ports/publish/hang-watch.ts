@@ -1,4 +1,4 @@
-/** Notices a thread that owes answers and gives none for too long. */
+/** Detects a hung thread: it owes answers and has given none for `limitMs`. */
 
 export class HangWatch {
   readonly #limitMs: number;
@@ -11,7 +11,7 @@ export class HangWatch {
     this.#onHang = onHang;
   }
 
-  /** The thread was asked something. */
+  /** Notes that the thread was asked for an answer. */
   asked(): void {
     this.#timer ??= setTimeout(() => this.#look(), this.#limitMs).unref();
   }
@@ -30,7 +30,7 @@ export class HangWatch {
   #look(): void {
     const timer = this.#timer;
     const answers = this.#answers;
-    // After a stall of this thread its timers run before the messages that the other thread sent meanwhile.
+    // After a stall of the main thread, timers run before the messages that have arrived meanwhile. So the check waits for these.
     setImmediate(() => {
       if (this.#timer === timer && this.#answers === answers) this.#onHang();
     });

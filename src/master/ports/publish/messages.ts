@@ -1,9 +1,9 @@
-/** The whole contract between the main thread and the publish thread. Types only. */
+/** All messages between the main thread and the publish thread. Types only. */
 import type { Keepalive } from "../../../transport/keepalive.ts";
 import type { ListenOn } from "../../../transport/zmtp/listening.ts";
 import type { SubscriberCloseReason } from "../../../transport/zmtp/publish/subscriber.ts";
 
-/** What the thread is started with. */
+/** The thread's start data. */
 export type PublishStart = {
   readonly on: ListenOn;
   readonly backlog: number;
@@ -15,7 +15,9 @@ export type PublishStart = {
   readonly proxies: readonly unknown[];
 };
 
-/** The buffer of `payload` is transferred. Without `topic` and `ids` it goes to all; `ids`: once behind the topic of each minion. */
+/**
+ * The buffer of `payload` is transferred. Without `topic` and `ids` it goes to all. `ids`: it is sent once for each minion, with the minion's topic.
+ */
 export type PublishTask =
   | {
       readonly kind: "publish";
@@ -26,7 +28,7 @@ export type PublishTask =
   | { readonly kind: "look" }
   | { readonly kind: "close"; readonly lingerMs: number };
 
-/** What the thread has counted since its start, and what it holds now. */
+/** Counters since the thread's start, and what it holds now. */
 export type PublishStats = {
   readonly accepted: number;
   readonly messages: number;
@@ -39,7 +41,7 @@ export type PublishStats = {
   readonly heldBytes: number;
 };
 
-/** `taken`: the oldest handed publish is with the sockets. `failed`: the port cannot be opened or was lost. */
+/** `taken`: the oldest handed publish was passed to the sockets. `failed`: the port cannot be opened or was lost. */
 export type PublishReport =
   | { readonly kind: "listening"; readonly port: number }
   | { readonly kind: "taken" }

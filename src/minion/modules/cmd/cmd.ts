@@ -44,7 +44,7 @@ function runFunctions(run: Run, { common, shown, shell }: Parts): ModuleFunction
         `${common}, ${shown}, redirect_stderr=True, bg=False, password=None, encoded_cmd=False, raise_err=False, prepend_path=None, ${success}`,
       ),
       doc: describe(
-        "Runs a command and returns what it wrote, stdout and stderr together in the order of writing.\nA job's command goes through the shell. `python_shell=False` runs its words directly.",
+        "Runs a command and returns its output: stdout and stderr in the order of writing.\nA job's command goes through the shell. `python_shell=False` runs its words directly.",
         "cmd.run 'df -h | head -3'",
         "cmd.run 'grep f' stdin='one\\\\ntwo\\\\nfive' env='{A: b}' cwd=/tmp timeout=10",
       ),

@@ -1,4 +1,4 @@
-/** `cmd_blacklist_glob` and `cmd_whitelist_glob`: which commands a job may run. Settings of the minion, its grains or pillar. */
+/** `cmd_blacklist_glob` and `cmd_whitelist_glob`: which commands a job may run. Looks in configuration, grains and pillar. */
 
 import { compileGlob } from "../../../python/fnmatch.ts";
 import { strOf } from "../../../python/repr.ts";

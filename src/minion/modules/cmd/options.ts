@@ -1,4 +1,4 @@
-/** The options of `cmd.*` calls: checks Salt's keyword arguments and turns them into what a command needs. */
+/** The options of `cmd.*` calls: checks Salt's keyword arguments and converts them for `cmd/run.ts`. */
 
 import { strOf } from "../../../python/repr.ts";
 import { isTrue, numberOf } from "../../../python/values.ts";
@@ -14,7 +14,7 @@ export type CommandOptions = {
   readonly stdin: string | undefined;
   readonly runas: string | undefined;
   readonly group: string | undefined;
-  /** Undefined: the words start the program directly, and a text is one word. */
+  /** Undefined: `/bin/sh`; if no shell is used, a text command is not split, but names the program. */
   readonly shell: string | undefined;
   readonly isShellUsed: boolean;
   readonly variables: ReadonlyMap<string, string>;
@@ -36,7 +36,7 @@ export type CommandOptions = {
   readonly isQuiet: boolean;
 };
 
-/** Options in which the functions differ; they win over the caller's. */
+/** Options that a `cmd` function sets itself. They replace the caller's. */
 export type OptionChanges = Partial<Pick<CommandOptions, "isMerged" | "isBackground" | "isShellUsed" | "isStripped">>;
 
 export function readOptions(context: CallContext, args: BoundArguments, changes: OptionChanges = {}): CommandOptions {
@@ -72,8 +72,8 @@ export function readOptions(context: CallContext, args: BoundArguments, changes:
 }
 
 /**
- * A job and `call` use the shell unless the caller says otherwise, as in Salt; a call from another function does so
- * only with `cmd_safe: False`.
+ * As in Salt, the argument `python_shell` decides. Without it, a job and `call` use the shell; a call from another function
+ * uses it only with `cmd_safe: False`.
  */
 function usesShell(context: CallContext, args: BoundArguments, pythonShell: Value): boolean {
   if (pythonShell !== null) return pythonShell === true;
@@ -93,7 +93,7 @@ function readVariables(context: CallContext, env: Value): Map<string, string> {
   return variables;
 }
 
-/** `[{A: 1}, {B: 2}, C]` as one map. A list of anything else is an empty map. */
+/** `[{A: 1}, {B: 2}, C]` as one map. A list with any other member is an empty map. */
 function mapOfList(list: readonly Value[]): ValueMap {
   const result: ValueMap = new Map();
   for (const member of list) {
@@ -122,7 +122,7 @@ function readRetcodes(value: Value): number[] {
   }
 }
 
-/** A list as it is; any other value as text, split at commas. */
+/** Returns a list as it is. Splits the text of any other value at commas. */
 function splitList(value: Value): Value[] {
   if (value === null) return [];
   if (Array.isArray(value)) return value;
@@ -131,7 +131,7 @@ function splitList(value: Value): Value[] {
     .map((word) => word.trim());
 }
 
-/** Undefined without a deadline. @throws if it is not a number */
+/** The timeout in milliseconds; undefined without one. @throws if `timeout` is not a number */
 export function timeoutMsOf(timeout: Value): number | undefined {
   if (!isTrue(timeout)) return undefined;
   const seconds = numberOf(timeout);

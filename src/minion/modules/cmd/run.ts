@@ -1,5 +1,5 @@
 /**
- * One command of `cmd.*`: its user, directory and variables, the shape of its result, and what is logged.
+ * Runs one command of `cmd.*`: finds its user, directory and variables, forms its result, and logs it.
  * Source: behaviour of Salt 3007's cmd module, docs/functions.md.
  */
 
@@ -26,7 +26,7 @@ import { findIdentity, type Identity, loginVariables } from "./user.ts";
 /** The result of `cmd.run_all`. A command in the background has no retcode. */
 export type CommandResult = { pid: number; retcode: number | null; stdout: string; stderr: string };
 
-/** Categories that Salt sets to C, so that the output of commands is predictable. LC_ALL stays the caller's. */
+/** Locale variables that Salt sets to C, so that commands print English. LC_ALL stays as it is. */
 const localeVariables = [
   "LC_CTYPE",
   "LC_NUMERIC",
@@ -75,7 +75,7 @@ export async function runSaltCommand(
   return resultOf(context, cmd, options, end);
 }
 
-/** With `template=` the command and its directory are templates. */
+/** Renders the command and its directory if the call has `template=`. */
 async function rendered(
   context: CallContext,
   { template }: CommandOptions,
@@ -149,7 +149,7 @@ function wordsOf(cmd: Value, options: CommandOptions): readonly [string, ...stri
   return [program, ...rest];
 }
 
-/** The error text says what failed, but leaves out variables and input, because both may hold secrets. */
+/** Throws the error of a command that did not start. Its text leaves out variables and input, because both may hold secrets. */
 function refuseStart(error: unknown, command: Command, options: CommandOptions): never {
   if (!isFileError(error)) throw error;
   const shown = options.isQuiet ? "REDACTED" : reprOf([...command.argv]);

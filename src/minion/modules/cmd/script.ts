@@ -37,7 +37,7 @@ export async function runScript(
   const isTemplate = template.engine !== undefined && jinjaMark.test(script.toString("latin1"));
   const content = isTemplate ? await renderedScript(context, { script, source }, template) : script;
   const file = { content, name };
-  // The script was the template; the path under which it runs is not.
+  // The script's content was the template. The path of its temporary file is not one.
   const options = { ...others, template: { ...template, engine: undefined } };
   const result = await runFile(context, environment, file, options, (path) => [path, ...wordsOf(words)]);
   return isTrue(argument(args, "hide_output")) ? { ...result, stdout: "", stderr: "" } : result;
@@ -79,10 +79,10 @@ async function readSource(context: CallContext, source: string, saltenv: Value):
   return path.startsWith("/") && existsSync(path) ? readFileSync(path) : undefined;
 }
 
-/** Runs the words behind it, then removes the directory in `$0`, because a script in the background outlives its call. */
+/** Shell text that runs its arguments, then removes the directory in `$0`: a script in the background outlives its call. */
 const runThenRemove = '"$@"; code=$?; rm -rf -- "$0"; exit $code';
 
-/** Runs words whose program or argument is a file. Only the command's user can read the file, and it is removed afterwards. */
+/** Runs words whose program or argument is a file. Only the command's user can read the file. Removes it afterwards. */
 async function runFile(
   context: CallContext,
   environment: Environment,

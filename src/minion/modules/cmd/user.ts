@@ -1,4 +1,4 @@
-/** `runas` and `group` of a command: the ids, and the variables that a login of that user would have. */
+/** Resolves `runas` and `group` of a command to ids, and reads the variables that a login of that user sets. */
 import { commandError } from "../../functions/errors.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
 import { runProgram } from "../machine/run-program.ts";
@@ -12,7 +12,10 @@ export type Identity = {
   readonly ids: { readonly uid: number; readonly gid: number } | undefined;
 };
 
-/** @returns undefined if the command runs as the minion does. @throws SaltworksError FUNCTION_FAILED for unknown names, or without the right to change */
+/**
+ * @returns undefined if the command runs as the minion does.
+ * @throws SaltworksError FUNCTION_FAILED for unknown names, or if the minion is not root
+ */
 export async function findIdentity(options: Pick<CommandOptions, "runas" | "group">): Promise<Identity | undefined> {
   if (options.runas === undefined && options.group === undefined) return undefined;
   const uid = process.getuid?.() ?? 0;
@@ -28,7 +31,7 @@ export async function findIdentity(options: Pick<CommandOptions, "runas" | "grou
   return { name: user.name, home: user.home, ids: isSame ? undefined : { uid: user.uid, gid } };
 }
 
-/** Variables after a login of the user, from `su`. None if that fails, which is logged. */
+/** Variables that a login of the user sets, read with `su`. Logs a failure and returns none. */
 export async function loginVariables(
   context: CallContext,
   identity: Identity,
@@ -51,5 +54,5 @@ export async function loginVariables(
   return new Map(entries.map((entry) => [entry.slice(0, entry.indexOf("=")), entry.slice(entry.indexOf("=") + 1)]));
 }
 
-/** Encloses the variables, because a login may print other text. */
+/** Printed before and after the variables, because a login may print other text too. */
 const marker = "<<<saltworks-environment>>>";

@@ -1,4 +1,7 @@
-/** `cp.get_dir` and similar functions: several files of the master at a time, and lists of them. Source: Salt 3007's `cp` and file client, docs/functions.md. */
+/**
+ * `cp.get_dir` and similar functions: several files of the master at a time, and lists of them.
+ * Source: Salt 3007's `cp` and file client, docs/functions.md.
+ */
 
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -82,7 +85,7 @@ export async function cacheDirectory(context: CallContext, args: BoundArguments)
   return copies;
 }
 
-/** Patterns are globs, or with `E@` regular expressions that match anywhere. One match of several is enough. */
+/** Patterns are globs, or with `E@` regular expressions that match anywhere. A name matches a list if it matches one member. */
 function choice(include: Value, exclude: Value): (name: string) => boolean {
   const [isIncluded, isExcluded] = [matcherOf(include), matcherOf(exclude)];
   return (name) => (isIncluded?.(name) ?? true) && !(isExcluded?.(name) ?? false);

@@ -1,4 +1,7 @@
-/** The minion's copies of files from elsewhere, in Salt's layout: `files/ENVIRONMENT/..` from the master, `extrn_files/..` from other servers, `localfiles/..` from this machine. */
+/**
+ * The minion's copies of files from elsewhere, in Salt's layout: `files/ENVIRONMENT/..` from the master, `extrn_files/..` from other servers,
+ * `localfiles/..` from this machine.
+ */
 import { createHash } from "node:crypto";
 import { closeSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
@@ -40,7 +43,7 @@ export function hasContent(path: string, { hashType, hash }: FileHash): boolean 
   return isFile(path) && hashLocalFile(path, hashType) === hash;
 }
 
-/** Brings the cache's copy up to date. @returns its path; undefined where the master has no such file */
+/** Brings the cache's copy up to date. @returns its path; undefined if the master does not have the file */
 export async function cacheMasterFile(context: CallContext, file: MasterFile): Promise<string | undefined> {
   const hash = await masterFileHash(context, file);
   if (hash === undefined) return undefined;
@@ -52,7 +55,7 @@ export async function cacheMasterFile(context: CallContext, file: MasterFile): P
   return path;
 }
 
-/** The old copy stays until the new one is whole. */
+/** Replaces a cached file. The old copy stays until the new one is complete. */
 export async function replaceCached(path: string, pieces: AsyncIterable<Uint8Array>): Promise<void> {
   const directory = dirname(path);
   if (isFile(directory)) rmSync(directory);
@@ -60,7 +63,7 @@ export async function replaceCached(path: string, pieces: AsyncIterable<Uint8Arr
   const temporary = `${path}.${process.pid}.part`;
   try {
     await writePieces(temporary, pieces, fileMode);
-    // A directory was cached at this path before.
+    // The path may be a directory that was cached before.
     if (isDirectory(path)) rmSync(path, { recursive: true });
     renameSync(temporary, path);
   } finally {
@@ -68,7 +71,7 @@ export async function replaceCached(path: string, pieces: AsyncIterable<Uint8Arr
   }
 }
 
-/** @param mode - of a new file; an existing one keeps its own */
+/** @param mode - mode of a new file; an existing file keeps its mode */
 export async function writePieces(path: string, pieces: AsyncIterable<Uint8Array>, mode = 0o666): Promise<void> {
   const handle = openSync(path, "w", mode);
   try {
@@ -80,7 +83,7 @@ export async function writePieces(path: string, pieces: AsyncIterable<Uint8Array
   }
 }
 
-/** Content in memory, in the form of a file that comes in pieces. */
+/** Content in memory as a sequence of one piece. */
 export async function* onePiece(content: Uint8Array): AsyncGenerator<Uint8Array> {
   yield content;
 }

@@ -1,4 +1,7 @@
-/** `cp.get_file` and similar functions: single files of the master, of web servers or of this machine. Source: Salt 3007's `cp` and file client, docs/functions.md. */
+/**
+ * `cp.get_file` and similar functions: single files of the master, of web servers or of this machine.
+ * Source: Salt 3007's `cp` and file client, docs/functions.md.
+ */
 
 import { existsSync, statSync } from "node:fs";
 import { basename, dirname, isAbsolute, join } from "node:path";
@@ -36,7 +39,7 @@ const hashNames: { readonly [length: number]: string } = {
   128: "sha512",
 };
 
-/** Source and destination of a copy; with `template=jinja` both are templates. @throws SaltworksError FUNCTION_FAILED if one cannot be rendered */
+/** Source and destination of a copy; with `template=jinja` both are rendered. @throws SaltworksError FUNCTION_FAILED if one cannot be rendered */
 export async function copyPaths(
   context: CallContext,
   args: BoundArguments,
@@ -62,7 +65,7 @@ export async function getFile(context: CallContext, args: BoundArguments): Promi
 export type Copy = {
   readonly destination: string;
   readonly makesDirectories: boolean;
-  /** Level of the compression on the way. */
+  /** Gzip level of the transfer, 1 to 9; undefined without compression. */
   readonly level: number | undefined;
 };
 
@@ -71,7 +74,7 @@ export function levelOf(args: BoundArguments): number | undefined {
   return isTrue(level) ? Math.min(9, Math.max(1, Math.trunc(numberOf(level) ?? 1))) : undefined;
 }
 
-/** Returns what `getFile` does. Leaves a file with the same content alone. */
+/** Copies a file and returns what `getFile` does. Does not write a file that already has the content. */
 export async function copyMasterFile(
   context: CallContext,
   source: string,
@@ -98,14 +101,14 @@ export async function getFileText(context: CallContext, args: BoundArguments): P
   return path === false ? false : (textOf(path) ?? false);
 }
 
-/** @returns the path of the copy, False without a file */
+/** @returns the path of the copy; False if the file does not exist */
 export async function cacheFile(context: CallContext, args: BoundArguments): Promise<string | false> {
   const { named } = args;
   if (named.verify_ssl === false) throw commandError("verify_ssl=False is not supported by this minion");
   return await cached(context, strOf(argument(args, "path")), argument(args, "saltenv"), argument(args, "source_hash"));
 }
 
-/** A file of this machine is its own copy. */
+/** Caches a file of the master or of a web server. Returns the path of a file of this machine as it is. */
 export async function cached(
   context: CallContext,
   source: string,
@@ -141,7 +144,7 @@ function ownPath(source: string): string | undefined {
   return path;
 }
 
-/** @returns the path of the copy, or with `dest=None` the content; False without a file, and an empty text without a directory for it */
+/** @returns the path of the copy, or with `dest=None` the content; False if the file, an empty text if the destination's directory does not exist */
 export async function getUrl(context: CallContext, args: BoundArguments): Promise<Encodable> {
   const source = strOf(argument(args, "path"));
   const [dest, saltenv] = [argument(args, "dest"), argument(args, "saltenv")];
@@ -207,7 +210,7 @@ export function isCached(context: CallContext, args: BoundArguments): string {
   return paths.find((path) => existsSync(path)) ?? "";
 }
 
-/** The path that a copy would have. */
+/** The path at which a file would be cached. */
 export function cacheDestination(context: CallContext, args: BoundArguments): string {
   const source = strOf(argument(args, "url"));
   const saltenv = argument(args, "saltenv");

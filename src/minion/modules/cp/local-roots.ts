@@ -1,4 +1,7 @@
-/** Files of `file_roots` for a minion without a master (`file_client: local`), with the answers of the master's file server. Source: Salt 3007's `roots` backend. */
+/**
+ * Files of `file_roots` for a minion without a master (`file_client: local`), answered as by the master's file server.
+ * Source: Salt 3007's `roots` backend.
+ */
 
 import { createHash } from "node:crypto";
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync, type Stats, statSync } from "node:fs";
@@ -18,7 +21,7 @@ export type LocalLists = {
 };
 
 type Lists = { files: Set<string>; dirs: Set<string>; emptyDirs: Set<string>; links: Map<string, string> };
-/** Directories below a root. Deeper than any real tree; links that lead in circles end here. */
+/** Bound of nested directories below a root. It ends loops of links. */
 const directoryDepthMax = 32;
 const readBytes = 256 * 1024;
 
@@ -103,7 +106,7 @@ function statIfAny(path: string): Stats | undefined {
   }
 }
 
-/** An environment without roots of its own has the roots of `__env__`, with its own name in their paths. */
+/** Roots of an environment; if it has none, those of `__env__` with the environment's name in their paths. */
 function rootsOf(config: MinionConfig, environment: string): readonly string[] {
   const isListed = Object.hasOwn(config.file_roots, environment);
   const roots = configToValue(config.file_roots[isListed ? environment : anyEnvironment] ?? []);

@@ -1,5 +1,5 @@
 /**
- * Files by their `salt://` name: from the master's file server, or with `file_client: local` from `file_roots`.
+ * Reads files by their `salt://` name: from the master's file server, or with `file_client: local` from `file_roots`.
  * Source: docs/protocol.md section 7.1.
  */
 
@@ -29,7 +29,10 @@ const localPieceBytes = 256 * 1024;
 export type MasterFile = { readonly path: string; readonly environment: string };
 export type FileHash = { readonly hashType: string; readonly hash: string };
 
-/** @param saltenv - used if the name has no environment (`salt://path?saltenv=name`). @throws SaltworksError FUNCTION_FAILED for another kind of name, or an environment that leads out of the cache */
+/**
+ * @param saltenv - used if the name has no environment (`salt://path?saltenv=name`).
+ * @throws SaltworksError FUNCTION_FAILED for another kind of name, or an environment that leads out of the cache
+ */
 export function masterFile(context: CallContext, source: string, saltenv: Value): MasterFile {
   if (!source.startsWith(scheme)) throw pythonException("salt.exceptions.MinionError", `Unsupported path: ${source}`);
   const [path = "", query = ""] = source.slice(scheme.length).split("?");
@@ -74,7 +77,7 @@ export async function masterFileMode(context: CallContext, file: MasterFile): Pr
   return typeof mode === "number" ? mode : undefined;
 }
 
-/** @param level - of compression on the way, 1 to 9. @returns undefined if the master does not have the file */
+/** @param level - gzip level of the transfer, 1 to 9. @returns undefined if the master does not have the file */
 export async function masterFilePieces(
   context: CallContext,
   file: MasterFile,

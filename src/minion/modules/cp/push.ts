@@ -1,4 +1,7 @@
-/** `cp.push` and `cp.push_dir`: send files to the master, which keeps them for its operators. Source: Salt 3007's `cp`, docs/protocol.md section 7.1. */
+/**
+ * `cp.push` and `cp.push_dir`: send files to the master, which keeps them for its operators.
+ * Source: Salt 3007's `cp`, docs/protocol.md section 7.1.
+ */
 
 import { closeSync, openSync, readSync, realpathSync, rmSync, statSync } from "node:fs";
 import { basename, isAbsolute, join, normalize } from "node:path";
@@ -48,7 +51,7 @@ function pathToSend(path: string, keepsLinks: boolean): string | undefined {
   return keepsLinks ? path : realpathSync(path);
 }
 
-/** Sends an empty file too. */
+/** Sends a file in pieces. An empty file is one empty piece. */
 async function send(context: CallContext, path: string, name: string): Promise<boolean> {
   if (name.includes("../")) return false;
   const parts = normalize(name)

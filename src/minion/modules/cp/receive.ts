@@ -1,10 +1,11 @@
 /** `cp.recv` and `cp.recv_chunked`: write the files that a job carries, as `salt-cp` sends them. Source: Salt 3007's `cp`, docs/functions.md. */
 
 import { chmodSync, closeSync, fstatSync, openSync, statSync, writeSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { isDirectory } from "../../../config/files/kinds.ts";
 import { copiedChunkBytesMax } from "../../../limits.ts";
+import { baseName } from "../../../python/paths.ts";
 import { strOf } from "../../../python/repr.ts";
 import { isTrue, numberOf } from "../../../python/values.ts";
 import { argumentError, pythonException } from "../../functions/errors.ts";
@@ -15,17 +16,21 @@ import { makeDirectories } from "../machine/make-directories.ts";
 
 const fileMode = 0o666;
 
-/** Writes whole files, by their path on the master. @returns by path whether it was written, or Salt's text if the destination's directory does not exist */
+/**
+ * Writes whole files, by their path on the master.
+ *
+ * @returns by path whether it was written, or Salt's text if the destination's directory does not exist
+ */
 export function receiveFiles(args: BoundArguments): string | Map<string, boolean> {
   const files = argument(args, "files");
   const destination = strOf(argument(args, "dest"));
   if (!(files instanceof Map)) throw argumentError("recv() takes a map of files by path");
   const written = new Map<string, boolean>();
   for (const [source, content] of files) {
-    const name = lastPart(strOf(source));
+    const name = baseName(strOf(source));
     const path = isDirectory(destination)
       ? join(destination, name)
-      : name === lastPart(destination) || isDirectory(dirname(destination))
+      : name === baseName(destination) || isDirectory(dirname(destination))
         ? destination
         : undefined;
     if (path === undefined) return "Destination unavailable";
@@ -35,7 +40,7 @@ export function receiveFiles(args: BoundArguments): string | Map<string, boolean
   return written;
 }
 
-/** Writes one piece of a file, in Base64 and, if `compressed`, a gzip file by itself. Without a piece, makes an empty directory. */
+/** Writes one piece of a file. The piece is Base64 and, with `compressed`, a whole gzip file. Without a piece, makes a directory. */
 export function receiveChunk(context: CallContext, args: BoundArguments): string | boolean {
   const destination = strOf(argument(args, "dest"));
   const chunk = argument(args, "chunk");
@@ -92,7 +97,7 @@ function notAFile(path: string): NodeJS.ErrnoException {
   return Object.assign(new Error("not a file"), { code: "EINVAL", errno: -22, syscall: "open", path });
 }
 
-/** The error with which the file system refused the step. */
+/** Runs a step and returns the file system's error, if it fails with one. */
 function fault(step: () => void): NodeJS.ErrnoException | undefined {
   try {
     step();
@@ -120,9 +125,4 @@ function pythonErrorText(error: NodeJS.ErrnoException): string {
   const code = error.code ?? "";
   const path = error.path === undefined ? "" : `: '${error.path}'`;
   return `[Errno ${Math.abs(error.errno ?? 0)}] ${errorTexts[code] ?? code}${path}`;
-}
-
-/** The part behind the last slash, as Python's `basename` gives it: empty if the path ends in a slash. */
-function lastPart(path: string): string {
-  return path.endsWith("/") ? "" : basename(path);
 }

@@ -19,11 +19,11 @@ import { environmentOf } from "./master-file.ts";
 const fileMode = 0o600;
 const known = new Set(["pillar", "pillarenv"]);
 
-/** @returns the path; an empty text if the file or its directory does not exist, or if it cannot be rendered, which is logged */
+/** @returns the path; an empty text if the file or its directory does not exist, or if rendering fails, which is logged */
 export async function getTemplate(context: CallContext, args: BoundArguments): Promise<string> {
   const unknown = [...ownKeywords(args).keys()].map(strOf).filter((name) => !known.has(name));
   if (unknown.length > 0)
-    throw commandError(`${unknown.join(", ")}: variables of the caller's own are not supported by this minion`);
+    throw commandError(`${unknown.join(", ")}: template variables of the caller are not supported by this minion`);
   const source = strOf(argument(args, "path"));
   const saltenv = argument(args, "saltenv");
   const choice = readTemplateChoice(context, (name) => args.named[name] ?? args.extra.get(name) ?? null);

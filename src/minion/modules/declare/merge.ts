@@ -1,4 +1,4 @@
-/** Merges nested maps and chooses by a fact: Salt's `dictupdate` and `filter_by`. */
+/** Merges nested maps (Salt's `dictupdate`), and selects an entry of a map by a grain or other fact (`filter_by`). */
 
 import { compileGlob } from "../../../python/fnmatch.ts";
 import { strOf } from "../../../python/repr.ts";
@@ -26,7 +26,7 @@ export type FilterOptions = {
   readonly base: Value;
 };
 
-/** The entry of `table` whose key (a text or a glob) matches the fact named `lookup`. Null without a match and a default. */
+/** The entry of `table` whose key (a text or a glob) matches the fact named `lookup`. Null if neither a key nor the default matches. */
 export function filterBy(table: Value, lookup: Value, facts: ValueMap, options: FilterOptions): Value {
   if (!(table instanceof Map)) {
     throw pythonException("AttributeError", `'${strOf(table)}' is not a dictionary`);

@@ -1,4 +1,4 @@
-/** The form in which each module's file gives its functions, and the names of all modules. */
+/** The type of a module's table of functions, and the names of all modules. */
 import type { ModuleFunction } from "../../functions/module-contract.ts";
 
 /** Functions of one module by whole name, `test.ping`. */

@@ -1,4 +1,4 @@
-/** Defaults of settings that functions of this program look up by `config.option`. */
+/** Defaults of the functions `config.*` for settings that no source has. */
 import type { Value } from "../../../wire/values.ts";
 
 export const builtInSettings = new Map<Value, Value>([["test.foo", "unconfigured"]]);

@@ -1,9 +1,15 @@
-/** Finds a setting in the minion's configuration, its grains, its pillar, or the master's configuration in the pillar. Source: Salt's `config.get`. */
+/**
+ * Finds a setting in the minion's configuration, its grains, its pillar, or the master's configuration in the pillar.
+ * Source: Salt's `config.get`.
+ */
 import { isTrue } from "../../../python/values.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
 import type { CallContext } from "../../functions/module-contract.ts";
 import { configToValue } from "../../functions/yaml-values.ts";
 import { defaultDelimiter, traverse } from "./traverse.ts";
+
+/** What settings come from. */
+export type SettingContext = Pick<CallContext, "config" | "grains" | "pillar">;
 
 export type SettingSources = {
   readonly omitsOptions?: boolean;
@@ -12,11 +18,11 @@ export type SettingSources = {
   readonly omitsMaster?: boolean;
 };
 
-/** Options that do not exist in Salt unless configured. Here an empty one must not hide what grains or pillar say. */
+/** Salt has these options only if they are configured. Here they have empty defaults, which must not hide grains or pillar. */
 const absentWhenEmpty = ["mine_functions", "append_domain", "autosign_grains", "include", "output"];
 
-/** The minion's configuration as a map, unknown keys included; its `grains` are all grains. */
-export function optionsOf(context: CallContext): ValueMap {
+/** The minion's configuration as a map, unknown keys included. Its member `grains` has all grains of the minion. */
+export function optionsOf(context: SettingContext): ValueMap {
   const options: ValueMap = new Map();
   for (const [name, value] of context.config.opts) options.set(name, configToValue(value));
   for (const name of absentWhenEmpty) if (!isTrue(options.get(name) ?? null)) options.delete(name);
@@ -24,7 +30,7 @@ export function optionsOf(context: CallContext): ValueMap {
 }
 
 /** The maps to search, in order. */
-export function sourcesOf(context: CallContext, sources: SettingSources = {}): ValueMap[] {
+export function sourcesOf(context: SettingContext, sources: SettingSources = {}): ValueMap[] {
   const master = context.pillar().get("master");
   return [
     ...(sources.omitsOptions === true ? [] : [optionsOf(context)]),
@@ -36,7 +42,7 @@ export function sourcesOf(context: CallContext, sources: SettingSources = {}): V
 
 /** @returns undefined if no source has it */
 export function findSetting(
-  context: CallContext,
+  context: SettingContext,
   key: Value,
   delimiter = defaultDelimiter,
   sources: SettingSources = {},

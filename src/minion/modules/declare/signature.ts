@@ -1,4 +1,4 @@
-/** Reads signatures in Python's form, `tgt, fun, tgt_type='glob', *args, **kwargs`, and bound arguments. */
+/** Reads signatures in Python's form (`tgt, fun, tgt_type='glob', *args, **kwargs`), and gets values from bound arguments. */
 import { strOf } from "../../../python/repr.ts";
 import { Float, type Value, type ValueMap } from "../../../wire/values.ts";
 import { invocationError } from "../../functions/errors.ts";

@@ -1,4 +1,4 @@
-/** `template=jinja`: renders a command or a script, with the names that Salt's templates see. */
+/** `template=jinja`: renders a command or a script with the variables of Salt's templates. */
 
 import { hasCode } from "../../../errors.ts";
 import { strOf } from "../../../python/repr.ts";
@@ -8,10 +8,10 @@ import { commandError } from "../../functions/errors.ts";
 import type { CallContext, TemplateFunction } from "../../functions/module-contract.ts";
 import { optionsOf } from "./settings.ts";
 
-/** Salt's engines. This minion has the first one. */
+/** Salt's template engines. This minion supports jinja only. */
 const engines = ["jinja", "mako", "genshi", "cheetah", "wempy", "py"];
 
-/** What the caller says of templates. `engine` undefined: the text is not a template. */
+/** Template arguments of a call. `engine` undefined: the text is not a template. */
 export type TemplateChoice = {
   readonly engine: string | undefined;
   readonly saltenv: string;
@@ -36,7 +36,11 @@ export function readTemplateChoice(context: CallContext, get: (name: string) => 
   };
 }
 
-/** Renders texts with one pillar. @throws SaltworksError FUNCTION_FAILED with the fault, its line, and `file` if the text is a file's */
+/**
+ * Returns a function that renders texts, all with the same pillar.
+ *
+ * @throws SaltworksError FUNCTION_FAILED with the fault, its line, and `file` if the text is a file's
+ */
 export async function renderer(
   context: CallContext,
   choice: TemplateChoice,

@@ -2,12 +2,12 @@
 
 import { strOf } from "../../../python/repr.ts";
 import { isEqual } from "../../../python/values.ts";
+import { wordValue } from "../../../python/word.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
-import { parseYamlWord } from "../../functions/yaml-values.ts";
 
 export const defaultDelimiter = ":";
 
-/** @returns undefined if a key leads nowhere; a null that is found is null */
+/** @returns the value, which may be null; undefined if the path does not exist */
 export function traverse(data: Value, key: Value, delimiter = defaultDelimiter): Value | undefined {
   let value: Value | undefined = data;
   for (const step of stepsOf(key, delimiter)) {
@@ -19,7 +19,7 @@ export function traverse(data: Value, key: Value, delimiter = defaultDelimiter):
   return value;
 }
 
-/** The value, even a null; `fallback` if a key leads nowhere. */
+/** The value, which may be null; `fallback` if the path does not exist. */
 export function traverseOr(data: Value, key: Value, fallback: Value, delimiter = defaultDelimiter): Value {
   const found = traverse(data, key, delimiter);
   return found === undefined ? fallback : found;
@@ -30,15 +30,15 @@ function stepsOf(key: Value, delimiter: string): readonly Value[] {
   return typeof key === "string" ? key.split(delimiter) : [key];
 }
 
-/** Tries the key as it is, then as YAML reads it, which finds numbers and booleans. */
+/** Looks up the key as text, then as the number or boolean that YAML reads in it. */
 function memberOfMap(map: ValueMap, key: Value): Value | undefined {
   const found = mapGet(map, key);
   if (found !== undefined || typeof key !== "string") return found;
-  const typed = parseYamlWord(key);
+  const typed = wordValue(key);
   return typed === key ? undefined : mapGet(map, typed);
 }
 
-/** A number picks a map's key or the member at that index; a text picks the first map that has it. */
+/** Returns the value of `key` in the first map of the list that has it. If no map has a whole number, it is an index into the list. */
 function memberOfList(list: readonly Value[], key: Value): Value | undefined {
   const text = strOf(key).trim();
   const index = /^[-+]?\d+$/.test(text) ? Number(text) : undefined;
@@ -49,7 +49,7 @@ function memberOfList(list: readonly Value[], key: Value): Value | undefined {
   return index === undefined ? undefined : list.at(index);
 }
 
-/** Python's `map[key]`: 1, 1.0 and True are one key. */
+/** Python's `map[key]`: 1, 1.0 and True are the same key. */
 export function mapGet(map: ValueMap, key: Value): Value | undefined {
   const found = map.get(key);
   if (found !== undefined || typeof key === "string" || key === null) return found;

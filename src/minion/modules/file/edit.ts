@@ -1,4 +1,4 @@
-/** Edits files for functions of `file`: shows the difference, keeps a copy, preserves the owner. */
+/** Edits files for functions of `file`: makes the diff, keeps a backup copy, preserves owner and mode. */
 
 import { isUtf8 } from "node:buffer";
 import {
@@ -25,11 +25,11 @@ import { commandError, invocationError, pythonException } from "../../functions/
 import { isFileError } from "../machine/file-error.ts";
 import { asPython, expandedPath } from "../machine/file-paths.ts";
 
-/** Bytes that decide whether a file is text. */
+/** How many bytes at the start of a file decide whether it is text. */
 const lookBytes = 512;
 const textBytes = new Set([0x08, 0x09, 0x0a, 0x0c, 0x0d, ...Array.from({ length: 95 }, (_, index) => 0x20 + index)]);
 
-/** The file itself, links resolved; the path as it is if there is no file. */
+/** The path with all links resolved; unchanged if the file does not exist. */
 export function realPath(value: Value): string {
   const path = expandedPath(value);
   return existsSync(path) ? realpathSync(path) : path;
@@ -60,14 +60,14 @@ export function readTextFile(path: string): string {
   throw pythonException("UnicodeDecodeError", `'utf-8' codec can't decode all of '${path}'`);
 }
 
-/** Salt's guess: a zero byte, or more than three tenths of bytes that text does not have. */
+/** Salt's rule: a file is binary if its start has a zero byte, or more than 30 % bytes that do not occur in text. */
 function isBinary(block: Buffer): boolean {
   if (block.length === 0) return false;
   if (block.includes(0)) return true;
   const decoded = new TextDecoder("utf-8", { fatal: true });
   let isDecoded = true;
   try {
-    // As part of a stream, so that a character cut at the end is not an error.
+    // `stream`: a character that is cut at the end is not an error.
     decoded.decode(block, { stream: true });
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
@@ -77,7 +77,7 @@ function isBinary(block: Buffer): boolean {
   return strange.length / block.length > 0.3;
 }
 
-/** The bytes of a text, one per character, and the way back. */
+/** The UTF-8 bytes of a text, one per character. */
 export function asBytes(text: string): string {
   return Buffer.from(text, "utf8").toString("latin1");
 }
@@ -94,15 +94,15 @@ export function shownDiff(before: readonly string[], after: readonly string[]): 
 }
 
 export type EditOptions = {
-  /** The suffix of the copy; no copy if Python takes the value for false. */
+  /** Suffix of the backup copy. Without a copy if the value is false in Python. */
   readonly backup: Value;
-  /** The file keeps its inode, and so its other names; without it these belong to the copy. */
+  /** Keeps the file's inode and so its hard links. Otherwise they link to the backup copy. */
   readonly preservesInode: boolean;
-  /** The caller's path if it is a link. The copy then gets a link too. */
+  /** The caller's path if it is a symbolic link. A link to the backup copy is then made beside it. */
   readonly link?: string;
 };
 
-/** Replaces the file's content; owner and mode stay. @throws SaltworksError FUNCTION_FAILED */
+/** Replaces the file's content. Owner and mode stay. @throws SaltworksError FUNCTION_FAILED */
 export function writeEdited(path: string, content: string, { backup, preservesInode, link }: EditOptions): void {
   const kept = isTrue(backup) ? `${path}${strOf(backup)}` : undefined;
   try {
@@ -145,7 +145,7 @@ function linkBackup(link: string, ending: string): void {
   symlinkSync(`${readlinkSync(link)}${ending}`, place);
 }
 
-/** Throws Python's exception for a pattern that Python refuses, and a text of ours for one that only this program refuses. */
+/** Throws Python's exception for a pattern that Python rejects, and a command error for one that only this program rejects. */
 export function withPattern<Result>(use: () => Result): Result {
   try {
     return use();
@@ -157,7 +157,7 @@ export function withPattern<Result>(use: () => Result): Result {
   }
 }
 
-/** Only Python's words. */
+/** Removes this program's prefix and leaves Python's message. */
 export function withoutPrefix(message: string): string {
   return message.replace(/^(?:regular expression|replacement) invalid: /, "");
 }

@@ -1,4 +1,4 @@
-/** `file.find`: walks a tree, with limits, for entries that meet all conditions. Source: Salt 3007's `salt.utils.find`. */
+/** `file.find`: finds the entries below a path that meet all conditions, up to `foundFilesMax`. Source: Salt 3007's `salt.utils.find`. */
 
 import { type Dirent, readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -16,7 +16,7 @@ export type FindOptions = {
   readonly depthMax: number;
 };
 
-/** Salt's letters. */
+/** Salt's letter for the kind of an entry. */
 function kindOf(
   entry: Pick<Dirent, "isDirectory" | "isSymbolicLink" | "isFIFO" | "isSocket" | "isBlockDevice" | "isCharacterDevice">,
 ): string {

@@ -1,4 +1,4 @@
-/** `file.line`: puts one line in its place. Source: Salt 3007's `file`, whose surprising rules are kept too. */
+/** `file.line`: inserts, replaces or deletes one line. Source: Salt 3007's `file`, including its surprising rules. */
 
 import { isFile } from "../../../config/files/kinds.ts";
 import { hasCode } from "../../../errors.ts";
@@ -41,7 +41,7 @@ type Edit = {
   readonly content: string;
   readonly location: string | undefined;
   readonly isIndented: boolean;
-  /** The lines that match each expression; undefined if the caller did not give it. */
+  /** Lines that match each expression; undefined if the call does not have the expression. */
   readonly match: readonly string[] | undefined;
   readonly before: readonly string[] | undefined;
   readonly after: readonly string[] | undefined;
@@ -60,7 +60,7 @@ function line(context: CallContext, args: BoundArguments): string | boolean {
     throw commandError('Content can only be empty if mode is "delete"');
   const text = readTextFile(path);
   const old = linesWithEnds(text);
-  // While lines are inserted, a file that ends with a line end has an empty last line.
+  // During the edit a file that ends with a line end has an empty last line.
   const start = endOf(old.at(-1) ?? "") === "" ? old : [...old, ""];
   if (start.length === 0 && (mode === "delete" || mode === "replace"))
     context.log.warn(`Cannot find text to ${mode}. File '${path}' is empty.`);
@@ -214,7 +214,7 @@ function withEndOf(model: string, text: string): string {
   return text.trimEnd() + (endOf(model) || "\n");
 }
 
-/** Every line but the last gets a line end, the one of the line before it. */
+/** Adds missing line ends to all lines but the last; copies them from the line before. */
 function withEnds(lines: readonly string[]): string[] {
   const whole = [...lines];
   for (let index = 0; index + 1 < whole.length; index += 1) {

@@ -83,7 +83,7 @@ const flagBits: readonly (readonly [bit: number, letter: string, ...names: strin
   [256, "a", "ASCII", "A"],
 ];
 
-/** As letters of `(?im)`. @throws SaltworksError FUNCTION_FAILED if it is not a flag, or has no effect on bytes */
+/** The flags as letters of `(?im)`. @throws SaltworksError FUNCTION_FAILED for an unknown flag, or one that bytes patterns do not take */
 function flagLetters(flags: Value): string {
   const number = typeof flags === "boolean" ? undefined : numberOf(flags);
   if (number !== undefined) {
@@ -111,7 +111,7 @@ function letterOf(name: string): string {
   return found[1];
 }
 
-/** Undefined for a missing file if that is not an error. @throws SaltworksError FUNCTION_ARGUMENTS */
+/** The path; undefined if the file is missing and `ignore_if_missing` is set. @throws SaltworksError FUNCTION_ARGUMENTS if it is missing */
 function presentFile(args: BoundArguments): string | undefined {
   const path = realPath(argument(args, "path"));
   if (existsSync(path)) return path;
@@ -152,7 +152,7 @@ function replace(args: BoundArguments): string | boolean {
   return isTrue(argument(args, "show_changes")) ? shownDiff(linesWithEnds(before), lines) : after !== before;
 }
 
-/** Adds `not_found_content`, or else the replacement, as a line of its own, unless an earlier run added it. */
+/** Adds `not_found_content`, else the replacement, as a separate line, unless the file already has that line. */
 function addIfMissing(args: BoundArguments, before: string, lines: string[], letters: string, isAtEnd: boolean): void {
   const given = argument(args, "not_found_content");
   const repl = argument(args, "repl");

@@ -72,7 +72,7 @@ export const fileTextFunctions: ModuleFunctions = {
   "file.contains": {
     ...signature("path, text"),
     doc: describe(
-      "Whether a file contains a text, without the blanks around the text.",
+      "Whether a file contains a text. Ignores blanks around the text.",
       "file.contains /etc/crontab 'mymaintenance.sh'",
     ),
     run: (_, args) => {
@@ -88,7 +88,10 @@ export const fileTextFunctions: ModuleFunctions = {
   },
   "file.get_sum": {
     ...signature("path, form='sha256'"),
-    doc: describe("The hash of a file's content, or a text that there is no file.", "file.get_sum /etc/passwd sha512"),
+    doc: describe(
+      "The hash of a file's content; a message if the file does not exist.",
+      "file.get_sum /etc/passwd sha512",
+    ),
     run: (_, args) => {
       const path = expandedPath(argument(args, "path"));
       return existsSync(path) && statSync(path).isFile()
@@ -118,7 +121,7 @@ function joined(lines: readonly string[]): string {
   return lines.map((line) => `${line}\n`).join("");
 }
 
-/** Whether the file's last line has no line end. */
+/** Whether the file's last line lacks a line end. */
 function endsInMiddle(path: string): boolean {
   if (!existsSync(path)) return false;
   const { size } = statSync(path);
@@ -133,7 +136,7 @@ function endsInMiddle(path: string): boolean {
   }
 }
 
-/** Searches each piece together with the end of the one before, so that a match across the border is found. */
+/** Whether the file contains the bytes. Searches each piece with the end of the piece before, to find a match across both. */
 function fileHolds(path: string, wanted: Buffer): boolean {
   const file = openSync(path, "r");
   try {

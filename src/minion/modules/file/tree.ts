@@ -1,4 +1,7 @@
-/** The functions of `file` on files and directories as a whole. Source: Salt 3007's `file`, docs/functions.md. */
+/**
+ * The functions of `file` that make, copy, move and remove files and directories, or read and set their status.
+ * Source: Salt 3007's `file`, docs/functions.md.
+ */
 
 import {
   chmodSync,
@@ -13,11 +16,11 @@ import {
   renameSync,
   rmSync,
   type Stats,
-  statSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
 import { normalize, resolve } from "node:path";
+import { statIfThere } from "../../../config/files/kinds.ts";
 import { strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";
 import { type Encodable, floatItem, type Value } from "../../../wire/values.ts";
@@ -42,12 +45,12 @@ export const fileTreeFunctions: ModuleFunctions = {
   "file.file_exists": {
     ...signature("path"),
     doc: describe("Whether there is a regular file.", "file.file_exists /etc/passwd"),
-    run: (_, args) => statusOf(expandedPath(argument(args, "path")))?.isFile() ?? false,
+    run: (_, args) => statIfThere(expandedPath(argument(args, "path")))?.isFile() ?? false,
   },
   "file.directory_exists": {
     ...signature("path"),
     doc: describe("Whether there is a directory.", "file.directory_exists /etc"),
-    run: (_, args) => statusOf(expandedPath(argument(args, "path")))?.isDirectory() ?? false,
+    run: (_, args) => statIfThere(expandedPath(argument(args, "path")))?.isDirectory() ?? false,
   },
   "file.is_link": {
     ...signature("path"),
@@ -59,7 +62,7 @@ export const fileTreeFunctions: ModuleFunctions = {
     doc: describe("The names in a directory, `.` and `..` first.", "file.readdir /path/to/dir"),
     run: (_, args) => {
       const path = absolutePath(argument(args, "path"), () => "Dir path must be absolute.");
-      if (!statusOf(path)?.isDirectory()) throw invocationError("A valid directory was not specified.");
+      if (!statIfThere(path)?.isDirectory()) throw invocationError("A valid directory was not specified.");
       return [".", "..", ...asPython(path, () => readdirSync(path))];
     },
   },
@@ -104,7 +107,7 @@ export const fileTreeFunctions: ModuleFunctions = {
   },
   "file.rename": {
     ...signature("src, dst"),
-    doc: describe("Gives a file another name.", "file.rename /path/to/src /path/to/dst"),
+    doc: describe("Renames a file.", "file.rename /path/to/src /path/to/dst"),
     run: (_, args) => {
       const from = absolutePath(argument(args, "src"), () => "File path must be absolute.");
       const to = expandedPath(argument(args, "dst"));
@@ -130,10 +133,6 @@ export const fileTreeFunctions: ModuleFunctions = {
 };
 
 /** Undefined if the path does not exist. */
-function statusOf(path: string): Stats | undefined {
-  return statSync(path, { throwIfNoEntry: false });
-}
-
 function linkStatusOf(path: string): Stats | undefined {
   return lstatSync(path, { throwIfNoEntry: false });
 }
@@ -156,7 +155,7 @@ function touch(args: BoundArguments): boolean {
 
 /** @throws SaltworksError FUNCTION_FAILED if the path does not exist */
 function foundStatus(path: string, isFollowed: boolean): Stats {
-  const status = (isFollowed ? statusOf(path) : undefined) ?? linkStatusOf(path);
+  const status = (isFollowed ? statIfThere(path) : undefined) ?? linkStatusOf(path);
   if (status === undefined) throw commandError(`Path not found: ${path}`);
   return status;
 }
@@ -207,7 +206,7 @@ function setMode(path: string, given: string): string {
 
 async function makeDirectory(args: BoundArguments): Promise<boolean> {
   const path = normalize(expandedPath(argument(args, "dir_path")));
-  if (statusOf(path)?.isDirectory()) return true;
+  if (statIfThere(path)?.isDirectory()) return true;
   const mode = argument(args, "mode");
   const owner = await ownerOf(argument(args, "user"), argument(args, "group"));
   asPython(path, () => mkdirSync(path, { recursive: true }));
@@ -216,7 +215,7 @@ async function makeDirectory(args: BoundArguments): Promise<boolean> {
   return true;
 }
 
-/** The ids for the names; a missing name keeps this process's own. @throws SaltworksError FUNCTION_FAILED for an unknown name */
+/** Ids of user and group. Without a name, the id of this process. @throws SaltworksError FUNCTION_FAILED for an unknown name */
 async function ownerOf(user: Value, group: Value): Promise<{ readonly uid: number; readonly gid: number } | undefined> {
   if (user === null && group === null) return undefined;
   const uid = user === null ? process.getuid?.() : (await findUser(strOf(user)))?.uid;
@@ -229,9 +228,9 @@ async function ownerOf(user: Value, group: Value): Promise<{ readonly uid: numbe
 function copy(args: BoundArguments): boolean {
   const from = absolutePath(argument(args, "src"), () => "File path must be absolute.");
   const to = expandedPath(argument(args, "dst"));
-  const source = statusOf(from);
+  const source = statIfThere(from);
   if (source === undefined) throw commandError(`No such file or directory '${from}'`);
-  const isTree = source.isDirectory() || (statusOf(to)?.isDirectory() ?? false);
+  const isTree = source.isDirectory() || (statIfThere(to)?.isDirectory() ?? false);
   if (isTree && !isTrue(argument(args, "recurse"))) {
     throw invocationError("Cannot copy overwriting a directory without recurse flag set to true!");
   }

@@ -42,7 +42,7 @@ function findOr(context: CallContext, { key, delimiter }: Place, fallback: Value
   return traverseOr(context.grains(), key, fallback, delimiter);
 }
 
-/** Puts the value into the maps around it, from the inside to the grain itself. */
+/** Stores a value inside nested maps: puts it into a copy of each enclosing map, from the innermost to the grain. */
 async function storeNested(context: CallContext, place: Place, inner: Value): Promise<Encodable> {
   let value = inner;
   let key = place.key;
@@ -124,7 +124,7 @@ function nest(
   return { key, value };
 }
 
-/** In a list, the member `name` and the maps that have it take the value. Without any, one is added. */
+/** Sets `name` in a list: in the maps that have it, and in place of members that equal it. Without any, appends a map. */
 function setInList(list: readonly Value[], name: string, value: Value): Value[] {
   const isHit = (member: Value) => isEqual(member, name) || (member instanceof Map && member.has(name));
   const entry = (): ValueMap => new Map([[name, value]]);

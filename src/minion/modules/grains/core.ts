@@ -74,7 +74,7 @@ export async function collectGrains({ config, environment, log }: GrainsOptions)
   return withOverrides(asValue(found) as ValueMap, config, log);
 }
 
-/** Later sources win: with whole grains, or with `grains_deep_merge` member by member. */
+/** A grain of a later source replaces one of an earlier source; with `grains_deep_merge` maps are merged instead. */
 function withOverrides(found: ValueMap, config: MinionConfig, log: ModuleLog): ValueMap {
   const file = readGrainsFile(grainsFileOf(config), log);
   const configured = configToValue(config.grains);
@@ -88,7 +88,7 @@ export function grainsFileOf(config: Pick<MinionConfig, "configDir">): string {
   return join(config.configDir, "grains");
 }
 
-/** On a host of OpenVZ containers, leaves out the processes inside the containers. */
+/** Command of the grain `ps` on a host of OpenVZ containers: leaves out the processes inside the containers. */
 const psInContainerHost =
   'ps -fH -p $(grep -l "^envID:[[:space:]]*0\\$" /proc/[0-9]*/status | sed -e "s=/proc/\\([0-9]*\\)/.*=\\1=")  ' +
   "| awk '{ $7=\"\"; print }'";
@@ -110,7 +110,7 @@ async function processGrains(environment: Environment): Promise<Grains> {
   };
 }
 
-/** A number below 2^31 from the id, the same in every run and release. */
+/** The id's SHA-256 modulo 2^31: the same number in every run and release. */
 function serverId(id: string): number {
   const digest = createHash("sha256").update(id).digest("hex");
   return Number(BigInt(`0x${digest}`) % 2n ** 31n);
@@ -121,7 +121,7 @@ function machineId(): Grains {
   return text === undefined ? {} : { machine_id: text.trim() };
 }
 
-/** A plain C locale counts as UTF-8 and en_US, because Python turns it into C.UTF-8. */
+/** The locale C counts as en_US with UTF-8, because Python turns it into C.UTF-8. */
 async function localeGrain(environment: Environment): Promise<Grains> {
   const name = environment.LC_ALL || environment.LC_CTYPE || environment.LANG || "C";
   const [language = "C", encoding = "UTF-8"] = name.split("@")[0]?.split(".") ?? [];

@@ -7,7 +7,7 @@ import { Float, type Value, type ValueMap } from "../../../wire/values.ts";
 import type { ModuleLog } from "../../functions/module-contract.ts";
 import { isFileError } from "../machine/file-error.ts";
 
-/** Empty without a file. A file that is not a YAML map is logged and counts as empty. */
+/** Reads the file; an empty map if it does not exist, or cannot be read, which is logged. */
 export function readGrainsFile(path: string, log: ModuleLog): ValueMap {
   const read = parseGrainsFile(path);
   if (read instanceof Map) return read;
@@ -15,7 +15,7 @@ export function readGrainsFile(path: string, log: ModuleLog): ValueMap {
   return new Map();
 }
 
-/** The file's map, or empty without one in it; undefined without a file; a text with the reason if it cannot be read. */
+/** The file's map, empty if it holds another value. Undefined without a file; the reason as text if the file cannot be read. */
 export function parseGrainsFile(path: string): ValueMap | string | undefined {
   let source: string;
   try {
@@ -32,7 +32,7 @@ export function parseGrainsFile(path: string): ValueMap | string | undefined {
   return value instanceof Map ? value : new Map();
 }
 
-/** Keeps the types of keys and tells 1.0 from 1, which the general reader does not. */
+/** Keeps the types of keys and distinguishes 1.0 from 1, unlike the configuration's reader. */
 function valueOfNode(node: unknown, document: Document.Parsed): Value {
   if (isMap(node)) {
     const map: ValueMap = new Map();

@@ -1,4 +1,4 @@
-/** Execution module `grains`: reads and changes what the minion knows of its machine. Source: Salt 3007's `grains`, docs/functions.md. */
+/** Execution module `grains`: reads and changes the minion's grains. Source: Salt 3007's `grains`, docs/functions.md. */
 
 import { strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";
@@ -69,7 +69,7 @@ const readFunctions: ModuleFunctions = {
   "grains.filter_by": {
     ...signature("lookup_dict, grain='os_family', merge=None, default='default', base=None"),
     doc: describe(
-      "The entry of a map whose key is, or as a glob matches, the value of a grain.",
+      "The entry of a map whose key equals the value of a grain, or matches it as a glob.",
       "grains.filter_by '{Debian: apt, RedHat: dnf, default: none}'",
     ),
     run: (context, args) =>
@@ -98,7 +98,7 @@ const hidden = new Map<Value, string>([
   ["nodename", "MINION"],
 ]);
 
-/** Hides the last quarter of a serial number, which is enough to hide the machine. */
+/** Replaces the grains that identify the machine; of a serial number only the last quarter. */
 function sanitized(grains: ValueMap): ValueMap {
   for (const [name, text] of hidden) if (grains.has(name)) grains.set(name, text);
   const serial = grains.get("serialnumber");

@@ -31,7 +31,7 @@ export function memoryGrains(meminfo = readTextIfAny("/proc/meminfo") ?? ""): Gr
   return { mem_total: mebibytes("MemTotal"), swap_total: mebibytes("SwapTotal") };
 }
 
-/** Physical block devices, by whether they rotate. */
+/** Physical block devices: rotating ones (`disks`) and others (`ssds`). */
 export function diskGrains(): Grains {
   const disks: string[] = [];
   const ssds: string[] = [];
@@ -55,7 +55,7 @@ const firmwareFiles = {
   serialnumber: "product_serial",
 } as const;
 
-/** Facts of the firmware, if the kernel shows them and this user may read them. Device trees use names of their own. */
+/** Firmware data that the kernel shows and this user may read. Device trees have other names for it. */
 export function firmwareGrains(): Grains {
   const grains: Grains = {};
   for (const [name, file] of Object.entries(firmwareFiles)) {

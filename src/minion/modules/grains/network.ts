@@ -80,7 +80,7 @@ async function defaultGateway(family: "-4" | "-6"): Promise<string | boolean | u
   return words[1] === "via" ? (words[2] ?? true) : true;
 }
 
-/** Keeps a resolver that does not answer from delaying the minion's start. */
+/** Gives up after `probeTimeoutMs`, so that a resolver that does not answer does not delay the minion's start. */
 async function withinDeadline<Result>(work: Promise<Result>, otherwise: Result): Promise<Result> {
   const timer = new AbortController();
   const late = delay(probeTimeoutMs, otherwise, { signal: timer.signal, ref: false }).catch(() => otherwise);
@@ -114,7 +114,7 @@ export async function reverseNames(interfaces: Interfaces): Promise<string[]> {
   return [...new Set(found.filter((name) => parseAddress(name) === undefined))].sort();
 }
 
-/** The settings of systemd's own resolv.conf if it exists, which has the servers behind its stub; else of /etc/resolv.conf. */
+/** Settings of /etc/resolv.conf, or of systemd's own resolv.conf if it exists, which lists the servers behind systemd's stub. */
 function resolverSettings(): Grains {
   const systemd = "/run/systemd/resolve/resolv.conf";
   return parseResolverFile(readTextIfAny(existsSync(systemd) ? systemd : "/etc/resolv.conf") ?? "");
@@ -152,7 +152,7 @@ export function parseResolverFile(text: string): Grains {
   };
 }
 
-/** `network/netmask`. A network without a mask gets the mask of its old class. */
+/** `network/netmask`. A network without a mask gets the mask of its class (A, B or C). */
 function withNetmask(word: string): string[] {
   const first = Number(word.split(".")[0]);
   const natural = word.includes(":") || word.includes("/") ? "" : first >= 192 ? "/24" : first >= 128 ? "/16" : "/8";

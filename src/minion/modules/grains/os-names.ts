@@ -118,7 +118,7 @@ export function osName(fullName: string, id?: string): string {
   return shortNames.get(plain.replaceAll(" ", "").toLowerCase().slice(0, 10)) ?? plain;
 }
 
-/** A distribution without relatives is its own family. */
+/** A distribution that no family lists is its own family. */
 export function osFamily(name: string): string {
   return familyOfName.get(name) ?? name;
 }

@@ -84,7 +84,7 @@ export function readDistribution(root = ""): Distribution {
   };
 }
 
-/** Old CentOS gives only its major release there, so the number comes from its release file and is left out here. */
+/** Removes the release: old CentOS writes only the major number to lsb-release. Its release file has the whole number. */
 function withoutRelease({ lsb_distrib_release: _release, ...fields }: { readonly [name: string]: string }) {
   return fields;
 }
@@ -109,7 +109,7 @@ function lsbNames(assignments: ReadonlyMap<string, string>): { [name: string]: s
   return names;
 }
 
-/** SUSE and its relatives are recognised by their CPE name, which has openSUSE's release. */
+/** Names of SUSE's distributions, recognised by the CPE name, which also has openSUSE's release. */
 function suseNames(
   osRelease: ReadonlyMap<string, string>,
 ): { os: string; fullName?: string; release?: string } | undefined {
@@ -124,7 +124,7 @@ function suseNames(
   };
 }
 
-/** Rocky and its relatives name the release only in brackets. */
+/** The code name, which Rocky, AlmaLinux and Astra Linux put in brackets. */
 function bracketed(os: string, codename: string): string {
   return ["Rocky", "AlmaLinux", "AstraLinuxSE"].includes(os) ? (bracketedPart(codename) ?? codename) : codename;
 }
@@ -175,7 +175,7 @@ async function systemdGrain(environment: Environment): Promise<Grains> {
 
 const knownInits = ["upstart", "sysvinit", "systemd"] as const;
 
-/** From the command line of process 1; if that is just `init`, from words in its program file. */
+/** The init system, from the command line of process 1; if that is `init`, from words in its program file. */
 function initSystem(environment: Environment): string {
   if (existsSync("/run/systemd/system")) return "systemd";
   const words = (readTextIfAny("/proc/1/cmdline") ?? "")
@@ -194,7 +194,7 @@ function initSystem(environment: Environment): string {
   return words.join(" ") === "runit" || words.includes("/sbin/my_init") ? "runit" : "unknown";
 }
 
-/** Pairs of name and value. A parameter without a value, or with more than one `=`, has None. */
+/** Pairs of name and value. A parameter without a value, or with more than one `=`, has the value None. */
 function kernelParameters(): Grains {
   const line = readTextIfAny("/proc/cmdline");
   if (line === undefined) return {};

@@ -1,7 +1,8 @@
-/** Keeps grains that functions set: in the file beside the configuration, in this job's own view, and by a refresh in the minion. */
+/** Stores grains that functions set: in the grains file and in this job's grains. Then makes the minion refresh its own. */
 import type { Value, ValueMap } from "../../../wire/values.ts";
 import { commandError } from "../../functions/errors.ts";
-import type { CallContext } from "../../functions/module-contract.ts";
+import { applyTo } from "../../functions/grains-change.ts";
+import type { CallContext, GrainsChange } from "../../functions/module-contract.ts";
 import { isFileError } from "../machine/file-error.ts";
 import { grainsFileOf } from "./core.ts";
 import { parseGrainsFile, writeGrainsFile } from "./file.ts";
@@ -21,12 +22,8 @@ export async function storeGrains(
   const path = grainsFileOf(context.config);
   const stored = parseGrainsFile(path) ?? new Map<Value, Value>();
   if (typeof stored === "string") return `Unable to read existing grains file: ${stored}`;
-  for (const [name, value] of changes) {
-    for (const grains of [stored, context.grains()]) {
-      if (value === null && options.isDestructive) grains.delete(name);
-      else grains.set(name, value);
-    }
-  }
+  const change = changeOf(changes, options);
+  for (const grains of [stored, context.grains()]) applyTo(grains, change);
   try {
     writeGrainsFile(path, stored);
   } catch (cause) {
@@ -34,8 +31,18 @@ export async function storeGrains(
     // Salt only logs this and reports success.
     throw Object.assign(commandError(`Unable to write to grains file at ${path}: ${cause.code}`), { cause });
   }
+  await context.setGrains(change);
   await refreshGrains(context, options.refreshesPillar);
   return changes;
+}
+
+function changeOf(changes: ValueMap, { isDestructive }: StoreOptions): GrainsChange {
+  const isRemoved = ([, value]: readonly [Value, Value]) => value === null && isDestructive;
+  const entries = [...changes];
+  return {
+    set: new Map(entries.filter((entry) => !isRemoved(entry))),
+    removed: entries.filter(isRemoved).map(([name]) => name),
+  };
 }
 
 /** Makes the minion collect its grains again. If the pillar is refreshed too, the master renders it with the new grains. */

@@ -10,7 +10,7 @@ type Rule = { readonly test: RegExp; readonly is: Partial<Virtual> };
 
 const container = (subtype: string): Partial<Virtual> => ({ virtual: "container", virtual_subtype: subtype });
 
-/** Answers of systemd-detect-virt that are taken unchanged; rules name the others. */
+/** Answers of systemd-detect-virt that become the grain unchanged. `detectRules` translates the others. */
 const plainKinds = /^(qemu|kvm|oracle|xen|bochs|chroot|uml|systemd-nspawn)$/;
 const detectRules: readonly Rule[] = [
   { test: /vmware/, is: { virtual: "VMware" } },

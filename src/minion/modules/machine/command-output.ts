@@ -1,8 +1,8 @@
-/** The bytes that a command wrote, as the text that Salt makes of them. */
+/** Decodes a command's output as Salt does. */
 import { TextDecoder } from "node:util";
 import { pythonException } from "../../functions/errors.ts";
 
-/** Removes what Python's `str.rstrip` removes: everything that Unicode counts as blank, and four old separators. */
+/** Removes the end that Python's `str.rstrip` removes: Unicode's white space and the separators U+001C to U+001F. */
 export function stripEnd(text: string): string {
   let end = text.length;
   while (end > 0 && isBlank(text.charCodeAt(end - 1))) end -= 1;
@@ -16,14 +16,14 @@ function isBlank(code: number): boolean {
 }
 
 /**
- * Bytes that do not decode become U+FFFD.
+ * Decodes output. Invalid bytes become U+FFFD.
  *
  * @param encoding - `output_encoding`
  * @throws SaltworksError FUNCTION_FAILED with Python's LookupError for an unknown encoding
  */
 export function decodeOutput(bytes: Uint8Array, encoding = "utf-8"): string {
   const name = encoding.toLowerCase().replaceAll("_", "-");
-  // TextDecoder follows browsers, for which Latin-1 and ASCII are other encodings than for Python.
+  // TextDecoder reads Latin-1 and ASCII as windows-1252, as browsers do, and Python does not.
   if (/^(latin-?1|iso-?8859-1|l1)$/.test(name)) return Buffer.from(bytes).toString("latin1");
   if (/^(us-)?ascii$/.test(name)) return Array.from(bytes, asciiCharacter).join("");
   return decoderOf(encoding).decode(bytes);

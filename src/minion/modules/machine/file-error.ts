@@ -1,7 +1,7 @@
-/** Reads files that may be absent or forbidden, as many sources of facts about a machine are. */
+/** Reads files that may be missing or unreadable, for example those in /proc and /sys. */
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Whether `error` came from the file system: absent, forbidden, a directory, unreadable device and the like. */
+/** Whether `error` is an error of the file system, for example ENOENT, EACCES or EISDIR. */
 export function isFileError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && "code" in error && "syscall" in error;
 }

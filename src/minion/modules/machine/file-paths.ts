@@ -1,4 +1,4 @@
-/** Reads the path arguments of `file` functions, and words the system's errors for them. */
+/** Reads the path arguments of `file` functions, and turns the system's errors into Python's. */
 
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
@@ -7,20 +7,20 @@ import type { Value } from "../../../wire/values.ts";
 import { commandError, invocationError, pythonException } from "../../functions/errors.ts";
 import { isFileError } from "./file-error.ts";
 
-/** `~` and `~/x` are below the home directory. */
+/** Replaces `~` in `~` and `~/x` by the home directory. */
 export function expandedPath(value: Value): string {
   const path = strOf(value);
   return path === "~" || path.startsWith("~/") ? join(homedir(), path.slice(1)) : path;
 }
 
-/** @throws SaltworksError FUNCTION_ARGUMENTS */
+/** @throws SaltworksError FUNCTION_ARGUMENTS if the path is not absolute */
 export function absolutePath(value: Value, complaint: (path: string) => string): string {
   const path = expandedPath(value);
   if (!isAbsolute(path)) throw invocationError(complaint(path));
   return path;
 }
 
-/** Python's words for frequent errors; other errors have the system's words. */
+/** Python's texts for frequent errors. Other errors keep the system's text. */
 const texts: { readonly [code: string]: readonly [number: number, name: string, text: string] } = {
   EPERM: [1, "PermissionError", "Operation not permitted"],
   ENOENT: [2, "FileNotFoundError", "No such file or directory"],
@@ -44,7 +44,7 @@ export function asPython<Result>(path: string, run: () => Result): Result {
   }
 }
 
-/** Throws errors of the system as command errors with Python's words. */
+/** Throws errors of the system as command errors with Python's texts. */
 export function asCommandError<Result>(run: () => Result): Result {
   try {
     return run();

@@ -31,7 +31,7 @@ export async function readInterfaces(): Promise<Interfaces> {
   return asked.isFound && asked.exitCode === 0 ? parseIpAddrShow(asked.stdout) : interfacesOfKernel();
 }
 
-/** An interface begins at the margin: `2: eth0@parent: <FLAGS> ...`; its addresses are indented below. */
+/** A line without indentation begins an interface: `2: eth0@parent: <FLAGS> ...`. Indented lines below have its addresses. */
 export function parseIpAddrShow(text: string): Interfaces {
   const interfaces = new Map<string, Interface>();
   let current: Interface | undefined;
@@ -67,7 +67,7 @@ function addLine(face: Interface, words: readonly string[]): void {
   }
 }
 
-/** For machines without `ip`: broadcast addresses are unknown then. */
+/** For machines without `ip`. Broadcast addresses are then unknown. */
 function interfacesOfKernel(): Interfaces {
   const known = networkInterfaces();
   const interfaces = new Map<string, Interface>();
@@ -111,7 +111,7 @@ export function addressesOf(face: Interface, kind: "inet" | "inet6"): (Address4 
   return [...(face[kind] ?? []), ...(face.secondary ?? []).filter((entry) => entry.type === kind)];
 }
 
-/** In numeric order, each once. */
+/** Addresses in numeric order, without duplicates. */
 export function sortedAddresses(
   faces: readonly Interface[],
   kind: "inet" | "inet6",

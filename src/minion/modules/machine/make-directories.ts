@@ -1,4 +1,4 @@
-/** Makes a directory and its parents one by one, because Node's own recursion never ends where the kernel refuses, as in /proc. */
+/** Makes a directory and its parents one by one: Node's `recursive` option never ends where the kernel refuses, for example in /proc. */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { isDirectory } from "../../../config/files/kinds.ts";

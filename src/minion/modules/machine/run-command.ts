@@ -1,6 +1,6 @@
 /**
  * Runs one command to its end for `cmd.*`: limited output, a deadline that ends the whole process group, another user, umask.
- * Knows processes only; Salt's options and texts are in cmd/run.ts.
+ * Salt's options and texts are in cmd/run.ts.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
@@ -58,7 +58,7 @@ export async function runCommand(command: Command): Promise<CommandEnd> {
     if (command.timeoutMs !== undefined) {
       deadline = setTimeout(() => {
         killGroup(child);
-        // A grandchild that left the group may hold the pipes open for ever, but the command has ended.
+        // A grandchild that left the group may still hold the pipes open; closes them here.
         child.stdout?.destroy();
         child.stderr?.destroy();
         finish(-constants.signals.SIGKILL, true);
@@ -87,13 +87,13 @@ function start(command: Command, isBackground: boolean): ChildProcess {
     env: command.environment,
     argv0: argv[0],
     stdio: isBackground ? "ignore" : [command.stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"],
-    // A group of its own, so that a deadline ends every process of the command.
+    // A separate process group, so that a deadline ends every process of the command.
     detached: isBackground || command.timeoutMs !== undefined,
   });
 }
 
 /**
- * Puts small programs in front that prepare the process and then become the command (the pid stays): `setpriv` for user and
+ * Starts the command through programs that prepare the process and then exec it (the pid stays): `setpriv` for user and
  * groups, because Node would drop supplementary groups, and a shell for umask and merged output, which Node cannot set.
  */
 function withPreparation(command: Command): readonly [string, ...string[]] {
@@ -111,7 +111,7 @@ function setprivWords({ uid, gid }: { readonly uid: number; readonly gid: number
   return ["setpriv", `--reuid=${uid}`, `--regid=${gid}`, "--init-groups", "--"];
 }
 
-/** Looks for the command first, because the programs in front would report a missing one in their own words. */
+/** Looks for the command first, because `setpriv` and the shell would report a missing command in their own words. */
 function assertStartable(command: Command): void {
   const [name] = command.argv;
   if (executableOf(name, command.environment.PATH) !== undefined) return;

@@ -1,4 +1,4 @@
-/** Splits a command line into words for the minion's functions, which fail as Python does. */
+/** Splits a command line into words, with Python's errors. */
 import { shellWords } from "../../../wire/shell-words.ts";
 import { pythonException } from "../../functions/errors.ts";
 

@@ -7,7 +7,7 @@ import { isFileError } from "./file-error.ts";
 /** Searched even if PATH lacks them, because the PATH of a service is often short. */
 const usualDirectories = ["/sbin", "/bin", "/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"];
 
-/** The path of an executable file; undefined without one. A path that is itself executable is its own answer. */
+/** The path of an executable file; undefined if there is none. If `name` is itself the path of one, returns it unchanged. */
 export function which(name: string, environment: Environment): string | undefined {
   if (name === "") return undefined;
   if (isExecutableFile(name)) return name;

@@ -63,7 +63,7 @@ export const configModule: ModuleFunctions = {
   },
   "config.backup_mode": {
     ...signature("backup=''"),
-    doc: describe("How replaced files are kept: as given, else as configured.", "config.backup_mode"),
+    doc: describe("The backup mode for replaced files: the given one, else the configured one.", "config.backup_mode"),
     run: (context, args) => {
       const given = argument(args, "backup");
       return isTrue(given) ? given : context.config.backup_mode;
@@ -76,7 +76,10 @@ export const configModule: ModuleFunctions = {
   },
   "config.valid_fileproto": {
     ...signature("uri"),
-    doc: describe("Whether this kind of address can name a file.", "config.valid_fileproto salt://path/to/file"),
+    doc: describe(
+      "Whether Salt reads files from addresses with this scheme.",
+      "config.valid_fileproto salt://path/to/file",
+    ),
     run: (_, args) => {
       const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(strOf(argument(args, "uri")))?.[1]?.toLowerCase();
       return ["http", "https", "salt", "ftp", "s3", "swift", "file"].includes(scheme ?? "");
@@ -129,7 +132,10 @@ function matchingOptions(context: CallContext, args: BoundArguments): Value {
   return found.size > 0 ? found : (argument(args, "default") ?? new Map());
 }
 
-/** A text ends the search. Maps are merged and lists joined: the minion's own come first, then the master's, then the pillar's. */
+/**
+ * Looks in the minion's configuration, the master's and the pillar, in this order. A text that is found first is the result. Maps are merged,
+ * and earlier sources win; lists are joined.
+ */
 export function mergedSetting(
   context: CallContext,
   args: BoundArguments | undefined,
@@ -153,7 +159,7 @@ export function mergedSetting(
   return result ?? builtInSettings.get(name) ?? fallback;
 }
 
-/** At least four digits; `keep` and other words stay as they are. */
+/** A file mode with at least four digits: `644` becomes `0644`. `keep` stays. */
 function normalizedMode(mode: Value): Value {
   if (mode === null) return null;
   const text = strOf(mode)

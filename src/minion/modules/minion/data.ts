@@ -111,7 +111,7 @@ function storePath(context: CallContext): string {
   return join(context.config.cachedir, "datastore");
 }
 
-/** Empty without a file. The file is Salt's own: msgpack of one map. */
+/** Returns an empty map without a file. The format is Salt's: one msgpack map. */
 function readStore(context: CallContext): ValueMap {
   let bytes: Uint8Array;
   try {

@@ -70,7 +70,7 @@ function eventData(context: CallContext, environment: Environment, args: BoundAr
     data.set("saltenv", context.config.saltenv ?? "base");
     data.set("pillarenv", context.config.pillarenv);
   }
-  // As in Salt, the fields of the publish are sent too, which tells the job that sent the event.
+  // As in Salt, the event has the fields of the publish, which show the job that sent it.
   for (const [name, value] of args.extra) data.set(name, value);
   const given = argument(args, "data");
   if (given instanceof Map) for (const [name, value] of given) data.set(name, value);

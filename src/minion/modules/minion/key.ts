@@ -1,4 +1,7 @@
-/** Execution modules `key` and `minion`: this minion's own key, and the keys of a master on the same machine. Source: Salt 3007's modules of these names, docs/functions.md. */
+/**
+ * Execution modules `key` and `minion`: this minion's own key, and the keys of a master on the same machine.
+ * Source: Salt 3007's modules of these names, docs/functions.md.
+ */
 
 import { getHashes } from "node:crypto";
 import { join } from "node:path";
@@ -39,7 +42,7 @@ export const minionModule: ModuleFunctions = {
   },
 };
 
-/** Empty without a key. */
+/** Returns an empty text without a key. */
 function fingerprintOf(context: CallContext, file: string, hashType: Value): string {
   const pem = readTextIfAny(join(context.config.pki_dir, file));
   const hash = hashType === null ? context.config.hash_type : strOf(hashType);

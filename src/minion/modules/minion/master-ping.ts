@@ -1,4 +1,4 @@
-/** Whether a master answers: the clear request `ping`, over a connection of its own. Source: docs/protocol.md section 7.2. */
+/** Whether a master answers the unencrypted request `ping`, sent over a separate connection. Source: docs/protocol.md section 7.2. */
 import { isIPv6 } from "node:net";
 import type { MinionConfig } from "../../../config/load.ts";
 import { SaltworksError } from "../../../errors.ts";

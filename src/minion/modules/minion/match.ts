@@ -15,10 +15,10 @@ import { mergedMaps } from "../declare/merge.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, keywordArguments, signature } from "../declare/signature.ts";
 
-/** Further arguments of a kind of target: an id, which may be another minion's, or a delimiter of keys. */
+/** Further arguments of a kind of target: an id, also of another minion, or a delimiter of keys. */
 type Form = { readonly takesId?: true; readonly takesDelimiter?: true };
 
-/** The kinds of targets, which are the names of functions. */
+/** The kinds of targets. Each is also the name of a function. */
 const forms: { readonly [kind: string]: Form } = {
   compound: { takesId: true },
   ipcidr: {},
@@ -50,7 +50,7 @@ const texts: { readonly [kind: string]: readonly [about: string, example: string
 
 type Question = { readonly kind: string; readonly target: Value; readonly delimiter: string; readonly id: Value };
 
-/** As in Salt, a target that cannot be read is logged and does not match. */
+/** Whether a target matches this minion. As in Salt, an invalid target is logged and does not match. */
 function isMeant(context: CallContext, { kind, target, delimiter, id }: Question): boolean {
   const { config } = context;
   const expression = Array.isArray(target) ? target.map(strOf) : strOf(target);
@@ -138,7 +138,7 @@ function searchByTarget(context: CallContext, args: BoundArguments): Value {
 
 const ifelseSignature = signature("*args, tgt_type='compound', minion_id=None, merge=None, merge_lists=False");
 
-/** Pairs of target and value, then the value for all others. */
+/** `match.ifelse`: its arguments are pairs of target and value, then the value if no target matches. */
 function ifelse(context: CallContext, args: BoundArguments): Value {
   const words = args.rest;
   if (words.length % 2 === 0) {

@@ -56,13 +56,13 @@ export const mineModule: ModuleFunctions = {
 };
 
 type MineCall = {
-  /** Undefined if the entry's own name is the function's. */
+  /** Undefined if the entry has the function's name. */
   readonly fun: string | undefined;
   readonly args: readonly Value[];
   readonly kwargs: ValueMap;
   readonly access: Access;
 };
-/** Which minions may read an entry; without a target, all. */
+/** Which minions may read an entry. Without a target, all may. */
 type Access = { readonly allow_tgt?: Value; readonly allow_tgt_type?: Value };
 
 function configuredFunctions(context: CallContext): ValueMap | undefined {
@@ -70,7 +70,7 @@ function configuredFunctions(context: CallContext): ValueMap | undefined {
   return functions instanceof Map && functions.size > 0 ? functions : undefined;
 }
 
-/** `fun: [args]`, `fun: {kwargs}`, `name: [{mine_function: fun}, args, {k: v}]`, `name: {mine_function: fun, k: v}`. */
+/** Reads an entry: `fun: [args]`, `fun: {kwargs}`, `name: [{mine_function: fun}, args, {k: v}]`, `name: {mine_function: fun, k: v}`. */
 function parseCall(form: Value): MineCall {
   const kwargs: ValueMap = new Map();
   const args: Value[] = [];

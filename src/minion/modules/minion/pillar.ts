@@ -54,7 +54,7 @@ export const pillarModule: ModuleFunctions = {
   },
   "pillar.ls": {
     ...itemsSignature,
-    doc: describe("The names at the top of the pillar, freshly rendered by the master.", "pillar.ls"),
+    doc: describe("The top-level keys of the pillar, freshly rendered by the master.", "pillar.ls"),
     run: async (context, args) => [...(await compiledItems(context, args)).keys()],
   },
   "pillar.obfuscate": {
@@ -75,7 +75,7 @@ export const pillarModule: ModuleFunctions = {
   },
   "pillar.keys": {
     ...signature("key, delimiter=':'"),
-    doc: describe("The names inside a map of the pillar.", "pillar.keys web:sites"),
+    doc: describe("The keys of a map in the pillar.", "pillar.keys web:sites"),
     run: (context, args) => {
       const key = argument(args, "key");
       const found = traverse(context.pillar(), key, strOf(argument(args, "delimiter")));
@@ -87,7 +87,7 @@ export const pillarModule: ModuleFunctions = {
   "pillar.filter_by": {
     ...signature("lookup_dict, pillar, merge=None, default='default', base=None"),
     doc: describe(
-      "The entry of a map whose key is, or as a glob matches, a value of the pillar.",
+      "The entry of a map whose key equals a value of the pillar, or matches it as a glob.",
       "pillar.filter_by '{web: Serve it up, db: I query, default: x_x}' role",
     ),
     run: (context, args) =>
@@ -149,7 +149,7 @@ async function getValue(context: CallContext, args: BoundArguments): Promise<Val
   return found === undefined ? fallback : found;
 }
 
-/** Undefined if default and value have different types. They are not merged then, which is logged. */
+/** The value merged over the default. Undefined if their types differ, which is logged. */
 function mergedDefault(
   context: CallContext,
   args: BoundArguments,

@@ -7,10 +7,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import { hasCode } from "../../../errors.ts";
 import { reprOf, strOf } from "../../../python/repr.ts";
 import { isTrue, numberOf, typeName } from "../../../python/values.ts";
+import { wordValue } from "../../../python/word.ts";
 import type { Encodable, Value } from "../../../wire/values.ts";
 import { argumentError, invocationError } from "../../functions/errors.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
-import { parseYamlWord } from "../../functions/yaml-values.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, signature } from "../declare/signature.ts";
@@ -73,7 +73,7 @@ async function publish(context: CallContext, args: BoundArguments, isFull: boole
   return job.size === 0 ? job : await gather(context, job, timeout, isFull);
 }
 
-/** Empty if the target matched no minion, as in Salt. */
+/** Collects the returns of a job. As in Salt, null if the target matched no minion. */
 async function gather(
   context: CallContext,
   job: ReadonlyMap<Value, Value>,
@@ -112,7 +112,7 @@ function hasNoMaster({ config }: CallContext): boolean {
   return config.file_client === "local" || config.master_type === "disable";
 }
 
-/** A minion of ours is connected to one master at a time, so that it cannot ask another one. */
+/** Checks `via_master`: this minion is connected to one master at a time and cannot ask another. */
 function checkMaster({ config }: CallContext, wanted: Value): void {
   if (!isTrue(wanted)) return;
   if (!Array.isArray(config.master))
@@ -126,9 +126,9 @@ function checkMaster({ config }: CallContext, wanted: Value): void {
     throw invocationError("`via_master` cannot be used with several masters: the minion is connected to one at a time");
 }
 
-/** Texts are YAML. */
+/** The arguments as a list. A text is read as YAML. */
 function argumentList(given: Value): Value[] {
-  const value = typeof given === "string" ? parseYamlWord(given) : given;
+  const value = typeof given === "string" ? wordValue(given) : given;
   if (value === null) return [];
   return Array.isArray(value) ? value : [value];
 }
@@ -145,7 +145,7 @@ function millisecondsOf(timeout: Value): number {
   return seconds * 1_000;
 }
 
-/** If the master does not answer, the answer is Salt's text for that. */
+/** Sends a request. If the master does not answer, returns `silence`, Salt's text. */
 async function askMaster(
   context: CallContext,
   silence: string,

@@ -1,4 +1,4 @@
-/** Waits until the running minion says on its bus that a refresh of the pillar is complete. */
+/** Waits until the running minion reports on its bus that it has refreshed its pillar. */
 import type { MinionConfig } from "../../../config/load.ts";
 import { hasCode } from "../../../errors.ts";
 import { EventSubscriber } from "../../../transport/event-stream-client.ts";

@@ -1,6 +1,6 @@
 /**
- * `saltutil.sync_*`: in Salt they fetch custom modules, which are in Python and cannot run in this minion. If the master serves none, the
- * answer is an empty list; otherwise the call fails with their names.
+ * `saltutil.sync_*`: in Salt these functions fetch custom modules. Those are in Python and cannot run in this minion. If the master does not
+ * serve any, the function returns an empty list; otherwise it fails with their names.
  */
 
 import { strOf } from "../../../python/repr.ts";
@@ -14,7 +14,7 @@ import type { ModuleFunctions } from "../declare/module-functions.ts";
 import { argument, signature } from "../declare/signature.ts";
 import { namesIn } from "../machine/file-error.ts";
 
-/** Kinds in the order of `sync_all`, by their name in its result. The directory of `proxymodules` is `_proxy`. */
+/** Kinds of custom modules, in the order and with the names of `sync_all`'s result. The directory of `proxymodules` is `_proxy`. */
 const kinds = [
   ...["clouds", "beacons", "modules", "states", "sdb", "grains", "renderers", "returners", "output", "utils"],
   ...["log_handlers", "executors", "proxymodules", "engines", "thorium", "serializers", "matchers"],
@@ -26,7 +26,7 @@ function directoryOf(kind: string): string {
   return kind === "proxymodules" ? "_proxy/" : `_${kind}/`;
 }
 
-/** Each kind has parameters of its own in Salt. */
+/** The parameters of a function, which differ by kind as in Salt. */
 function parametersOf(kind: string): string {
   const lists = "extmod_whitelist=None, extmod_blacklist=None";
   if (kind === "sdb") return `saltenv=None, ${lists}`;

@@ -59,7 +59,7 @@ const jobFunctions: ModuleFunctions = {
   "saltutil.find_cached_job": {
     ...signature("jid"),
     doc: describe(
-      "The result of a job from this minion's own cache, which it does not have; the master keeps results.",
+      "The result of a job from this minion's own cache. This minion does not have such a cache; the master keeps results.",
       "saltutil.find_cached_job 20261120155014383034",
     ),
     run: ({ config }, args) => {

@@ -30,7 +30,7 @@ export const sysModule: ModuleFunctions = {
       "sys.doc",
       "sys.doc sys.doc network",
     ),
-    run: (context, args) => documentation(context, args.rest.map(strOf)),
+    run: (context, args) => documentation(docsOf(context), args.rest.map(strOf)),
   },
   "sys.argspec": {
     ...signature("module=''"),
@@ -60,29 +60,44 @@ export const sysModule: ModuleFunctions = {
   },
   "sys.list_returners": {
     ...signature("*args"),
-    doc: describe("The returners of this minion: always an empty list.", "sys.list_returners"),
-    run: () => [],
+    doc: describe(
+      "The returners of this minion that can work here, all or by globs. A returner without its client library is left out.",
+      "sys.list_returners 's*'",
+    ),
+    run: (context, args) => modulesAmong([...context.returners().keys()], args),
   },
   "sys.list_returner_functions": {
     ...signature("*args, **kwargs"),
-    doc: describe("The functions of this minion's returners: always an empty list.", "sys.list_returner_functions"),
-    run: () => [],
+    doc: describe(
+      "The functions of these returners, of the named ones only, or by globs.",
+      "sys.list_returner_functions mysql 'p*.returner'",
+    ),
+    run: (context, args) => matching([...context.returners().keys()], args),
+  },
+  "sys.returner_doc": {
+    ...signature("*args"),
+    doc: describe(
+      "Documentation of returners: all, of one, of one function, or by a glob.",
+      "sys.returner_doc",
+      "sys.returner_doc mysql 's*.returner'",
+    ),
+    run: (context, args) => documentation(context.returners(), args.rest.map(strOf)),
   },
 };
 
-/** @throws SaltworksError FUNCTION_FAILED if the program does not provide the names */
+/** @throws SaltworksError FUNCTION_FAILED if the program that runs the minion does not supply the names */
 async function runnerFunctions({ extras }: CallContext): Promise<readonly string[]> {
   if (extras === undefined) throw commandError("the names of runners are not known here");
   return await extras.runnerFunctions();
 }
 
-/** The names that the words select: of a module, or by globs of whole names; all without words. */
+/** The names that the words select, sorted. A word is a module's name or a glob of whole names. Without words, all names. */
 function matching(names: readonly string[], { rest }: BoundArguments): string[] {
   const tests = rest.map(strOf).map((word) => (/[*.]/.test(word) ? globTest(word) : moduleTest(word)));
   return names.filter((name) => tests.length === 0 || tests.some((test) => test(name))).sort();
 }
 
-/** The modules of the selected names: names of modules, or globs of whole names. */
+/** The modules of the names that the words select. A word is a module's name or a glob of whole names. */
 function modulesAmong(names: readonly string[], { rest }: BoundArguments): string[] {
   const tests = rest.map(strOf).map((word) => (word.includes("*") ? globTest(word) : moduleTest(word)));
   const found = names.filter((name) => tests.length === 0 || tests.some((test) => test(name)));
@@ -102,20 +117,24 @@ function globTest(pattern: string): (name: string) => boolean {
   return (name) => glob.matches(name);
 }
 
-function documentation(context: CallContext, words: readonly string[]): Encodable {
+function docsOf({ functions }: CallContext): ReadonlyMap<string, string> {
+  return new Map(Array.from(functions, ([name, { doc }]) => [name, doc]));
+}
+
+function documentation(all: ReadonlyMap<string, string>, words: readonly string[]): Encodable {
   const tests = words.map((word) => {
     if (word.includes("*")) return globTest(word);
     const start = word === "" || word.endsWith(".") ? word : `${word}.`;
     return (name: string) => name === word || name.startsWith(start);
   });
   const docs = new Map<Value, Value>();
-  for (const [name, { doc }] of context.functions) {
+  for (const [name, doc] of all) {
     if (tests.length === 0 || tests.some((test) => test(name))) docs.set(name, withoutMarkup(doc));
   }
   return docs;
 }
 
-/** Removes directive lines, which only a documentation tool understands. */
+/** Removes lines with Sphinx directives, which operators do not need. */
 function withoutMarkup(doc: string): string {
   return doc.replace(/ *\.\. code-block:: \S+\n{1,2}/g, "");
 }

@@ -24,7 +24,7 @@ export function versionsInformation(distribution: string): { readonly [title: st
   };
 }
 
-/** Titles at the margin, and below each a block of `name: version` aligned at the colon. */
+/** The report as text: each title, then its lines `name: version`, aligned at the colon. */
 export function versionsReport(distribution: string): string {
   const sections = Object.entries(versionsInformation(distribution));
   const width = Math.max(...sections.flatMap(([, section]) => Object.keys(section).map((name) => name.length)));

@@ -1,4 +1,7 @@
-/** How functions ask the running minion's scheduler: an event on the minion's bus, and the event that answers it. Source: Salt 3007's `schedule` module. */
+/**
+ * Asks the running minion's scheduler: fires an event on the minion's bus and waits for the event that answers it.
+ * Source: Salt 3007's `schedule` module.
+ */
 
 import { randomUUID } from "node:crypto";
 import { hasCode } from "../../../errors.ts";
@@ -24,13 +27,13 @@ const shownMembers = new Set<Value>([
   ...["after", "return_config", "return_kwargs", "run_on_start", "skip_during_range", "run_after_skip_range"],
 ]);
 
-/** Tells the scheduler something that it does not answer. @returns whether a minion runs */
+/** Sends the scheduler an event whose answer is not needed. @returns true, whether or not a minion runs */
 export async function tellScheduler(context: CallContext, asked: Asked): Promise<boolean> {
   await context.fireMinion(manageTag, asked);
   return true;
 }
 
-/** `answer`: the last part of the answer's tag. @returns its data; undefined if no minion runs, or it does not answer in time */
+/** `answer`: last part of the answer's tag. @returns the answer's data; undefined without a minion, or after `scheduleAnswerMs` */
 export async function askScheduler(context: CallContext, asked: Asked, answer: string): Promise<ValueMap | undefined> {
   const request = randomUUID();
   const tag = `/salt/minion/minion_schedule_${answer}`;
@@ -70,7 +73,7 @@ type Listing = {
   readonly isHiddenShown?: boolean;
   readonly isDisabledHidden?: boolean;
   readonly where?: "opts" | "pillar" | undefined;
-  /** The content of the file, not what runs. */
+  /** Lists the content of the file instead of the running schedule. */
   readonly isOffline?: boolean;
 };
 
@@ -112,7 +115,7 @@ export function savedSchedule({ config, log }: CallContext): ValueMap {
   return new Map();
 }
 
-/** The file from which `schedule.reload` takes jobs; operators write it, and its name has no underscore. Undefined without it. */
+/** The text of `schedule.conf`, which operators write (the minion writes `_schedule.conf`). Undefined without the file. */
 export function reloadText({ config }: CallContext): string | undefined {
   return readTextIfAny(`${includeDirectory(config)}/schedule.conf`);
 }

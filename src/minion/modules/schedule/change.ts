@@ -1,4 +1,4 @@
-/** Changes to the schedule: `schedule.add`, `modify`, `delete`, `purge`. Source: Salt 3007's `schedule` module; the texts are its own. */
+/** Changes to the schedule: `schedule.add`, `modify`, `delete`, `purge`. Source: Salt 3007's `schedule` module, with its texts. */
 
 import { reprOf, strOf } from "../../../python/repr.ts";
 import { isEqual, isTrue } from "../../../python/values.ts";
@@ -78,7 +78,7 @@ export async function modify(context: CallContext, args: BoundArguments): Promis
   return { comment: `Modified job: ${name} in schedule.`, changes, result: true };
 }
 
-/** The request for the source that has the job. Jobs of the pillar are never written. */
+/** Adds to a request where the job comes from. Changes to jobs of the pillar are never kept in the file. */
 async function whereJobIs(context: CallContext, name: string, asked: Asked, given: ValueMap): Promise<Asked> {
   const own = await listSchedule(context, { isHiddenShown: true, where: "opts" });
   return own.has(name) ? { ...asked, persist: isPersisted(given) } : { ...asked, where: "pillar", persist: false };

@@ -1,11 +1,11 @@
-/** Makes a scheduled job of the arguments of `schedule.add` and similar functions, with Salt's checks and texts. */
+/** Makes a scheduled job from the arguments of `schedule.add` and similar functions, with Salt's checks and texts. */
 
 import { parseDateText } from "../../../python/dateutil.ts";
 import { strOf } from "../../../python/repr.ts";
 import type { Encodable, Value, ValueMap } from "../../../wire/values.ts";
 import { pythonException } from "../../functions/errors.ts";
 
-/** A job, or the answer with the reason that there is none. */
+/** A job, or the answer with the reason why it cannot be made. */
 type Built = { readonly item: ValueMap } | { readonly refusal: { readonly [name: string]: Encodable } };
 
 const intervals = ["seconds", "minutes", "hours", "days"];

@@ -131,7 +131,7 @@ const times: ModuleFunctions = {
   },
   "schedule.job_status": {
     params: [{ name: "name" }, { name: "time_fmt", default: standardFormat }],
-    doc: describe("All that the scheduler knows of a job.", "schedule.job_status job_name"),
+    doc: describe("The scheduler's status of a job.", "schedule.job_status job_name"),
     run: jobStatus,
   },
 };

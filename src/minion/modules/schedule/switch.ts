@@ -1,4 +1,7 @@
-/** Switches the schedule and its jobs: `schedule.enable`, `disable`, `enable_job`, `disable_job`, `save`, `reload`. Source: Salt 3007's `schedule` module. */
+/**
+ * Switches the schedule and its jobs: `schedule.enable`, `disable`, `enable_job`, `disable_job`, `save`, `reload`.
+ * Source: Salt 3007's `schedule` module.
+ */
 
 import { strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";

@@ -3,7 +3,7 @@ import { parseSaltYaml } from "../../../config/yaml/salt-yaml.ts";
 import type { ValueMap } from "../../../wire/values.ts";
 import { configToValue } from "../../functions/yaml-values.ts";
 
-/** Empty if the text has no `schedule`. @returns a text with the reason if it cannot be read */
+/** @returns the schedule, empty if the text does not have one; the reason as text if it cannot be read */
 export function parseScheduleText(text: string): ValueMap | string {
   const read = parseSaltYaml(text);
   if ("faults" in read) return read.faults.map(({ line, message }) => `line ${line}: ${message}`).join("; ");

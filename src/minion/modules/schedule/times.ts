@@ -1,4 +1,7 @@
-/** Single runs of a scheduled job: `schedule.run_job`, `postpone_job`, `skip_job`, `show_next_fire_time`, `job_status`. Source: Salt 3007's `schedule` module. */
+/**
+ * Single runs of a scheduled job: `schedule.run_job`, `postpone_job`, `skip_job`, `show_next_fire_time`, `job_status`.
+ * Source: Salt 3007's `schedule` module.
+ */
 
 import { strOf } from "../../../python/repr.ts";
 import { formatDate, parseByFormat, standardFormat } from "../../../python/strftime.ts";
@@ -101,7 +104,7 @@ export async function showNextFireTime(context: CallContext, args: BoundArgument
   return { result: true, next_fire_time: next };
 }
 
-/** All that the scheduler knows of a job, with times in the wanted format. */
+/** The scheduler's status of a job, with times in the wanted format. */
 export async function jobStatus(context: CallContext, args: BoundArguments): Promise<Encodable> {
   const asked = { func: "job_status", name: strOf(argument(args, "name")), fire_event: true };
   const data = (await askScheduler(context, asked, "job_status_complete"))?.get("data");

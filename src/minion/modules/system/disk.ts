@@ -55,7 +55,7 @@ export const diskModule: ModuleFunctions = {
   },
 };
 
-/** Letters of one text, or a list of them. @throws for a letter that df does not take here */
+/** Flags of df, from a text of letters or a list of letters. @throws for a letter that is not allowed */
 function flagsOf(flags: Value, caller: string): string[] {
   if (flags === null) return [];
   const letters = Array.isArray(flags) ? flags.map(strOf) : [...strOf(flags)];
@@ -92,7 +92,7 @@ async function percentages(context: CallContext, mountPoint: Value): Promise<Enc
   return new Map<Value, Value>();
 }
 
-/** `/dev/sda1: UUID="..." TYPE="ext4"` for each device. */
+/** Reads the lines of blkid: `/dev/sda1: UUID="..." TYPE="ext4"`. */
 async function blockDevices(device: Value, token: Value): Promise<Encodable> {
   const args = isTrue(device) ? [strOf(device)] : isTrue(token) ? ["-t", strOf(token)] : [];
   const { stdout, exitCode } = await runProgram("blkid", args);

@@ -48,7 +48,7 @@ function aliasesOf(hostsFile: string, ip: Value): readonly string[] {
   return host === undefined || Array.isArray(host) ? [] : host.aliases;
 }
 
-/** By address; comments under numbers. Empty without the file. */
+/** Entries by address; comment lines as `comment-0`, `comment-1`. Empty without the file. */
 function readHosts(hostsFile: string): Map<string, Host | string[]> {
   const hosts = new Map<string, Host | string[]>();
   const text = readTextIfAny(hostsFile) ?? "";

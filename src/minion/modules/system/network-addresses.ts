@@ -48,7 +48,7 @@ export const addressFunctions: ModuleFunctions = {
   },
   "network.is_loopback": {
     ...signature("ip_addr"),
-    doc: describe("Whether an address is this machine itself.", "network.is_loopback 127.0.0.1"),
+    doc: describe("Whether an address is a loopback address.", "network.is_loopback 127.0.0.1"),
     run: (_, args) => {
       const text = strOf(argument(args, "ip_addr"));
       return requireAddress(text) !== undefined && isLoopback(text);
@@ -56,7 +56,7 @@ export const addressFunctions: ModuleFunctions = {
   },
   "network.reverse_ip": {
     ...signature("ip_addr"),
-    doc: describe("The name under which the DNS keeps the reverse of an address.", "network.reverse_ip 172.17.0.4"),
+    doc: describe("The DNS name for the reverse lookup of an address.", "network.reverse_ip 172.17.0.4"),
     run: (_, args) => reverseName(strOf(argument(args, "ip_addr"))),
   },
   "network.iphexval": {

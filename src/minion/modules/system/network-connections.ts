@@ -59,7 +59,7 @@ export const connectionFunctions: ModuleFunctions = {
   },
 };
 
-/** Leaves out neighbours without a hardware address. */
+/** Neighbours by hardware address, without those whose hardware address is unknown. */
 async function neighbourMap(mark: "." | ":"): Promise<Encodable> {
   const { stdout } = await runProgram("ip", ["neigh", "show"]);
   const rows = stdout.split("\n").map((line) => line.trim().split(/\s+/));

@@ -177,7 +177,7 @@ async function listAddresses(context: CallContext, args: BoundArguments, kind: "
   return isTrue(cidr) ? addresses.filter((address) => holdsAny(context, strOf(cidr), [address])) : addresses;
 }
 
-/** False for a text that is not a network, or has host bits set; that is logged. */
+/** Whether a network has one of the addresses. A text that is not a network, or has host bits set, is logged and has none. */
 function holdsAny(context: CallContext, cidr: string, addresses: readonly string[]): boolean {
   const network = parseNetwork(cidr);
   if (network === undefined) {

@@ -1,4 +1,7 @@
-/** Execution module `service` for systemd: questions and the plain verbs. Source: Salt 3007's `systemd_service`, docs/functions.md. */
+/**
+ * Execution module `service` for systemd: the state of services, and simple commands such as start.
+ * Source: Salt 3007's `systemd_service`, docs/functions.md.
+ */
 
 import { strOf } from "../../../python/repr.ts";
 import { commandError } from "../../functions/errors.ts";
@@ -47,7 +50,7 @@ function verb(name: "start" | "stop" | "restart" | "reload", about: string): Mod
   };
 }
 
-/** `sshd` is `sshd.service`. */
+/** Adds `.service` to a name without a unit suffix. */
 function unitOf(args: BoundArguments): string {
   const name = strOf(argument(args, "name"));
   return /\.(?:service|socket|device|mount|automount|swap|target|path|timer|slice|scope)$/.test(name)
@@ -58,7 +61,7 @@ function unitOf(args: BoundArguments): string {
 /** @throws SaltworksError FUNCTION_FAILED without systemd */
 async function systemctl(command: string, unit: string): Promise<ProgramResult> {
   const result = await runProgram("systemctl", [command, "--", unit]);
-  if (!result.isFound) throw commandError("systemctl is not there: this system has no systemd");
+  if (!result.isFound) throw commandError("systemctl does not exist: this system does not have systemd");
   return result;
 }
 

@@ -15,7 +15,7 @@ import { runProgram } from "../machine/run-program.ts";
 
 type Table = Map<Value, Encodable>;
 
-/** A function without parameters over the lines of one file of /proc; empty if the kernel does not have the file. */
+/** A function without parameters that reads one file of /proc line by line. Without the file it gets an empty list. */
 function tableFunction(text: string, name: string, file: string, read: (lines: string[]) => Encodable): ModuleFunction {
   return {
     ...signature(""),
@@ -59,13 +59,13 @@ export const kernelFunctions: ModuleFunctions = {
   },
   "status.uptime": {
     ...signature(""),
-    doc: describe("How long the machine has been up, since when, and how many are logged in.", "status.uptime"),
+    doc: describe("How long the machine has been up, since when, and the number of logins.", "status.uptime"),
     run: uptime,
   },
   "status.diskusage": {
     ...signature("*args"),
     doc: describe(
-      "Total and available bytes of filesystems: all, those at the given paths, or those whose type matches a glob.",
+      "Total and available bytes of all filesystems, of the given paths, or of the types that match a glob.",
       "status.diskusage",
       "status.diskusage / /tmp ext?",
     ),
@@ -73,7 +73,7 @@ export const kernelFunctions: ModuleFunctions = {
   },
 };
 
-/** A number where the text is one. */
+/** The text as a number if it is one. */
 function numberText(text: string): Encodable {
   if (/^\d+$/.test(text)) return intItem(BigInt(text));
   return /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(text) ? floatItem(Number(text)) : text;
@@ -130,7 +130,7 @@ function diskTable(lines: readonly string[]): Table {
   );
 }
 
-/** Two lines each: `TcpExt: names ...`, then `TcpExt: numbers ...`. */
+/** Reads pairs of lines: `TcpExt: names ...`, then `TcpExt: numbers ...`. */
 function netstatTable(lines: readonly string[]): Table {
   const table: Table = new Map();
   let header: string[] = [];
@@ -199,7 +199,7 @@ function diskUsage(context: CallContext, words: readonly string[]): Encodable {
     try {
       usage.set(path, spaceOf(path));
     } catch (error) {
-      // Another user's mount, or one whose server is gone, does not hide the others.
+      // Skips a mount that cannot be read, for example because it is another user's or its server is gone.
       context.log.warn(`The filesystem at ${path} cannot be read: ${error instanceof Error ? error.message : error}`);
     }
   }

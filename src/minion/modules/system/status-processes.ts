@@ -30,7 +30,7 @@ export const processFunctions: ModuleFunctions = {
   },
   "status.w": {
     ...signature(""),
-    doc: describe("Who is logged in and what they do.", "status.w"),
+    doc: describe("The users who are logged in, and what they run.", "status.w"),
     run: logins,
   },
 };

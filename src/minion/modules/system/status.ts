@@ -90,7 +90,7 @@ const summaryFunctions: ModuleFunctions = {
   "status.custom": {
     ...signature(""),
     doc: describe(
-      "Values picked by the configuration: settings such as `status.loadavg: [1-min]` name a function and members of its result.",
+      "Values that the configuration selects: settings such as `status.loadavg: [1-min]` name a function and members of its result.",
       "status.custom",
     ),
     run: customStatus,

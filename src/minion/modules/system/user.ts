@@ -9,7 +9,7 @@ import { runProgram } from "../machine/run-program.ts";
 export const userModule: ModuleFunctions = {
   "user.info": {
     ...signature("name, root=None"),
-    doc: describe("What the system knows of a user, empty for an unknown one.", "user.info root"),
+    doc: describe("The user's entry in the system's database; empty for an unknown user.", "user.info root"),
     run: async (_, args) => {
       const [row] = await rowsOf("passwd", strOf(argument(args, "name")));
       return row === undefined ? {} : await userOf(row);

@@ -42,7 +42,7 @@ function typesOf(keywords: ValueMap): Encodable {
   return new Map(Array.from(keywords, ([name, value]): [Value, Value] => [name, typeText(value)]));
 }
 
-/** A tuple of one keeps a comma. */
+/** Python's text of a tuple. A single member has a comma behind it. */
 function tupleText(values: readonly Value[]): string {
   return `(${values.map(reprOf).join(", ")}${values.length === 1 ? "," : ""})`;
 }

@@ -25,7 +25,7 @@ const builtinExceptions = new Set(
   ).split(" "),
 );
 
-/** Salt's exceptions; a return has texts of its own for the first three. */
+/** Salt's exceptions. Returns show each of the first three in a special form. */
 const saltExceptions = new Map<string, (text: string) => SaltworksError>([
   ["CommandExecutionError", commandError],
   ["CommandNotFoundError", commandNotFound],

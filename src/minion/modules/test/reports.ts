@@ -93,7 +93,7 @@ export const reportFunctions: ModuleFunctions = {
   },
   "test.tty": {
     ...signature("*args, **kwargs"),
-    doc: describe("Has become cmd.tty.", "cmd.tty pts0 hello"),
+    doc: describe("Replaced by cmd.tty.", "cmd.tty pts0 hello"),
     run: () => "ERROR: This function has been moved to cmd.tty",
   },
   "test.deprecation_warning": {
@@ -110,7 +110,7 @@ function loadedModules(context: CallContext): string[] {
   return [...new Set(Array.from(context.functions.keys(), (name) => name.slice(0, name.indexOf("."))))].sort();
 }
 
-/** Salt distinguishes three ways to reach a function. Here there is one, so that nothing is ever missing. */
+/** Salt reports which functions three ways of access miss. Here only one way exists, so the lists of missing names are empty. */
 function moduleReport(context: CallContext): Encodable {
   const functions = [...context.functions.keys()];
   const modules = loadedModules(context);

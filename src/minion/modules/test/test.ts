@@ -3,9 +3,9 @@
 import { createHash, randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { strOf } from "../../../python/repr.ts";
-import { type Encodable, floatItem, intItem, type Value } from "../../../wire/values.ts";
+import { type Encodable, floatItem, intItem } from "../../../wire/values.ts";
 import { commandError, pythonException } from "../../functions/errors.ts";
-import type { CallContext } from "../../functions/module-contract.ts";
+import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
 import { wholeNumber } from "../../functions/number-words.ts";
 import { describe } from "../declare/describe.ts";
 import type { ModuleFunctions } from "../declare/module-functions.ts";
@@ -14,7 +14,7 @@ import { argumentFunctions } from "./arguments.ts";
 import { failureFunctions } from "./failures.ts";
 import { reportFunctions } from "./reports.ts";
 
-/** The largest number of the range from which Python draws by default. */
+/** The default upper bound of a random number, as in Salt. */
 const randomTop = 9_999_999_999;
 
 const basicFunctions: ModuleFunctions = {
@@ -71,7 +71,7 @@ const basicFunctions: ModuleFunctions = {
   "test.rand_str": {
     ...signature(`size=${randomTop}, hash_type=None`),
     doc: describe("Returns the hash, in hexadecimal, of a random number up to `size`.", "test.rand_str 16"),
-    run: (context, args) => randomHash(context, argument(args, "size"), argument(args, "hash_type")),
+    run: randomHash,
   },
   "test.random_hash": {
     ...signature(`size=${randomTop}, hash_type=None`),
@@ -79,7 +79,7 @@ const basicFunctions: ModuleFunctions = {
       "Returns the hash, in hexadecimal, of a random number up to `size`.",
       "test.random_hash hash_type=md5",
     ),
-    run: (context, args) => randomHash(context, argument(args, "size"), argument(args, "hash_type")),
+    run: randomHash,
   },
 };
 
@@ -115,7 +115,8 @@ function collatz(start: number): Encodable {
   return [steps, elapsedSeconds(startNs)];
 }
 
-function randomHash(context: CallContext, size: Value, hashType: Value): string {
+function randomHash(context: CallContext, args: BoundArguments): string {
+  const [size, hashType] = [argument(args, "size"), argument(args, "hash_type")];
   const algorithm = hashType === null || hashType === "" ? context.config.hash_type : strOf(hashType);
   if (!/^[a-z0-9_]+$/.test(algorithm)) throw commandError(`No hash is named ${algorithm}`);
   // randomInt takes ranges below 2^48 only.

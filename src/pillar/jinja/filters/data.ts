@@ -77,7 +77,7 @@ function fromList(list: readonly Item[], part: Item): Item | undefined {
   return list[place < 0 ? list.length + place : place];
 }
 
-/** As `safe_dump`, without the end of its output, as both filters show it. */
+/** YAML as `safe_dump` writes it, without the end that both filters remove. */
 function dumpYaml(item: Item, isFlow: boolean): string {
   return yamlText(item, isFlow ? -1 : undefined);
 }
@@ -97,13 +97,13 @@ const isAddress = (versions: readonly number[]) =>
     return typeof input === "string" && versions.includes(isIP(input));
   });
 
-/** Returns undefined inputs as they are, so that their own message is shown. */
+/** Passes an undefined input through, so that the error has the input's own message. */
 function passing(run: (input: Item, args: Bound) => Item): (input: Item, args: Bound) => Item {
   return (input, args) => (input instanceof Undefined ? input : run(input, args));
 }
 
 function plainItem(item: Item): Item {
-  // The text of a block for `load_yaml`, `load_json` and `load_text`.
+  // Text blocks are the input of `load_yaml`, `load_json` and `load_text`.
   return typeof item === "string" ? item : strOf(item);
 }
 

@@ -1,4 +1,4 @@
-/** The contract of filters and tests: how they are declared, and what they may ask of the template. */
+/** The contract of filters and tests: how they are declared, and what they may call. */
 
 import type { Item } from "../../../python/values.ts";
 import type { Bound } from "../values/arguments.ts";
@@ -7,11 +7,11 @@ import type { CallArguments } from "../values/objects.ts";
 export type FilterHost = {
   readonly filter: (name: string, input: Item, args: CallArguments) => Item;
   readonly test: (name: string, input: Item, args: CallArguments) => boolean;
-  /** YAML as Salt reads it. @throws PILLAR_FAILED */
+  /** Reads YAML as Salt does. @throws PILLAR_FAILED */
   readonly loadYaml: (text: string) => Item;
 };
 
-/** `signature` is that of `bind`. Filters without one get the arguments as they are (`runFree`). */
+/** `signature`: in the form of `bind`. A filter without a signature gets its arguments unbound (`runFree`). */
 export type Filter =
   | { readonly signature: string; readonly run: (input: Item, args: Bound, host: FilterHost) => Item }
   | { readonly signature?: undefined; readonly runFree: (input: Item, args: CallArguments, host: FilterHost) => Item };

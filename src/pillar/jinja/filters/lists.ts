@@ -89,7 +89,7 @@ function unique(items: readonly Item[]): Item[] {
   return kept;
 }
 
-/** Salt's set operations return unordered sets for texts and tuples, so only lists are accepted. */
+/** Accepts lists only, because Salt's set operations return unordered sets for texts and tuples. */
 function listOf(item: Item, name: string): readonly Item[] {
   demand(item);
   if (Array.isArray(item)) return item;
@@ -121,7 +121,7 @@ function flattened(input: Item, levels: number | undefined, keepsNulls: boolean)
   });
 }
 
-/** The operation of `map` and `select` on one item: an attribute, or a filter or test by name. */
+/** The filter `map`: replaces each item by one of its attributes, or by what a named filter makes of it. */
 function mapping(input: Item, args: CallArguments, host: FilterHost): Item {
   const attribute = args.named.get("attribute");
   if (args.positional.length === 0 && attribute !== undefined) {
@@ -196,7 +196,7 @@ function rounded(input: Item, args: Bound): Item {
   return isWhole ? result : floatItem(result);
 }
 
-/** Rounds exact halves to the even neighbour by the exact binary value, as Python does. */
+/** Rounds the exact binary value, halves to even, as Python does. */
 function roundHalfEven(value: number, precision: number): number {
   if (!Number.isFinite(value) || precision > 100) return value;
   if (precision <= 0) {
@@ -272,7 +272,7 @@ function exactly(input: Item, wanted: number): boolean {
   return iterate(input).filter(isTrue).length === wanted;
 }
 
-/** Jinja's undefined value for a missing item. */
+/** The first or last item; Jinja's undefined value for an empty sequence. */
 function endOf(input: Item, isLast: boolean): Item {
   const items = iterate(input);
   const item = isLast ? items.at(-1) : items[0];

@@ -1,4 +1,4 @@
-/** All filters of Jinja 3.1 and Salt 3007 by name, refused ones too. docs/pillar.md lists them. */
+/** All filters of Jinja 3.1 and Salt 3007 by name, including unsupported ones. docs/pillar.md lists them. */
 
 import type { Item } from "../../../python/values.ts";
 import { bind } from "../values/arguments.ts";
@@ -15,7 +15,7 @@ const aliases: Readonly<Record<string, string>> = {
   str_to_num: "to_num",
 };
 
-/** Filters that Salt has and we do not. */
+/** Salt's filters that do not exist here. Using one is an error. */
 export const refusedFilters: readonly string[] = (
   "check_whitelist_blacklist combinations combinations_with_replacement compress date_format dns_check file_hashsum " +
   "filter_by_networks from_entries gen_mac get_uid http_query ip_host ipaddr ipv4 ipv6 ipwrap is_bin_file is_empty is_text_file " +

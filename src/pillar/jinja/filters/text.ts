@@ -113,7 +113,7 @@ const digest = (algorithm: string) =>
 
 const saltNamespace = Buffer.from("91633EBF1C865E33935A28061F4B480E", "hex");
 
-/** Version 5: the name's SHA-1 in Salt's namespace. */
+/** A UUID of version 5: the name's SHA-1 in Salt's namespace. */
 function uuidOf(name: string): string {
   const hash = createHash("sha1").update(saltNamespace).update(name).digest().subarray(0, 16);
   hash[6] = ((hash[6] ?? 0) & 0x0f) | 0x50;

@@ -207,7 +207,7 @@ function memberOf(object: Item, name: string): Item | undefined {
   return numberMember(object, name);
 }
 
-/** Members that Python has and we do not: using one is an error, so that a template does not silently get an undefined value. */
+/** Python's members that do not exist here. Using one is an error, so that a template does not silently get an undefined value. */
 const knownElsewhere: Readonly<Record<string, readonly string[]>> = {
   str: ["encode", "format_map", "isprintable", "maketrans", "translate"],
   dict: ["fromkeys"],

@@ -175,7 +175,7 @@ function justified(align: string) {
     if (width > templateWidthMax) throw typeFault("width too big");
     const missing = width - textLength(text);
     if (align !== "^" || missing <= 0) return padded(text, width, align, fill);
-    // Python puts the odd blank left of a text of even width, right of others.
+    // Python puts the odd blank to the left of a text of even length, else to the right.
     const left = (missing >> 1) + (missing & width & 1);
     return fill.repeat(left) + text + fill.repeat(missing - left);
   };
@@ -283,7 +283,7 @@ function expandTabs(text: string, args: Bound): Item {
   return out;
 }
 
-/** The method of that name; undefined if there is none here. */
+/** The method of that name; undefined if it does not exist here. */
 export function textMethod(text: string, name: string): ((args: CallArguments) => Item) | undefined {
   if (name === "format") return (args) => formatText(text, args, itemOf);
   if (!Object.hasOwn(methods, name)) return undefined;

@@ -106,7 +106,7 @@ function repeated(item: Item, times: Item): Item | undefined {
 
 const operatorNames: Partial<Record<BinaryOperator, string>> = { "**": "** or pow()" };
 
-/** @throws PILLAR_FAILED as Python would raise */
+/** @throws PILLAR_FAILED where Python raises */
 export function binary(operator: BinaryOperator, a: Item, b: Item): Item {
   demand(a);
   if (operator === "%" && typeof a === "string") return formatPercent(a, b);

@@ -151,7 +151,7 @@ function dictOf(node: Extract<Expression, { kind: "dict" }>, scope: Scope, host:
   return map;
 }
 
-/** Evaluates a call's arguments. As in Jinja, undefined ones are passed on. */
+/** Evaluates a call's arguments. As in Jinja, an undefined argument is passed on and is not an error. */
 export function argumentsOf(args: Arguments, scope: Scope, host: FilterHost): CallArguments {
   const positional = args.positional.map((argument) => evaluate(argument, scope, host));
   if (args.spread !== undefined) positional.push(...iterate(evaluate(args.spread, scope, host)));

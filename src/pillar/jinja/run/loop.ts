@@ -73,7 +73,7 @@ export function loopOf(
   return recurse === undefined ? new Members("LoopContext", get) : new RecursiveLoop(get, recurse);
 }
 
-/** A callable `loop`. */
+/** The variable `loop` of a recursive loop, which templates may call. */
 export class RecursiveLoop extends Members {
   readonly recurse: (items: Item) => Item;
   constructor(get: (name: string) => Item | undefined, recurse: (items: Item) => Item) {

@@ -1,4 +1,4 @@
-/** Names that a template sees: one map per loop pass, macro or `with`, each inside another. */
+/** Names that a template sees. Each loop pass, macro and `with` has a scope inside the one around it. */
 
 import { type Item, iterate } from "../../../python/values.ts";
 import type { AssignTarget } from "../syntax/ast.ts";
@@ -25,7 +25,7 @@ export class Scope {
     this.#names.set(name, item);
   }
 
-  /** Names that an import takes over: those without a leading underscore. */
+  /** Names that an import gets: those without a leading underscore. */
   *exports(): Generator<readonly [string, Item]> {
     for (const entry of this.#names) if (!entry[0].startsWith("_")) yield entry;
   }

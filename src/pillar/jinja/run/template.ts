@@ -1,5 +1,5 @@
 /**
- * Renders a template: runs its statements, gathers its bounded text, and loads includes and imports.
+ * Renders a template: runs its statements, collects its text up to `pillarTextBytesMax`, and loads includes and imports.
  * Source: Jinja 3.1 as Salt 3007 sets it up (strict undefined values, `do`, loop controls), observed; docs/pillar.md.
  */
 
@@ -33,7 +33,7 @@ export type TemplateEnvironment = {
   readonly loadYaml: (text: string) => Item;
   /** Variables of every template, also of imports without context. */
   readonly globals: Iterable<readonly [string, Item]>;
-  /** Variables that follow from a template's name. */
+  /** Variables derived from a template's name. */
   readonly globalsOf: (template: string) => Iterable<readonly [string, Item]>;
 };
 
@@ -250,7 +250,7 @@ class Rendering {
       ? (inner: Item): Item =>
           this.#deeper(() => this.#capture(() => this.#loopOver(inner, { ...loop, depth: depth + 1 }, template)))
       : undefined;
-    // Follows a list that its loop changes, as Python does: array iterators read the length each time.
+    // As in Python, the loop sees items that its body adds to the list: array iterators read the length each time.
     for (const [index, item] of items.entries()) {
       const pass = new Scope(scope);
       pass.set("loop", loopOf(items, index, depth, state, recurse));

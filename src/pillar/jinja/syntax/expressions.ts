@@ -99,7 +99,7 @@ function parseProduct(reader: TokenReader): Expression {
   return binaryRow(reader, ["*", "/", "//", "%"], () => binaryRow(reader, ["**"], () => parseUnary(reader, true)));
 }
 
-/** As in Jinja, a sign binds tighter than a power, a filter looser than a sign. */
+/** As in Jinja, a sign binds tighter than `**`, and a filter binds looser than a sign. */
 function parseUnary(reader: TokenReader, hasFilters: boolean): Expression {
   const { line } = reader.current;
   let node: Expression;

@@ -135,7 +135,7 @@ class Lexer {
     this.#skipAfter(close[2] ?? "", true);
   }
 
-  /** Reads up to the closing mark; inside brackets it does not close. */
+  /** Reads code up to the closing mark. Inside brackets the mark does not count. */
   #code(kind: "block" | "variable"): void {
     this.#tokens.push({ kind: `${kind}Begin`, text: "", line: this.#line });
     const end = kind === "block" ? /^[-+]?%\}/ : /^-?\}\}/;

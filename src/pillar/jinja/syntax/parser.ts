@@ -1,4 +1,7 @@
-/** Parses Jinja's statements to a template's tree. Source: Jinja 3.1's parser, its `do` and loop controls, and Salt's `load_*` and `import_*` tags. */
+/**
+ * Parses Jinja's statements to a template's tree.
+ * Source: Jinja 3.1's parser, its `do` and loop controls, and Salt's `load_*` and `import_*` tags.
+ */
 import type { AssignTarget, Branch, Expression, FilterStep, MacroParts, Parameter, Statement } from "./ast.ts";
 import { noArguments, parseExpression, parseFilterName, parseTuple } from "./expressions.ts";
 import { type LexerOptions, syntaxFault, tokenize } from "./lexer.ts";
@@ -114,7 +117,7 @@ class StatementParser {
         return { kind: "filterBlock", filters, body: this.#closedBody(tag, "endfilter"), line };
       }
       case "profile": {
-        // Salt profiles such a block; its output is that of the body.
+        // Salt measures such a block. The output is that of its body.
         if (!reader.skipName("as")) throw reader.unexpected("as");
         parseExpression(reader);
         return { kind: "if", branches: [], otherwise: this.#closedBody(tag, "endprofile"), line };
@@ -244,7 +247,7 @@ class StatementParser {
     return this.#withoutLoop(() => ({ name, parameters, body: this.#closedBody(tag, end) }));
   }
 
-  /** `break` in a macro does not reach the loop around it. */
+  /** Parses a macro's body: `break` in it cannot end a loop around the macro. */
   #withoutLoop<T>(parse: () => T): T {
     const depth = this.#loopDepth;
     this.#loopDepth = 0;
@@ -331,7 +334,7 @@ class StatementParser {
     return { kind: "fromImport", template, names, isWithContext, line };
   }
 
-  /** One name, `namespace.name`, or several with or without parentheses. */
+  /** Parses a target of `set` or `for`: a name, `namespace.name`, or several of them, with or without parentheses. */
   #assignTarget(endNames: readonly string[]): AssignTarget {
     const reader = this.#reader;
     const items: AssignTarget[] = [];

@@ -72,7 +72,7 @@ export class TokenReader {
     return syntaxFault(`expected token '${expected}', got '${found}'`, line);
   }
 
-  /** The tag ends where an expression should stand. */
+  /** The error for a tag that ends where an expression is expected. */
   nothing(): Error {
     const { kind, text, line } = this.current;
     return syntaxFault(`Expected an expression, got '${kindNames[kind] ?? text}'`, line);

@@ -6,7 +6,7 @@ import { hasCode, SaltworksError } from "../../../errors.ts";
 import { type Item, iterate, PythonObject, Series, Tuple, typeName } from "../../../python/values.ts";
 import { Ext, Float, type Value } from "../../../wire/values.ts";
 
-/** Selects Salt's text for an error: an undefined name, an invalid template, or a Python exception. */
+/** The kind of an error, which selects Salt's text: an undefined name, an invalid template, or a Python exception. */
 export type FaultKind = "undefined" | "template" | "python";
 
 /** Makes a template's error. Callers that know `file` and `line` add them. */
@@ -25,7 +25,7 @@ export const typeFault = (message: string) => fault("python", message);
 export class Undefined extends PythonObject {
   readonly typeName = "Undefined";
   readonly message: string;
-  /** Of an `a if b` without `else`: it is empty and false, where others raise. */
+  /** The value of `a if b` without `else`. It is empty and false; other undefined values raise. */
   readonly isLenient: boolean;
   constructor(message: string, isLenient = false) {
     super();
@@ -50,7 +50,7 @@ export class Undefined extends PythonObject {
   }
 }
 
-/** `{% set ns.key = value %}` in a loop changes it for the code after the loop. */
+/** Jinja's `namespace()`. A value that a loop sets in it (`{% set ns.key = value %}`) lasts after the loop. */
 export class Namespace extends PythonObject {
   readonly typeName = "Namespace";
   readonly members = new Map<string, Item>();

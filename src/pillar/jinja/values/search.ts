@@ -1,10 +1,13 @@
-/** Runs Python's regular expressions for templates: an invalid one is an error of the template. A pattern that runs away ends with the lane's thread. */
+/**
+ * Runs Python's regular expressions for templates: an invalid one is an error of the template. A pattern that backtracks
+ * for too long ends with its lane's thread.
+ */
 
 import { hasCode } from "../../../errors.ts";
 import { PythonSearch } from "../../../python/regex/search.ts";
 import { typeFault } from "./objects.ts";
 
-/** @throws PILLAR_FAILED for a pattern that Python refuses or that has no equal in JavaScript */
+/** @throws PILLAR_FAILED for a pattern that Python rejects or that JavaScript cannot express */
 export function withSearch<Result>(
   source: string,
   options: { readonly ignoresCase: boolean; readonly isMultiline: boolean },

@@ -1,32 +1,33 @@
 /**
- * Job cache in LMDB: `store_shards` files, each with loads (by job id) and returns (by job id and minion id); returns go first through a log
- * per writing thread (return-writer.ts), which readers of returns look into as well.
- * Many threads of one process may have it open at once, and any process may read it. docs/ARCHITECTURE.md, "What lasts".
+ * Job cache in LMDB: `store_shards` files, each with loads (by job id) and returns (by job id and minion id). A return goes first into the log of
+ * the writing thread (return-writer.ts); readers of returns read the logs, too.
+ * Several threads of one process may have the cache open for writing, and any process may read it. docs/ARCHITECTURE.md, "What lasts".
  */
 import { startTimeText } from "../../../wire/jid.ts";
 import { openValue } from "../../disk/checked-value.ts";
 import { attempt, storeFailed } from "../../disk/store-error.ts";
+import { DamageNotes } from "../../jobs/damage-notes.ts";
 import { emptyJobCache } from "../../jobs/empty-job-cache.ts";
 import { compareNewestFirst, type JobQuery, searchOneByOne } from "../../jobs/facts.ts";
-import {
-  compareIds,
-  type Durability,
-  type JobStore,
-  type KeptAmount,
-  type ListOptions,
-  type LoadRecord,
-  type LoadToPut,
-  type PutOutcome,
-  type ReturnPage,
-  type ReturnRecord,
-  type StoredReturn,
-  type Trimmed,
-  type TrimOptions,
+import type {
+  Durability,
+  JobCache,
+  KeptAmount,
+  ListOptions,
+  LoadRecord,
+  LoadToPut,
+  PutOutcome,
+  ReturnPage,
+  ReturnRecord,
+  ReturnsFound,
+  Trimmed,
+  TrimOptions,
 } from "../../jobs/job-cache.ts";
+import type { FeedKind } from "../../jobs/job-feed.ts";
 import { type BinaryDatabase, closeEnvironment } from "../../lmdb/env.ts";
-import { bodyIn, type LoggedEntry } from "../../log/frames.ts";
-import { LoggedReturns } from "../../log/logged-returns.ts";
-import { DamageNotes } from "./damage-notes.ts";
+import { bodyIn, type LoggedEntry } from "../../return-log/frames.ts";
+import { LoggedReturns } from "../../return-log/logged-returns.ts";
+import { jidsInFeeds } from "./feed.ts";
 import { type JobIndex, noCacheFlag, postingJids, TermTexts, termKinds } from "./job-index.ts";
 import { ensureLayout, hashedVersion, indexedVersion, makeDirectory, markLayoutCurrent, readLayout } from "./layout.ts";
 import { keepLoads, keepNewLoad } from "./loads.ts";
@@ -51,38 +52,43 @@ import {
   timePrefix,
 } from "./records.ts";
 import { ReturnWriter } from "./return-writer.ts";
+import { type PageSource, readReturnsPage } from "./returns-page.ts";
 import { searchIndex } from "./search.ts";
 import { cutOf, trimShards } from "./trim.ts";
 
 export type LmdbJobCacheOptions = {
-  /** A directory of its own. */
+  /** Directory that holds only this cache. */
   readonly path: string;
   readonly shards: number;
   readonly durability: Durability;
-  /** Never makes or changes anything; a cache that isn't there reads as empty. */
+  /** Opens for reading only. A cache that does not exist reads as empty. */
   readonly isReadOnly?: boolean | undefined;
-  /** Note when each job's last return came. */
+  /** Store when each job's last return came. */
   readonly storesEndTime?: boolean | undefined;
-  /** Work in the background failed, to be tried again. Without it: a warning of the process. */
+  /** Gets each failure of background work, which is tried again, and each damaged record once. Default: a warning of the process. */
   readonly onFault?: ((error: Error) => void) | undefined;
-  /** Told in words, each time, what an answer lacks because its record is damaged; `onFault` gets each such record once. */
+  /** Gets a text for each damaged record that an answer leaves out, every time. */
   readonly onLeftOut?: ((text: string) => void) | undefined;
-  /** Gets the keys of returns that are in the store now, for whatever else wants them. What it throws goes to `onFault`. */
+  /** Gets the keys of returns once they are in LMDB. An error that it throws goes to `onFault`. */
   readonly onStored?: ((returnKeys: readonly Buffer[]) => void) | undefined;
-  /** How long returns may wait in the log, milliseconds, where that is less than usual. */
+  /** How long returns may wait in the log until they go into LMDB, milliseconds. Default: the writer's own. */
   readonly storeDelayMs?: number | undefined;
+  /** What is added to the feed. Default: nothing. */
+  readonly feeds?: FeedKind | undefined;
 };
 
+const none: ReadonlySet<string> = new Set();
+
 /**
- * Every write is a transaction of the calling thread's own: handing it to another thread costs half as much again, and lmdb would make
- * a transaction that meets one handed over a part of that, not durable when it returns.
+ * Every write is a synchronous transaction of the calling thread. lmdb's asynchronous transactions, which run on another thread, cost half as
+ * much again. A synchronous transaction that meets one would become a part of it, and would not be durable when it returns.
  */
-class LmdbJobCache implements JobStore {
+class LmdbJobCache implements JobCache {
   readonly #path: string;
-  /** For writing. Empty if the cache is opened for reading. */
+  /** The shards for writing. Empty if the cache is opened for reading only. */
   readonly #shards: readonly Shard[];
   readonly #readShards: readonly ReadShard[];
-  /** Whether the index has every job; otherwise they are looked through. */
+  /** Whether the index has every job. If not, a search reads the jobs one by one. */
   readonly #isIndexed: boolean;
   readonly #texts: readonly TermTexts[];
   readonly #isSynced: boolean;
@@ -90,9 +96,10 @@ class LmdbJobCache implements JobStore {
   readonly #onFault: (error: Error) => void;
   readonly #onStored: ((returnKeys: readonly Buffer[]) => void) | undefined;
   readonly #storeDelayMs: number | undefined;
+  readonly #feeds: FeedKind;
   readonly #damage: DamageNotes;
   readonly #logged: LoggedReturns;
-  /** Made with the first return: a cache that only reads or stores loads needs no log. */
+  /** Opened with the first return. A cache that only reads, or stores only loads, needs no log. */
   #writer: ReturnWriter | undefined;
 
   constructor(o: LmdbJobCacheOptions, { shards, toWrite, isIndexed }: Opened) {
@@ -106,6 +113,7 @@ class LmdbJobCache implements JobStore {
     this.#isSynced = o.durability === "fsync";
     this.#onStored = o.onStored;
     this.#storeDelayMs = o.storeDelayMs;
+    this.#feeds = o.feeds ?? "none";
     this.#onFault = o.onFault ?? ((error) => process.emitWarning(error));
     this.#damage = new DamageNotes(o.path, { onFault: this.#onFault, onLeftOut: o.onLeftOut });
   }
@@ -118,16 +126,16 @@ class LmdbJobCache implements JobStore {
   async keepJobs(jobs: readonly LoadToPut[]): Promise<void> {
     for (const shard of this.#shards) {
       const own = jobs.filter(({ jid }) => this.#homeOf(jid) === shard);
-      if (own.length > 0) attempt("a write failed", () => keepLoads(shard, own));
+      if (own.length > 0) attempt("a write failed", () => keepLoads(shard, own, this.#fedLoads));
     }
   }
 
-  async keepNewJob(job: LoadToPut): Promise<void> {
-    const shard = this.#homeOf(job.jid);
-    attempt("a write failed", () => keepNewLoad(shard, job));
+  async keepNewJob(jid: string, make: () => LoadToPut): Promise<void> {
+    const shard = this.#homeOf(jid);
+    attempt("a write failed", () => keepNewLoad(shard, jid, make, this.#fedLoads));
   }
 
-  job(jid: string): LoadRecord | undefined {
+  async job(jid: string): Promise<LoadRecord | undefined> {
     return this.#read(() => {
       const { loads } = this.#shardOf(jid);
       loads.resetReadTxn();
@@ -136,7 +144,7 @@ class LmdbJobCache implements JobStore {
     });
   }
 
-  request(jid: string): Uint8Array | undefined {
+  async request(jid: string): Promise<Uint8Array | undefined> {
     return this.#read(() => {
       const { loads } = this.#shardOf(jid);
       loads.resetReadTxn();
@@ -144,35 +152,17 @@ class LmdbJobCache implements JobStore {
     });
   }
 
-  returns(jid: string, { after, limit }: ReturnPage): StoredReturn[] {
-    return this.#read(() => {
-      const { start, end } = returnRange(jid);
-      const range = { start: after === undefined ? start : returnKey(jid, after), exclusiveStart: after !== undefined };
-      const found = new Map<string, StoredReturn>();
-      // The logs first: what leaves them meanwhile is in the store by then. What is in both is the same, or the store's was first.
-      for (const entry of this.#loggedOf(start)) {
-        const minionId = minionIdIn(entry.key);
-        const isOnPage = after === undefined || compareIds(minionId, after) > 0;
-        if (isOnPage && !found.has(minionId)) found.set(minionId, { minionId, body: bodyIn(entry) });
-      }
-      for (const { returns } of this.#readShards) {
-        returns.resetReadTxn();
-        let count = 0;
-        for (const { key, value } of returns.getRange({ ...range, end })) {
-          if (!isReturnOf(key, start)) continue;
-          const minionId = minionIdIn(key);
-          const body = openValue(key, value);
-          if (body !== undefined) found.set(minionId, { minionId, body });
-          else if (!found.has(minionId)) this.#damage.noteReturn(jid, minionId);
-          if (body !== undefined) count += 1;
-          if (count === limit) break;
-        }
-      }
-      return [...found.values()].sort((a, b) => compareIds(a.minionId, b.minionId)).slice(0, limit);
-    });
+  async returns(jid: string, page: ReturnPage): Promise<ReturnsFound> {
+    const source: PageSource = {
+      shards: this.#readShards,
+      shardOf: (minionId) => this.#shardOf(minionId),
+      loggedOf: (start) => this.#loggedOf(start),
+      onDamaged: (minionId) => this.#damage.noteReturn(jid, minionId),
+    };
+    return this.#read(() => readReturnsPage(source, jid, page));
   }
 
-  returnOf(jid: string, minionId: string): Uint8Array | undefined {
+  async returnOf(jid: string, minionId: string): Promise<Uint8Array | undefined> {
     return this.#read(() => {
       const wanted = returnKey(jid, minionId);
       const logged = this.#logged.byKey().get(wanted.toString("latin1"));
@@ -194,23 +184,14 @@ class LmdbJobCache implements JobStore {
     });
   }
 
-  list({ newestFirst, limit, before }: ListOptions): string[] {
-    const prefixes = newestFirst ? [timePrefix, otherPrefix] : [otherPrefix, timePrefix];
-    return this.#read(() => {
-      const found: string[] = [];
-      for (const prefix of prefixes) {
-        const jids = this.#readShards.flatMap(({ loads }) => jidsOf(loads, prefix, newestFirst, limit, before));
-        jids.sort((a, b) => (a < b === newestFirst ? 1 : -1));
-        found.push(...jids);
-      }
-      return found.slice(0, limit);
-    });
+  async list(o: ListOptions): Promise<string[]> {
+    return this.#read(() => this.#list(o));
   }
 
-  find(query: JobQuery): string[] {
+  async find(query: JobQuery): Promise<string[]> {
     return this.#read(() => {
       if (!this.#isIndexed) {
-        const all = this.list({ newestFirst: true, limit: Number.MAX_SAFE_INTEGER });
+        const all = this.#list({ newestFirst: true, limit: Number.MAX_SAFE_INTEGER });
         return searchOneByOne(all, (jid) => this.#request(jid), query);
       }
       const found = this.#indexes().flatMap((index, at) => {
@@ -222,7 +203,7 @@ class LmdbJobCache implements JobStore {
     });
   }
 
-  endTime(jid: string): string | undefined {
+  async endTime(jid: string): Promise<string | undefined> {
     return this.#read(() => {
       const { start } = returnRange(jid);
       const ends = this.#loggedOf(start).map((entry) => endIn(bodyIn(entry)));
@@ -251,8 +232,11 @@ class LmdbJobCache implements JobStore {
     const olderThanJid = tooMany !== undefined && tooMany > tooOld ? tooMany : tooOld;
     await this.#writer?.flush();
     const homeOf = (jid: string) => this.#homeOf(jid);
+    const held = () => (this.#feeds === "none" ? none : jidsInFeeds(this.#shards));
+    // Salt's files keep them, too.
+    if (held() === "all") return { removed: 0, hasMore: false, olderThanJid: "" };
     const removed = attempt("old jobs cannot be removed", () =>
-      trimShards(this.#shards, homeOf, olderThanJid, stepsMax),
+      trimShards(this.#shards, { homeOf, held }, olderThanJid, stepsMax),
     );
     return { removed, hasMore: removed >= stepsMax || (removed > 0 && tooMany !== undefined), olderThanJid };
   }
@@ -262,7 +246,11 @@ class LmdbJobCache implements JobStore {
     for (const { environment } of this.#readShards) await closeEnvironment(environment);
   }
 
-  /** While there is more than may be kept: a job id before which the oldest few are. */
+  get #fedLoads(): { readonly areFed: boolean } {
+    return { areFed: this.#feeds !== "none" };
+  }
+
+  /** A job id before which some of the oldest jobs are, if the cache holds more than `keep`; otherwise undefined. */
   #cutFor(keep: KeptAmount): string | undefined {
     return this.#read(() => {
       for (const { loads } of this.#shards) loads.resetReadTxn();
@@ -270,7 +258,7 @@ class LmdbJobCache implements JobStore {
     });
   }
 
-  /** Returns of the job whose keys begin with `start`, from all writers' logs. */
+  /** The returns in all writers' logs of the job whose keys begin with `start`. */
   #loggedOf(start: Buffer): LoggedEntry[] {
     return this.#logged
       .entries()
@@ -286,7 +274,7 @@ class LmdbJobCache implements JobStore {
         has: (jid, minionId) => this.#shardOf(minionId).returns.doesExist(returnKey(jid, minionId)),
       },
       store: (entries) => {
-        storeReturns(this.#shards, entries, this.#storesEndTime);
+        storeReturns(this.#shards, entries, { isEndKept: this.#storesEndTime, areFed: this.#feeds === "all" });
         this.#tellStored(entries);
       },
       onFault: this.#onFault,
@@ -294,7 +282,7 @@ class LmdbJobCache implements JobStore {
     });
   }
 
-  /** They are stored whatever becomes of this. */
+  /** Calls `onStored`. Its failure does not matter to the returns, which are stored. */
   #tellStored(entries: readonly LoggedEntry[]): void {
     try {
       this.#onStored?.(entries.map(({ key }) => key));
@@ -313,14 +301,25 @@ class LmdbJobCache implements JobStore {
 
   #shardOf(name: string): ReadShard {
     const shard = this.#readShards[shardIndexOf(name, this.#readShards.length)];
-    if (shard === undefined) throw storeFailed("the job cache is read before it exists", undefined);
+    if (shard === undefined) throw storeFailed("the job cache does not exist yet", undefined);
     return shard;
   }
 
   #homeOf(jid: string): Shard {
     const shard = this.#shards[shardIndexOf(jid, this.#shards.length)];
-    if (shard === undefined) throw storeFailed("opened for reading", undefined);
+    if (shard === undefined) throw storeFailed("the store is open for reading only", undefined);
     return shard;
+  }
+
+  #list({ newestFirst, limit, before }: ListOptions): string[] {
+    const prefixes = newestFirst ? [timePrefix, otherPrefix] : [otherPrefix, timePrefix];
+    const found: string[] = [];
+    for (const prefix of prefixes) {
+      const jids = this.#readShards.flatMap(({ loads }) => jidsOf(loads, prefix, newestFirst, limit, before));
+      jids.sort((a, b) => (a < b === newestFirst ? 1 : -1));
+      found.push(...jids);
+    }
+    return found.slice(0, limit);
   }
 
   #indexes(): JobIndex[] {
@@ -354,7 +353,7 @@ function jidsOf(
     "utf8",
   );
   loads.resetReadTxn();
-  // Backwards, LMDB's start is included and its end is not: step over what must not be in.
+  // A range includes its start and excludes its end, also in reverse. So one more key is read, and the filter drops `before` itself.
   const range = newestFirst
     ? { start: high, end: low, reverse: true, limit: limit + 1 }
     : { start: low, end: high, limit };
@@ -363,12 +362,12 @@ function jidsOf(
 }
 
 /**
- * Opens or makes the cache. An existing one keeps the number of files that it has, and is without index if it was made without:
- * `reshardJobCache` and `indexJobCache` change that.
+ * Opens the cache, or makes a new one. An existing cache keeps its number of files, which `reshardJobCache` changes, and stays without an index
+ * if it has none, until `indexJobCache` builds it.
  *
  * @throws SaltworksError STORE_FAILED, STORE_DAMAGED
  */
-export function openLmdbJobCache(o: LmdbJobCacheOptions): JobStore {
+export function openLmdbJobCache(o: LmdbJobCacheOptions): JobCache {
   const isReadOnly = o.isReadOnly ?? false;
   const opened = isReadOnly ? openToRead(o.path) : openToWrite(o);
   return opened === undefined ? emptyJobCache : new LmdbJobCache(o, opened);
@@ -386,7 +385,7 @@ function openToRead(path: string): Opened | undefined {
   return { shards: readShards(path, layout), toWrite: [], isIndexed: layout.version >= indexedVersion };
 }
 
-/** The layout comes last: with it the cache is there for readers. */
+/** Writes the layout file last, because readers open the cache as soon as it exists. */
 function openToWrite({ path, shards: shardCount, durability }: LmdbJobCacheOptions): Opened {
   const count = readLayout(path)?.shards ?? shardCount;
   makeDirectory(path);

@@ -1,29 +1,29 @@
 /**
- * The index of the LMDB job cache: which jobs have which function, target text, user and metadata pair. It stands in the file of the jobs'
- * loads and changes in their transactions. A term (kind and text) has a number; a posting is a term's number and a job's key.
+ * The index of the LMDB job cache: finds jobs by function, target text, user and metadata pair. It is in the same file as the jobs' loads and
+ * changes in their transactions. A term (kind and text) has a number; a posting is a term's number and a job's key.
  */
 import { SaltworksError } from "../../../errors.ts";
 import { indexedTextsMax } from "../../../limits.ts";
 import { pairText, readJobFacts } from "../../jobs/facts.ts";
 import { type BinaryDatabase, type BinaryEnvironment, transact } from "../../lmdb/env.ts";
 
-/** First byte of a term. `flag` terms have a fixed text. */
+/** First byte of a term. Terms of the kind `flag` have one of two fixed texts. */
 export const termKinds = { function: "f", target: "t", user: "u", metadata: "m", flag: "x" } as const;
 export type TermKind = (typeof termKinds)[keyof typeof termKinds];
 
-/** The job has functions or targets that are too long or too many for the index: look at its load. */
+/** Flag of a job with functions or targets that are too long or too many for the index. A search reads the job's load. */
 export const unlistedFlag = "unlisted";
-/** The job's returns are not kept. */
+/** Flag of a job whose returns are not stored. */
 export const noCacheFlag = "nocache";
 
 export type JobIndex = {
-  /** Kind and text of a term to its number. The empty kind holds the last number given. */
+  /** Maps kind and text of a term to its number. The key `\0` holds the last number given. */
   readonly termIds: BinaryDatabase;
-  /** Kind and number of a term to its text. */
+  /** Maps kind and number of a term to its text. */
   readonly termTexts: BinaryDatabase;
-  /** A term's number and a job's key: nothing more. */
+  /** Keys of a term's number and a job's key, with empty values. */
   readonly postings: BinaryDatabase;
-  /** A job's key to the numbers of its terms. */
+  /** Maps a job's key to the numbers of its terms. */
   readonly jobTerms: BinaryDatabase;
 };
 export type IndexedLoads = {
@@ -32,17 +32,17 @@ export type IndexedLoads = {
   readonly index: JobIndex;
 };
 
-/** What of a load stands in the index. `request`: what was asked. */
+/** The parts of a load's record that the index is made of. `request`: the publish load. */
 export type IndexedLoad = { readonly request: Uint8Array; readonly isNoCache: boolean };
 
 export const termIdBytes = 4;
 const lastTermKey = Buffer.from("\0");
 const nothing = Buffer.alloc(0);
-/** LMDB's keys hold 1,978 bytes, enough for any text of this many UTF-16 units. */
+/** In UTF-16 units. LMDB's keys hold 1,978 bytes, enough for any text of this length. */
 const termTextLengthMax = 600;
-/** Records that a job adds to the index, mostly: one a term and its posting, most of them next to another job's. */
+/** Usual number of records that a job adds to the index: a term and a posting each, mostly on pages that other jobs change, too. */
 const indexRecordsPerJob = 8;
-/** Loads of one transaction while an index is built. */
+/** Loads per transaction while an index is built. */
 const buildStep = 500;
 
 export function termKey(kind: TermKind, text: string): Buffer {
@@ -63,12 +63,12 @@ export function postingKey(id: number, jobKey: Buffer): Buffer {
   return key;
 }
 
-/** Kind and text in a record of `termTexts`: the bytes of the key in `termIds`, each as a character. */
+/** Kind and text in a record of `termTexts`, as a latin-1 text of the key's bytes in `termIds`. */
 export function termTextIn(key: Buffer, value: Buffer): string {
   return key.toString("latin1", 0, 1) + value.toString("latin1");
 }
 
-/** Of a load that no decoder takes there is nothing to find. */
+/** The terms of a load. A load that cannot be decoded has only flags. */
 export function termsOf(load: Uint8Array, isNoCache: boolean): [TermKind, string][] {
   const terms: [TermKind, string][] = isNoCache ? [[termKinds.flag, noCacheFlag]] : [];
   let isUnlisted = false;
@@ -90,7 +90,7 @@ export function termsOf(load: Uint8Array, isNoCache: boolean): [TermKind, string
   return terms;
 }
 
-/** Enters a job; what stood there under its key is replaced. Within a transaction. */
+/** Adds a job to the index, or replaces its entries. The caller opens the transaction. */
 export function indexJob(index: JobIndex, jobKey: Buffer, load: Uint8Array, isNoCache: boolean): void {
   const terms = termsOf(load, isNoCache);
   const ids = Buffer.alloc(terms.length * termIdBytes);
@@ -119,7 +119,7 @@ function termId(index: JobIndex, kind: TermKind, text: string): number {
   return id;
 }
 
-/** Takes a job out, and terms that no other job has. Within a transaction. */
+/** Removes a job from the index, with the terms that no other job has. The caller opens the transaction. */
 export function unindexJob(index: JobIndex, jobKey: Buffer): void {
   const ids = index.jobTerms.getBinary(jobKey);
   if (ids === undefined) return;
@@ -155,10 +155,10 @@ export function postingJids({ termIds, postings }: JobIndex, kind: TermKind, tex
 }
 
 /**
- * Enters all loads of a file that was written without index, in bounded transactions, with a turn of the event loop after each.
- * May be done again, and by several at once.
+ * Indexes all loads of a file that was written without an index, in bounded transactions, with a turn of the event loop after each.
+ * It is idempotent, and several threads may do it at once.
  *
- * @param indexedOf cuts what the index is made of out of a load's record
+ * @param indexedOf reads the indexed parts from a load's record
  */
 export async function buildIndex(
   { environment, loads, index }: IndexedLoads,
@@ -184,7 +184,7 @@ export async function buildIndex(
   }
 }
 
-/** The texts of a kind of terms, kept between searches: globs are tried on each. What left the store since costs a look and finds nothing. */
+/** Caches the texts of terms between searches, because a glob is tried on every text. A removed term costs a look-up and finds nothing. */
 export class TermTexts {
   readonly #kept = new Map<TermKind, { readonly ids: number[]; readonly texts: string[]; wholeCount: number }>();
 
@@ -214,7 +214,7 @@ export class TermTexts {
   }
 }
 
-/** Once there are this many more terms than twice the first reading, all are read anew, which drops terms that are gone. */
+/** A kind's texts are read anew once they exceed twice the first reading by this number. That drops removed terms. */
 const keptSlack = 10_000;
 
 function nextKind(kind: TermKind): string {

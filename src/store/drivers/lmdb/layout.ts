@@ -1,5 +1,5 @@
 /**
- * The directory of the LMDB job cache: `layout.json` says how many files the data is spread over, `0.mdb`, `1.mdb`, ... hold it.
+ * The directory of the LMDB job cache: `0.mdb`, `1.mdb`, ... hold the data; `layout.json` holds their number and the layout's version.
  */
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { SaltworksError } from "../../../errors.ts";
 import { createDurably, replaceDurably } from "../../disk/durable-file.ts";
 
 const layoutName = "layout.json";
-/** 1: loads and returns. 2: an index of loads, and when jobs ended. 3: values with a hash of themselves, beside older ones without. */
+/** 1: loads and returns. 2: also an index of loads, and jobs' end times. 3: each new value has a hash of itself; older values have none. */
 const layoutVersion = 3;
 export const hashedVersion = 3;
 export const indexedVersion = 2;
@@ -21,7 +21,7 @@ export function shardFile(path: string, shard: number): string {
   return join(path, `${shard}.mdb`);
 }
 
-/** The layout of an existing cache; undefined if there is none. @throws SaltworksError STORE_FAILED if it isn't ours */
+/** The layout of an existing cache; undefined if there is none. @throws SaltworksError STORE_DAMAGED; STORE_FAILED, also for an unknown version */
 export function readLayout(path: string): Layout | undefined {
   let text: string;
   try {
@@ -43,12 +43,12 @@ function parseLayout(path: string, text: string): Layout {
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     const file = join(path, layoutName);
-    const advice = `With one file of data beside it, it says ${layoutText(1).trim()}; \`shards\` is the number of files`;
+    const advice = `With one data file beside it, its content is ${layoutText(1).trim()}; \`shards\` is the number of data files`;
     throw new SaltworksError("STORE_DAMAGED", `${file} is not what was written there. ${advice}`, { file });
   }
 }
 
-/** Marks a cache as having everything in the present layout. */
+/** Writes the current version into the layout file. */
 export function markLayoutCurrent(path: string, { shards }: Layout): void {
   replaceDurably(join(path, layoutName), layoutText(shards), fileMode);
 }
@@ -66,7 +66,7 @@ export function makeDirectory(path: string): void {
   }
 }
 
-/** The layout of the cache, made with `shards` if it is new. Several threads may come at once: the first decides. */
+/** The layout of the cache; a new one is made with `shards`. If several threads call this at once, the first one's layout counts. */
 export function ensureLayout(path: string, shards: number): Layout {
   const present = readLayout(path);
   if (present !== undefined) return present;

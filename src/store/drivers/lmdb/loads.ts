@@ -1,17 +1,26 @@
-/** Puts loads into the file that holds them, each with what the index has of it. */
+/** Stores loads, and their index entries in the same transaction. */
 import { isJid } from "../../../wire/jid.ts";
 import type { LoadToPut } from "../../jobs/job-cache.ts";
 import { transact } from "../../lmdb/env.ts";
+import { appendToFeed, jobKind } from "./feed-table.ts";
 import { indexJob } from "./job-index.ts";
 import { encodeLoad, loadKey, otherKey, type Shard } from "./records.ts";
 
-/** Records of one transaction of loads: each itself, and its terms with a posting, most of them next to another's. */
+/** Usual number of records that a load adds: its own, and a term and a posting each, mostly on pages that other loads change, too. */
 const recordsPerLoad = 8;
-/** What one load alone may add, with many metadata pairs. */
+/** Records that one load with many metadata pairs may add. */
 const recordsOfAny = 256;
 
-/** In one transaction. A job of Salt's does not replace a job that is there, which may have come meanwhile. @throws what LMDB or the file system says */
-export function keepLoads({ environment, others, loads, index }: Shard, records: readonly LoadToPut[]): void {
+/** Whether the jobs are added to the feed. A job of a Salt master never is, because its returns are not in our store. */
+export type FedLoads = { readonly areFed: boolean };
+
+/**
+ * Stores loads in one transaction. A job that is taken over from a Salt master does not replace an existing one, which may have come meanwhile.
+ *
+ * @throws errors of LMDB or the file system
+ */
+export function keepLoads(shard: Shard, records: readonly LoadToPut[], { areFed }: FedLoads): void {
+  const { environment, others, loads, index, feed } = shard;
   const values = records.map((record) => ({ record, key: loadKey(record.jid), value: encodeLoad(record) }));
   const bytes = values.reduce((sum, { value }) => sum + value.byteLength, 0);
   transact(environment, { records: recordsOfAny + records.length * recordsPerLoad, bytes }, () => {
@@ -21,11 +30,17 @@ export function keepLoads({ environment, others, loads, index }: Shard, records:
       loads.putSync(key, value);
       indexJob(index, key, record.load, record.isNoCache ?? false);
     }
+    const own = areFed ? values.filter(({ record }) => record.isTakenOver !== true) : [];
+    appendToFeed(
+      feed,
+      jobKind,
+      own.map(({ key }) => key),
+    );
   });
 }
 
-/** Keeps a load unless there is one under its id: it is looked for first, because a transaction costs a sync. @throws what LMDB or the file system says */
-export function keepNewLoad(shard: Shard, record: LoadToPut): void {
+/** Stores a load if its id is new. Looks before it opens a transaction, because each costs a sync. @throws errors of LMDB or the file system */
+export function keepNewLoad(shard: Shard, jid: string, make: () => LoadToPut, fed: FedLoads): void {
   shard.loads.resetReadTxn();
-  if (!shard.loads.doesExist(loadKey(record.jid))) keepLoads(shard, [record]);
+  if (!shard.loads.doesExist(loadKey(jid))) keepLoads(shard, [make()], fed);
 }

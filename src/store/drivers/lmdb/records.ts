@@ -1,11 +1,12 @@
 /**
- * What stands in the files of the LMDB job cache: keys, records, and which file holds which.
+ * The keys and records in the files of the LMDB job cache, and the choice of a record's file.
  */
 import { isJid } from "../../../wire/jid.ts";
 import { decode, encode } from "../../../wire/msgpack.ts";
 import { pickEntries } from "../../../wire/pick.ts";
 import { checkedValue, openValue } from "../../disk/checked-value.ts";
 import { storeDamaged } from "../../disk/store-error.ts";
+import { damagedAdvice } from "../../jobs/damage-notes.ts";
 import type { LoadRecord, LoadToPut } from "../../jobs/job-cache.ts";
 import {
   type BinaryDatabase,
@@ -15,33 +16,37 @@ import {
   openEnvironment,
   transact,
 } from "../../lmdb/env.ts";
-import { bodyIn, type LoggedEntry } from "../../log/frames.ts";
+import { bodyIn, type LoggedEntry } from "../../return-log/frames.ts";
+import { appendToFeed, feedPages, returnKind } from "./feed-table.ts";
 import type { IndexedLoad, JobIndex } from "./job-index.ts";
 import { indexedVersion, type Layout, shardFile } from "./layout.ts";
 
-/** Job ids that are times sort by time. Others, which a user may give, stand apart so that trimming and listing needn't step over them. */
+/** First letter of keys. Job ids that are times sort by time. Other ids, which users may give, sort apart, so that trimming and listing skip them. */
 export const timePrefix = "t";
 export const otherPrefix = "u";
 const otherPrefixByte = otherPrefix.charCodeAt(0);
 const separator = 0;
 const msPerHour = 3_600_000;
 const hourBytes = 4;
-/** What an operator can do about a damaged record. */
-export const damagedAdvice = "`saltworks check-store` names all that is damaged";
 const ifAbsent = { noOverwrite: true };
 
 export type Shard = {
   readonly environment: BinaryEnvironment;
   readonly loads: BinaryDatabase;
   readonly returns: BinaryDatabase;
-  /** Hour and id of jobs whose id is not a time: trimming goes by the hour. */
+  /** Keys of hour and job id, for ids that are not times. Trimming reads the hour. */
   readonly others: BinaryDatabase;
-  /** When a job's last return of this file's minions came: 20 digits, as in a job id. Only if they are asked for. */
+  /** Per job: when the last return of this file's minions came, as 20 digits. Only with `job_cache_store_endtime`. */
   readonly ends: BinaryDatabase;
   readonly index: JobIndex;
+  /** What is still to be copied into a database (feed.ts). */
+  readonly feed: BinaryDatabase;
 };
-/** What a cache of the first layout has. */
-export type ReadShard = Omit<Shard, "ends" | "index"> & Partial<Shard>;
+/** A shard for reading. A cache of layout 1 has neither `ends` nor `index`. */
+export type ReadShard = Omit<Shard, "ends" | "index" | "feed"> & Partial<Shard>;
+
+/** What is stored beside returns: when each job's last return came, and their entries in the feed. */
+export type BesideReturns = { readonly isEndKept?: boolean; readonly areFed?: boolean };
 
 export function jobKey(jid: string): string {
   return (isJid(jid) ? timePrefix : otherPrefix) + jid;
@@ -51,12 +56,12 @@ export function loadKey(jid: string): Buffer {
   return Buffer.from(jobKey(jid), "utf8");
 }
 
-/** Minion ids hold no NUL, so the last one ends the job id, whatever that holds. */
+/** A minion id has no NUL, so the key's last NUL ends the job id, which may have NULs. */
 export function returnKey(jid: string, minionId: string): Buffer {
   return Buffer.from(`${jobKey(jid)}\0${minionId}`, "utf8");
 }
 
-/** Keys of a job's returns, and of jobs whose id goes on with a NUL. */
+/** The range of keys of a job's returns. Returns of other jobs whose ids begin with this id and a NUL are in it, too: see `isReturnOf`. */
 export function returnRange(jid: string): { start: Buffer; end: Buffer } {
   const start = returnKey(jid, "");
   const end = Buffer.from(start);
@@ -64,7 +69,7 @@ export function returnRange(jid: string): { start: Buffer; end: Buffer } {
   return { start, end };
 }
 
-/** Another job's id may begin with this one's and a NUL. */
+/** Whether the key is one of the job's returns. Another job's id may begin with this job's id and a NUL. */
 export function isReturnOf(key: Buffer, start: Buffer): boolean {
   return key.lastIndexOf(separator) === start.length - 1;
 }
@@ -76,7 +81,7 @@ export function otherKey(jid: string, nowMs: number): Buffer {
   return key;
 }
 
-/** FNV-1a over UTF-16 units: the same in every release, since it decides where data is. */
+/** FNV-1a over UTF-16 units. It must be the same in every release, because it decides in which file a record is. */
 export function shardIndexOf(text: string, count: number): number {
   if (count === 1) return 0;
   let hash = 0x811c9dc5;
@@ -84,14 +89,14 @@ export function shardIndexOf(text: string, count: number): number {
   return (hash >>> 0) % count;
 }
 
-/** What was asked, out of a load's record: without decoding the expected minions. Nothing of one that is damaged. */
+/** The publish load in a load's record, read without decoding the expected minions. Empty if the record is damaged. */
 export function requestIn(key: Buffer, value: Buffer): Uint8Array {
   return indexedIn(key, value).request;
 }
 
 const indexedFields: ReadonlySet<string> = new Set(["load", "nocache"]);
 
-/** What the index is made of, out of a load's record. */
+/** The indexed parts of a load's record. */
 export function indexedIn(key: Buffer, value: Buffer): IndexedLoad {
   const record = openValue(key, value);
   const fields = record === undefined ? undefined : pickEntries(record, indexedFields);
@@ -127,26 +132,34 @@ export function encodeLoad({ jid, load, minions, missing, isNoCache, isTakenOver
   return checkedValue(loadKey(jid), record);
 }
 
-/** Stores each return that isn't there yet, in one transaction per file that they touch; with `isEndKept`, when each job's last one came. */
-export function storeReturns(shards: readonly Shard[], entries: readonly LoggedEntry[], isEndKept = false): void {
-  for (const [index, { environment, returns, others, ends }] of shards.entries()) {
+/** Stores each return that the store lacks, and what belongs beside it, in one transaction per file. */
+export function storeReturns(
+  shards: readonly Shard[],
+  entries: readonly LoggedEntry[],
+  { isEndKept = false, areFed = false }: BesideReturns = {},
+): void {
+  for (const [index, { environment, returns, others, ends, feed }] of shards.entries()) {
     const own =
       shards.length === 1
         ? entries
         : entries.filter(({ key }) => shardIndexOf(minionIdIn(key), shards.length) === index);
     if (own.length === 0) continue;
     const bytes = own.reduce((sum, { key, value }) => sum + key.byteLength + value.byteLength, 0);
-    transact(environment, { records: own.length, bytes }, () => {
+    transact(environment, { records: own.length + (areFed ? feedPages(own.length) : 0), bytes }, () => {
+      const fresh: Buffer[] = [];
       for (const { key, value } of own) {
+        // A log that is read again after a crash has returns that are stored and fed already.
+        if (areFed && !returns.doesExist(key)) fresh.push(key);
         returns.putSync(key, value, ifAbsent);
         if (key[0] === otherPrefixByte) others.putSync(otherKey(jidInReturnKey(key), Date.now()), Buffer.alloc(0));
       }
+      appendToFeed(feed, returnKind, fresh);
       if (isEndKept) for (const [jid, end] of endsOf(own)) keepEnd(ends, loadKey(jid), end);
     });
   }
 }
 
-/** When the last of these returns came, by job. They are in the order in which they came. */
+/** When each job's last of these returns came. `entries` are in the order in which they came. */
 function endsOf(entries: readonly LoggedEntry[]): Map<string, string> {
   const last = new Map<string, string>();
   for (const entry of entries.toReversed()) {
@@ -167,7 +180,7 @@ export function endIn(body: Uint8Array): string | undefined {
   return isJid(digits) ? digits : undefined;
 }
 
-/** The end in a record, as 20 digits; undefined for one that is damaged. */
+/** The end time in a record, as 20 digits; undefined if the record is damaged. */
 export function storedEnd(key: Buffer, value: Buffer): string | undefined {
   const end = openValue(key, value)?.toString("latin1") ?? "";
   return isJid(end) ? end : undefined;
@@ -183,11 +196,15 @@ function keepEnd(ends: BinaryDatabase, key: Buffer, end: string): void {
 export function openShards(path: string, count: number, isSyncedOnCommit: boolean): Shard[] {
   return Array.from({ length: count }, (_, index): Shard => {
     const environment = openEnvironment({ file: shardFile(path, index), isReadOnly: false, isSyncedOnCommit });
-    return makeDatabases(environment, () => ({ ...databasesOf(environment), ...laterDatabasesOf(environment) }));
+    return makeDatabases(environment, () => ({
+      ...databasesOf(environment),
+      ...laterDatabasesOf(environment),
+      feed: openDatabase(environment, "feed"),
+    }));
   });
 }
 
-/** The files for reading. @throws SaltworksError STORE_FAILED if one is not there */
+/** Opens the files for reading. @throws SaltworksError STORE_FAILED if one does not exist */
 export function readShards(path: string, { shards, version }: Layout): ReadShard[] {
   return Array.from({ length: shards }, (_, index): ReadShard => {
     const environment = openEnvironment({ file: shardFile(path, index), isReadOnly: true, isSyncedOnCommit: true });

@@ -1,12 +1,13 @@
 /**
- * Spreads an existing LMDB job cache over another number of files: copied into a new directory, which then takes the old one's place;
- * and gives one of an earlier layout what it lacks. A crash at any point leaves one whole cache. No other thread or process may have it open meanwhile.
+ * Spreads an existing LMDB job cache over another number of files, by a copy in a new directory that then takes the old one's place. Also builds
+ * the index of a cache of an earlier layout. A crash at any point leaves one whole cache. No other thread or process may have the cache open.
  */
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { syncDirectory } from "../../disk/durable-file.ts";
 import { type BinaryDatabase, closeEnvironment, transact } from "../../lmdb/env.ts";
-import { absorbLogs, listLogs } from "../../log/files.ts";
+import { absorbLogs, listLogs } from "../../return-log/files.ts";
+import { clearFeeds, copyFeeds } from "./feed.ts";
 import { buildIndex } from "./job-index.ts";
 import { ensureLayout, indexedVersion, markLayoutCurrent, readLayout } from "./layout.ts";
 import {
@@ -22,11 +23,11 @@ import {
   storeReturns,
 } from "./records.ts";
 
-/** One transaction of the copy, bytes: well under what a small machine spares. */
+/** Bytes per transaction of the copy. A small machine has this much memory to spare. */
 const copyBytes = 16 * 1024 * 1024;
 
 type Table = "loads" | "returns" | "others" | "ends";
-/** By what a record of each table finds its file. */
+/** The text, from a record's key, that decides the record's file. */
 const placeOf: Record<Table, (key: Buffer) => string> = {
   loads: jidInLoadKey,
   returns: minionIdIn,
@@ -36,7 +37,7 @@ const placeOf: Record<Table, (key: Buffer) => string> = {
 
 type Copy = { readonly key: Buffer; readonly value: Buffer };
 
-/** In one transaction a file. */
+/** Stores the records in one transaction per file. */
 function storeCopies(table: Table, copies: readonly Copy[], to: readonly Shard[]): void {
   for (const [at, target] of to.entries()) {
     const own = copies.filter(({ key }) => shardIndexOf(placeOf[table](key), to.length) === at);
@@ -52,7 +53,7 @@ function copyTable(table: Table, from: BinaryDatabase, to: readonly Shard[]): vo
   let pending: Copy[] = [];
   let pendingBytes = 0;
   for (const { key, value } of from.getRange()) {
-    // Copies: the range reuses its key, and the value is a view until the next step.
+    // Copied, because the range reuses its key, and the value is a view that ends with the next step.
     pending.push({ key: Buffer.from(key), value: Buffer.from(value) });
     pendingBytes += key.length + value.length;
     if (pendingBytes < copyBytes) continue;
@@ -73,7 +74,7 @@ async function copyAll(from: readonly ReadShard[], to: readonly Shard[]): Promis
   for (const target of to) await buildIndex(target, indexedIn);
 }
 
-/** Undoes what an interrupted run left. */
+/** Removes the leftovers of an interrupted run. If it stopped between the two renames, the old cache takes its place again. */
 function recover(path: string, before: string, after: string): void {
   if (!existsSync(path) && existsSync(before)) renameSync(before, path);
   for (const leftover of [before, after]) rmSync(leftover, { recursive: true, force: true });
@@ -81,14 +82,14 @@ function recover(path: string, before: string, after: string): void {
 
 export type AbsorbOptions = {
   readonly storesEndTime?: boolean;
-  readonly feed?: { readonly addReturns: (returnKeys: readonly Buffer[]) => void } | undefined;
+  readonly areReturnsFed?: boolean;
+  readonly queue?: { readonly addReturns: (returnKeys: readonly Buffer[]) => void } | undefined;
 };
 
 /**
- * Brings in the returns that a master which was killed had only in its logs.
+ * Stores the returns that a killed master had only in its logs. `options.queue` gets their keys first; it ignores keys whose returns are missing.
  *
- * @param feed - gets their keys first, for whatever else wants them: keys of returns that never came are passed over there
- * @returns which logs are damaged, a sentence each
+ * @returns a sentence per damaged log
  * @throws SaltworksError STORE_FAILED, STORE_DAMAGED
  */
 export async function absorbJobLogs(path: string, options: AbsorbOptions): Promise<string[]> {
@@ -100,8 +101,11 @@ async function bringLogsIn(path: string, shards: number, options: AbsorbOptions)
   const into = openShards(path, shards, true);
   try {
     return absorbLogs(path, (entries) => {
-      options.feed?.addReturns(entries.map(({ key }) => key));
-      storeReturns(into, entries, options.storesEndTime);
+      options.queue?.addReturns(entries.map(({ key }) => key));
+      storeReturns(into, entries, {
+        isEndKept: options.storesEndTime === true,
+        areFed: options.areReturnsFed === true,
+      });
     });
   } finally {
     for (const { environment } of into) await closeEnvironment(environment);
@@ -109,10 +113,10 @@ async function bringLogsIn(path: string, shards: number, options: AbsorbOptions)
 }
 
 /**
- * Brings the cache at `path` to `shards` files; does nothing if it has them or isn't there.
+ * Spreads the cache at `path` over `shards` files. Does nothing if it has this number or does not exist.
  *
- * @returns the former number of files, if that was another one
- * @throws SaltworksError STORE_FAILED; the cache is then as it was
+ * @returns the former number of files if it changed, otherwise undefined
+ * @throws SaltworksError STORE_FAILED; the cache is then unchanged
  */
 export async function reshardJobCache(
   path: string,
@@ -126,10 +130,11 @@ export async function reshardJobCache(
   if (layout === undefined || layout.shards === shards) return undefined;
   await bringLogsIn(path, layout.shards, options);
   ensureLayout(after, shards);
-  const from = readShards(path, layout);
+  const from = layout.version >= indexedVersion ? openShards(path, layout.shards, true) : readShards(path, layout);
   const to = openShards(after, shards, true);
   try {
     await copyAll(from, to);
+    copyFeeds(from, to);
   } finally {
     for (const { environment } of [...from, ...to]) await closeEnvironment(environment);
   }
@@ -141,9 +146,9 @@ export async function reshardJobCache(
 }
 
 /**
- * Builds the index of a cache that was made before there was one. What was begun is gone on with after a crash.
+ * Builds the index of a cache of layout 1. After a crash the next call builds it again.
  *
- * @returns how many jobs it has now, or undefined if the cache is not there or has its index
+ * @returns the number of indexed jobs; undefined if the cache does not exist or has an index
  * @throws SaltworksError STORE_FAILED
  */
 export async function indexJobCache(path: string): Promise<number | undefined> {
@@ -155,6 +160,18 @@ export async function indexJobCache(path: string): Promise<number | undefined> {
     for (const shard of shards) count += await buildIndex(shard, indexedIn);
     markLayoutCurrent(path, layout);
     return count;
+  } finally {
+    for (const { environment } of shards) await closeEnvironment(environment);
+  }
+}
+
+/** Forgets what waited for a database that the configuration no longer names. @throws SaltworksError STORE_FAILED */
+export async function clearJobFeeds(path: string): Promise<void> {
+  const layout = readLayout(path);
+  if (layout === undefined) return;
+  const shards = openShards(path, layout.shards, true);
+  try {
+    clearFeeds(shards);
   } finally {
     for (const { environment } of shards) await closeEnvironment(environment);
   }

@@ -1,28 +1,28 @@
 /**
- * Puts returns for one thread: tells duplicates, makes each batch durable in the thread's log, and brings what the log holds into LMDB
- * in transactions large enough to be cheap. docs/decisions/0006-job-cache-writes.md.
+ * Puts returns for one thread: detects duplicates, makes each batch durable in the thread's log, and moves the log's returns into LMDB in large,
+ * cheap transactions. docs/decisions/0006-job-cache-writes.md.
  */
 import { returnsPerTransaction, returnTransactionDelayMs } from "../../../limits.ts";
 import { checkedValue } from "../../disk/checked-value.ts";
 import { storeDamaged, storeFailed } from "../../disk/store-error.ts";
 import type { PutOutcome, ReturnRecord } from "../../jobs/job-cache.ts";
-import { absorbLogs } from "../../log/files.ts";
-import type { LoggedEntry } from "../../log/frames.ts";
-import { KnownReturns, type StoredReturns } from "../../log/known-returns.ts";
-import { ReturnLog } from "../../log/return-log.ts";
+import { absorbLogs } from "../../return-log/files.ts";
+import type { LoggedEntry } from "../../return-log/frames.ts";
+import { KnownReturns, type StoredReturns } from "../../return-log/known-returns.ts";
+import { ReturnLog } from "../../return-log/return-log.ts";
 import { returnKey } from "./records.ts";
 
 export type ReturnWriterOptions = {
-  /** Where logs stand. */
+  /** The directory of the logs. */
   readonly directory: string;
   /** Whether a put waits for the disk. */
   readonly isSynced: boolean;
   readonly stored: StoredReturns;
-  /** One durable transaction per file; what is there already stays. Throws if nothing, or not everything, could be stored. */
+  /** Stores entries in one durable transaction per file. Returns that are already stored stay. Throws unless all entries are stored. */
   readonly store: (entries: readonly LoggedEntry[]) => void;
-  /** A transaction in the background failed: nothing is lost, it will be tried again. */
+  /** Gets the error of a background transaction. Its returns stay in the log, and the writer tries again. */
   readonly onFault: (error: Error) => void;
-  /** How long returns wait in the log at most, milliseconds. */
+  /** Bound of the time that returns wait in the log, milliseconds. Default: `returnTransactionDelayMs`. */
   readonly storeDelayMs?: number;
 };
 
@@ -30,7 +30,7 @@ function keyPrefix(jid: string): string {
   return returnKey(jid, "").toString("utf8");
 }
 
-/** The last prefix again, since a batch's returns are mostly of one job. */
+/** Like `keyPrefix`, but remembers the last prefix, because most returns of a batch are of one job. */
 function rememberingPrefix(): (jid: string) => string {
   let lastJid: string | undefined;
   let lastPrefix = "";
@@ -48,7 +48,7 @@ export class ReturnWriter {
   readonly #known: KnownReturns;
   readonly #keyPrefix = rememberingPrefix();
   #log: ReturnLog | undefined;
-  /** A write failed: this log takes nothing more. What it held before is good. */
+  /** A write failed: the log takes no further returns. The returns that it held before are good. */
   #isLogSpoilt = false;
   #writing: Promise<void> | undefined;
   #following: Promise<void> | undefined;
@@ -57,7 +57,7 @@ export class ReturnWriter {
   #isTransactionDue = false;
   #isClosed = false;
 
-  /** Brings into the store what threads that died left in their logs, and what living ones wrote so far: a predecessor may be about to die. */
+  /** Stores the returns in the logs of all threads, dead or living: the thread that this one replaces may still be ending. */
   constructor(options: ReturnWriterOptions) {
     this.#options = options;
     this.#known = new KnownReturns(options.stored);
@@ -72,7 +72,7 @@ export class ReturnWriter {
         if (isNew) fresh.push(record);
         return isNew ? "stored" : "duplicate";
       });
-      // A duplicate's first return may still be on its way to the disk: both are answered when it is there.
+      // The first return of a duplicate may still be on its way to the disk, so the answer waits for that, too.
       const isDone = this.#store(fresh);
       if (isDone !== undefined) await isDone;
       return outcomes;
@@ -82,7 +82,7 @@ export class ReturnWriter {
     }
   }
 
-  /** Brings everything from the log into the store. @throws SaltworksError STORE_FAILED; the returns then stay in the log */
+  /** Moves all returns from the log into the store. @throws SaltworksError STORE_FAILED; the returns then stay in the log */
   async flush(): Promise<void> {
     while (this.#following !== undefined || this.#writing !== undefined) {
       await Promise.allSettled([this.#following, this.#writing]);
@@ -92,7 +92,7 @@ export class ReturnWriter {
       this.#known.shrink();
       if (this.#log?.isStale === true) this.#log.erase();
     } catch (error) {
-      throw storeFailed("returns stay in the log", error);
+      throw storeFailed("returns cannot be stored and stay in the log", error);
     }
   }
 
@@ -105,7 +105,7 @@ export class ReturnWriter {
     log?.remove();
   }
 
-  /** While the disk writes a batch, later batches wait and go together. @returns undefined if it is done */
+  /** Logs the returns. While the disk writes a batch, later batches wait, and are then written together. @returns undefined if already durable */
   #store(records: readonly ReturnRecord[]): Promise<void> | undefined {
     if (this.#writing === undefined && this.#following === undefined) return this.#write(records);
     this.#waiting.push(...records);
@@ -113,7 +113,7 @@ export class ReturnWriter {
     return this.#following;
   }
 
-  /** If a write fails, the batches behind it fail, too: duplicates in them stand for its returns. */
+  /** Writes the waiting batches after `before`. If that write fails, they fail, too, because they may have duplicates of its returns. */
   async #follow(before: Promise<void> | undefined): Promise<void> {
     let records: readonly ReturnRecord[] = [];
     try {
@@ -164,7 +164,7 @@ export class ReturnWriter {
     if (this.#isLogSpoilt) {
       this.#transact();
       const spoilt = this.#log;
-      // Let go before it is removed: its file must be closed only once.
+      // Unset before `remove`, which may throw: the file must be closed only once.
       this.#log = undefined;
       this.#isLogSpoilt = false;
       spoilt?.remove();
@@ -180,7 +180,7 @@ export class ReturnWriter {
     log.clear();
   }
 
-  /** Right after the answer to this batch if `returnsPerTransaction` wait, else after `storeDelayMs`. */
+  /** Schedules a transaction: right after the answer to this batch if `returnsPerTransaction` returns wait, else after `storeDelayMs`. */
   #scheduleTransaction(log: ReturnLog): void {
     if (log.count >= returnsPerTransaction && !this.#isTransactionDue) {
       this.#isTransactionDue = true;
@@ -202,11 +202,11 @@ export class ReturnWriter {
     try {
       if (this.#log.count > 0) {
         this.#transact();
-        // Not while a batch is about to be logged: its returns are known and not yet stored.
+        // Now no batch is on its way to the log, so the store has every known return.
         this.#known.shrink();
       } else if (this.#log.isStale && !this.#isLogSpoilt) this.#log.erase();
     } catch (error) {
-      this.#options.onFault(storeFailed("returns stay in the log", error));
+      this.#options.onFault(storeFailed("returns cannot be stored and stay in the log", error));
     }
   }
 }

@@ -1,10 +1,11 @@
 /**
- * Finds jobs in one file of the LMDB job cache by its index, newest first. Every filter that names few enough terms gives its jobs in order;
- * so does the list of all jobs. All of these are followed in turn, each candidate checked against the other filters, until one has the page
- * or is at its end: the cost is that of the best one, whichever that is.
+ * Finds jobs in one file of the LMDB job cache by its index, newest first. Sources of candidates are the list of all jobs, and each filter with at
+ * most `mergedTermsMax` terms. The search reads the sources in turn and checks each candidate against all filters, until one source has filled the
+ * page or is at its end. So the cost is a small multiple of the cheapest source's.
  */
 import { isJid } from "../../../wire/jid.ts";
 import {
+  exactly,
   hasFacts,
   type JobFilter,
   type JobQuery,
@@ -25,27 +26,27 @@ import {
 } from "./job-index.ts";
 import { otherPrefix, timePrefix } from "./records.ts";
 
-/** Terms whose jobs are merged: opening each costs some 6 µs. A filter of more is only checked, since it lets much through. */
+/** Bound of the terms of a filter that is a source: opening each costs some 6 µs. A filter with more terms only checks candidates. */
 const mergedTermsMax = 1_000;
-/** Candidates taken from one source before the next has its turn; the one that is furthest back in time takes more, since it will be done first. */
+/** Candidates per turn of a source. The source that is furthest back in time, the leader, takes more, because it will probably end first. */
 const turnCount = 32;
 const leaderTurnCount = 256;
 
 export type SearchedFile = {
   readonly index: JobIndex;
   readonly texts: TermTexts;
-  /** A job's load, for what the index doesn't tell. */
+  /** A job's load, which is read for jobs with unindexed texts. */
   readonly requestOf: (jid: string) => Uint8Array | undefined;
 };
 
-/** Numbers of terms of which a job must have one. `unlistedId`: jobs with this term may match as well, which their load tells. */
+/** A filter: a job must have one of the terms `ids`. A job with the term `unlistedId` may match, too; then its load is read. */
 type TermSet = { readonly ids: ReadonlySet<number>; readonly unlistedId: number | undefined };
-/** Keys from `low` up to, not including, `high`. */
+/** Keys from `low` (included) to `high` (excluded). */
 type KeyRange = { readonly low: Buffer; readonly high: Buffer };
-/** Keys of jobs as latin1 texts, which compare as their bytes do; `ids` where the source has them at hand. */
+/** `jobKey`: a job's key as a latin-1 text, which compares like its bytes. `ids`: the numbers of the job's terms, if the source has them. */
 type Candidate = { readonly jobKey: string; readonly ids: Buffer | undefined };
 
-/** Ids of jobs, newest first. Reads one snapshot: the caller has just renewed it. */
+/** Finds ids of jobs, newest first. Reads one snapshot, which the caller has just renewed. */
 export function searchIndex(file: SearchedFile, query: JobQuery): string[] {
   const filters = termSetsOf(file, query);
   if (filters.some(({ ids, unlistedId }) => ids.size === 0 && unlistedId === undefined)) return [];
@@ -89,7 +90,6 @@ function termSetsOf(file: SearchedFile, query: JobFilter): TermSet[] {
   const byText = (kind: TermKind, patterns: readonly TextPattern[] | undefined, unlistedId?: number): TermSet[] =>
     patterns === undefined ? [] : [{ ids: new Set(patterns.flatMap((one) => idsOf(file, kind, one))), unlistedId }];
   const pairs = metadata === undefined ? undefined : [...metadata].map(pairText);
-  const exactly = (text: string): TextPattern => ({ exact: text, matches: (other) => other === text });
   const [unlistedId] = idsOf(file, termKinds.flag, exactly(unlistedFlag));
   return [
     ...byText(termKinds.metadata, pairs?.map(exactly), unlistedId),
@@ -105,7 +105,7 @@ function idsOf({ index, texts }: SearchedFile, kind: TermKind, pattern: TextPatt
   return id === undefined ? [] : [id];
 }
 
-/** Whether a candidate is a job that is asked for. */
+/** Makes the check whether a candidate matches the query. */
 function checkOf(file: SearchedFile, query: JobQuery, filters: readonly TermSet[]): (candidate: Candidate) => boolean {
   const exceptIds = new Set(
     query.exceptFunction === undefined
@@ -132,7 +132,7 @@ function hasAny(ids: Buffer, wanted: ReadonlySet<number>): boolean {
   return false;
 }
 
-/** Follows the sources in turn. Each gives all jobs that match, among others, in the same order: the first that is done has the answer. */
+/** Reads the sources in turn. Each yields all matching jobs, among others, in the same order, so the first one to end has the answer. */
 function firstToEnd(
   sources: readonly Iterator<Candidate>[],
   check: (candidate: Candidate) => boolean,
@@ -152,10 +152,10 @@ function firstToEnd(
   }
 }
 
-/** `reached`: the last candidate. */
+/** `reached`: the key of the last candidate. */
 type Followed = { readonly source: Iterator<Candidate>; readonly found: string[]; reached: string };
 
-/** Takes `count` candidates. @returns whether the source is at its end or has all that is wanted */
+/** Takes `count` candidates. @returns whether the source is at its end or has found `limit` jobs */
 function isDone(one: Followed, count: number, check: (candidate: Candidate) => boolean, limit: number): boolean {
   for (let taken = 0; taken < count; taken += 1) {
     const { value, done } = one.source.next();
@@ -174,7 +174,7 @@ function* allJobs({ jobTerms }: JobIndex, { low, high }: KeyRange): Generator<Ca
   return undefined;
 }
 
-/** The jobs of a filter's terms, newest first; nothing if it names too many terms. */
+/** A source with the jobs of a filter's terms, newest first. No source if the filter has over `mergedTermsMax` terms. */
 function mergedJobs(index: JobIndex, { ids, unlistedId }: TermSet, range: KeyRange): Iterator<Candidate>[] {
   if (ids.size > mergedTermsMax) return [];
   return [mergePostings(index, unlistedId === undefined ? ids : new Set([...ids, unlistedId]), range)];
@@ -220,7 +220,7 @@ function advance(head: Head): boolean {
   return true;
 }
 
-/** A heap: each head is later than, or the same as, those at twice its place. */
+/** Makes a binary max-heap by `jobKey`: the head at index i is not earlier than those at 2i + 1 and 2i + 2. */
 function heapify(heads: Head[]): void {
   for (let at = heads.length >> 1; at >= 0; at -= 1) sink(heads, at);
 }

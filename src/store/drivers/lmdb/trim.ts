@@ -1,4 +1,4 @@
-/** Takes old jobs out of the files of the LMDB job cache: by age, number or bytes, in transactions of a bounded number of records. */
+/** Removes old jobs from the LMDB job cache by age, number or bytes, in transactions of a bounded number of records. */
 import { isJid, jidTime } from "../../../wire/jid.ts";
 import type { KeptAmount } from "../../jobs/job-cache.ts";
 import { type BinaryDatabase, type BinaryEnvironment, transact } from "../../lmdb/env.ts";
@@ -7,6 +7,7 @@ import {
   isReturnOf,
   jidInLoadKey,
   jidInOtherKey,
+  jidInReturnKey,
   loadKey,
   otherKey,
   otherPrefix,
@@ -15,12 +16,12 @@ import {
   timePrefix,
 } from "./records.ts";
 
-/** Jobs removed at once while there are too many. */
+/** Bound of the jobs removed at once while the cache holds too many. */
 const jobsPerCut = 256;
-/** Jobs removed at once while they take too many bytes. They may be large, and their size shows only once they are gone. */
+/** Jobs removed at once while the cache holds too many bytes. The number is small, because a job's size shows only once it is removed. */
 const jobsPerBytesCut = 16;
 
-/** Keys that go together stand together, and mostly this many share a page. */
+/** Usual number of adjacent keys on one page. Keys that are removed together are adjacent. */
 const neighbours = 8;
 
 /** Removes keys in one transaction. */
@@ -41,51 +42,59 @@ function removeLoads({ environment, loads, index }: Shard, keys: readonly Buffer
   });
 }
 
+/** @returns whether a key's record may be removed */
+function freeTest({ held }: TrimScope, jidIn: (key: Buffer) => string): (key: Buffer) => boolean {
+  let now: ReturnType<TrimScope["held"]> | undefined;
+  return (key) => {
+    now ??= held();
+    return now !== "all" && !now.has(jidIn(key));
+  };
+}
+
 function keysIn(database: BinaryDatabase, start: Buffer, end: Buffer, limit: number): Buffer[] {
   return limit <= 0 ? [] : Array.from(database.getKeys({ start, end, limit }), (key) => Buffer.from(key));
 }
 
-/** @returns how many records went */
-export function trimShards(
-  shards: readonly Shard[],
-  homeOf: (jid: string) => Shard,
-  olderThanJid: string,
-  stepsMax: number,
-): number {
+/**
+ * `homeOf`: the file of a job's load. `held`: jobs that stay, because a database does not have them yet. It is asked after the keys are read, so that
+ * it knows of each record that is about to be removed.
+ */
+export type TrimScope = { readonly homeOf: (jid: string) => Shard; readonly held: () => ReadonlySet<string> | "all" };
+
+/** @returns the number of removed records */
+export function trimShards(shards: readonly Shard[], scope: TrimScope, olderThanJid: string, stepsMax: number): number {
   const end = Buffer.from(timePrefix + olderThanJid, "utf8");
   const start = Buffer.from(timePrefix, "utf8");
   let steps = 0;
   for (const shard of shards) {
-    // Readers that were killed would keep what is removed here from being used again.
+    // Clears the slots of killed readers, which would keep LMDB from reusing the freed pages.
     shard.environment.readerCheck();
-    for (const database of [shard.returns, shard.ends]) {
-      const keys = keysIn(database, start, end, stepsMax - steps);
+    for (const { database, jidIn } of [
+      { database: shard.returns, jidIn: jidInReturnKey },
+      { database: shard.ends, jidIn: jidInLoadKey },
+    ]) {
+      const keys = keysIn(database, start, end, stepsMax - steps).filter(freeTest(scope, jidIn));
       removeAll(shard.environment, database, keys);
       steps += keys.length;
     }
-    const keys = keysIn(shard.loads, start, end, stepsMax - steps);
+    const keys = keysIn(shard.loads, start, end, stepsMax - steps).filter(freeTest(scope, jidInLoadKey));
     removeLoads(shard, keys);
     steps += keys.length;
   }
   if (!isJid(olderThanJid)) return steps;
-  return steps + trimOthers(shards, homeOf, jidTime(olderThanJid).getTime(), stepsMax - steps);
+  return steps + trimOthers(shards, scope, jidTime(olderThanJid).getTime(), stepsMax - steps);
 }
 
-/** Jobs whose ids are not times, by the hour in which they were last seen. */
-function trimOthers(
-  shards: readonly Shard[],
-  homeOf: (jid: string) => Shard,
-  olderThanMs: number,
-  stepsMax: number,
-): number {
+/** Removes jobs whose ids are not times and whose last load or return came in an hour before `olderThanMs`. */
+function trimOthers(shards: readonly Shard[], scope: TrimScope, olderThanMs: number, stepsMax: number): number {
   const end = otherKey("", olderThanMs);
   let steps = 0;
   let later: ReadonlySet<string> | undefined;
   for (const { environment, others } of shards) {
-    for (const key of keysIn(others, Buffer.alloc(0), end, stepsMax - steps)) {
+    for (const key of keysIn(others, Buffer.alloc(0), end, stepsMax - steps).filter(freeTest(scope, jidInOtherKey))) {
       const jid = jidInOtherKey(key);
       later ??= jidsFrom(shards, end);
-      // The id was used again: what is stored under it is young.
+      // The id was used again in a later hour, so only this entry goes.
       if (later.has(jid)) {
         removeAll(environment, others, [key]);
         steps += 1;
@@ -94,7 +103,7 @@ function trimOthers(
       steps += removeReturns(shards, jid, stepsMax - steps);
       if (steps >= stepsMax) return steps;
       for (const shard of shards) removeAll(shard.environment, shard.ends, [loadKey(jid)]);
-      removeLoads(homeOf(jid), [loadKey(jid)]);
+      removeLoads(scope.homeOf(jid), [loadKey(jid)]);
       removeAll(environment, others, [key]);
       steps += 1;
     }
@@ -102,7 +111,7 @@ function trimOthers(
   return steps;
 }
 
-/** Ids that are not times and were seen from this hour on. */
+/** Ids in `others` from the hour of `start` on. */
 function jidsFrom(shards: readonly Shard[], start: Buffer): Set<string> {
   return new Set(shards.flatMap(({ others }) => Array.from(others.getKeys({ start }), jidInOtherKey)));
 }
@@ -118,7 +127,7 @@ function removeReturns(shards: readonly Shard[], jid: string, countMax: number):
   return count;
 }
 
-/** The id of the first job that stays when the oldest few of too many go; undefined while there are not too many. The latest always stays. */
+/** If the cache holds more than `keep`: the job id before which the oldest few jobs are removed; otherwise undefined. The latest job always stays. */
 export function cutOf(shards: readonly Shard[], { jobsMax, bytesMax }: KeptAmount): string | undefined {
   const excess = jobsMax === 0 ? 0 : sum(shards.map(({ loads }) => statsOf(loads).entryCount)) - jobsMax;
   const isTooLarge = bytesMax !== 0 && sum(shards.map(usedBytes)) > bytesMax;
@@ -143,7 +152,7 @@ function statsOf(database: BinaryDatabase): Stats {
   return database.getStats() as Stats;
 }
 
-/** Pages in use: what has been removed is used again, so that the file itself may be larger. */
+/** Bytes of the pages in use. LMDB keeps freed pages for reuse, so the file may be larger. */
 function usedBytes({ loads, returns, others, ends, index }: Shard): number {
   return sum(
     [loads, returns, others, ends, ...Object.values(index)].map((database) => {

@@ -2,11 +2,11 @@
 import { smallReplyBytes } from "../../../limits.ts";
 import { type Framing, partFrame } from "../frames.ts";
 
-/** Bytes that several subscribers may hold, in either framing, counted once for all of them. */
+/** Bytes of one publish in either framing, counted once for all subscribers that hold it. */
 export type Shared = { readonly length: number; holders: number };
 
 export type Outgoing = {
-  /** Sent before the body: a topic whose payload is too large to be copied behind it. */
+  /** Sent before the body: the topic, if the payload is too large to copy behind it. */
   readonly head: Buffer | undefined;
   readonly body: Buffer;
   readonly shared: Shared;
@@ -14,7 +14,7 @@ export type Outgoing = {
   readonly length: number;
 };
 
-/** A payload for all subscribers, or for one topic after the other. */
+/** A payload for all subscribers, or for several topics in turn. */
 export class Payload {
   readonly #bytes: Uint8Array;
   readonly #shared: Shared;

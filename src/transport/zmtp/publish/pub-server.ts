@@ -1,6 +1,6 @@
 /**
- * A PUB over Node's own sockets. libzmq bounds the bytes of a subscription and nothing else; here subscriptions, messages, greetings,
- * unread publishes and connections each have a bound, a counter and one consequence. docs/decisions/0022-request-front.md.
+ * A PUB over the sockets of Node.js. libzmq bounds only the bytes of a subscription. Here subscriptions, messages, greetings, unread publishes
+ * and connections each have a bound, a counter and one consequence. docs/decisions/0022-request-front.md.
  */
 import { createServer, type Server, type Socket } from "node:net";
 import {
@@ -39,11 +39,11 @@ export type PubServerOptions = {
   readonly keepalive: Keepalive;
   /** Messages that may wait for one subscriber; over it, further ones are dropped for it. 0: only the bytes are bounded. */
   readonly highWaterMark: number;
-  /** All connections. Over it, one that subscribed to nothing makes room, or the new one is closed. */
+  /** All connections. Over it, one without a subscription is closed, or else the new one. */
   readonly connectionsMax: number;
   /** Connections of one address; 0: no bound. */
   readonly addressConnectionsMax: number;
-  /** Addresses behind which there are many clients. */
+  /** Addresses of proxies, behind which many clients connect. */
   readonly isProxy: (address: string) => boolean;
   /** The listening socket failed for good. */
   readonly onFault: (error: Error) => void;
@@ -65,12 +65,12 @@ export class PubServer {
   readonly #subscribers = new Set<Subscriber>();
   readonly #topics = new Topics<Subscriber>();
   readonly #crowding = new Crowding<Subscriber>();
-  /** In the order in which they came. */
+  /** Oldest first. */
   readonly #withoutTopic = new Set<Subscriber>();
-  /** In the order in which their greeting or message began. */
+  /** Connections with an unfinished greeting or message, oldest first. */
   readonly #unfinished = new Set<Subscriber>();
   readonly #behind = new Set<Subscriber>();
-  /** Messages that some subscriber has not read, in the order in which they were sent. */
+  /** Messages that some subscriber has not read, oldest first. */
   readonly #held = new Set<Shared>();
   #heldBytes = 0;
   #publishes = 0;
@@ -123,7 +123,7 @@ export class PubServer {
     return this.#subscribers.size;
   }
 
-  /** Connections that subscribed to something. */
+  /** Connections with a subscription. */
   get subscriberCount(): number {
     return this.#subscribers.size - this.#withoutTopic.size;
   }
@@ -138,19 +138,19 @@ export class PubServer {
     return this.#heldBytes;
   }
 
-  /** Connections that do not take publishes as they come. */
+  /** Connections that are behind: publishes queue for them. */
   get behindCount(): number {
     return this.#behind.size;
   }
 
-  /** Sends a message of one part to each subscriber that wants it. */
+  /** Sends a message of one part to each matching subscriber. */
   publish(payload: Uint8Array): void {
     const message = new Payload(payload);
     this.#send(Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength), (to) => message.alone(to.framing));
     this.#closeSlowest();
   }
 
-  /** Sends the payload once behind each topic, as a message of two parts. */
+  /** Sends one two-part message for each topic: the topic, then the payload. */
   publishTo(topics: Iterable<string>, payload: Uint8Array): void {
     const message = new Payload(payload);
     this.#publishes += 1;
@@ -168,7 +168,7 @@ export class PubServer {
     this.#closeSlowest();
   }
 
-  /** Takes no more connections, gives subscribers `lingerMs` to take what was published, then closes all. */
+  /** Refuses new connections, waits up to `lingerMs` for subscribers to read their publishes, then closes all. */
   async close(lingerMs: number): Promise<void> {
     this.#isClosing = true;
     this.#server.close();
@@ -240,7 +240,7 @@ export class PubServer {
     this.#unfinished.add(subscriber);
   }
 
-  /** Closes the newest connection of an address with more than the new one's, else the oldest that subscribed to nothing. */
+  /** Closes the newest connection of an address that has more than the new one's address, else the oldest without a subscription. */
   #makeRoom(ofAddress: number): boolean {
     const [silent] = this.#withoutTopic;
     const yielding = this.#crowding.newestAbove(ofAddress + 1) ?? silent;
@@ -265,7 +265,7 @@ export class PubServer {
     return false;
   }
 
-  /** Takes the bytes that a connection kept, and reads on unless it must wait again. */
+  /** Processes the bytes that a connection kept, then reads on unless it must pause again. */
   #goOn(subscriber: Subscriber): void {
     if (this.#take(subscriber, subscriber.takeRest())) subscriber.resumeReading();
   }
@@ -339,7 +339,7 @@ export class PubServer {
   }
 }
 
-/** A minion has one topic of its own. A subscriber of all topics would otherwise be written to once for each minion. */
+/** Bounds the copies of one publish: a minion has one topic, but a subscriber of all topics would get a copy for each minion. */
 function hasCopyLeft(subscriber: Subscriber, publish: number): boolean {
   if (subscriber.lastPublish !== publish) subscriber.copiesOfPublish = 0;
   subscriber.lastPublish = publish;

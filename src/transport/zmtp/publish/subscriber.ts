@@ -1,9 +1,10 @@
 /**
- * One subscriber's connection to a PUB of ours: its subscriptions, and the messages that it has not read yet. A socket with room is written to
- * at once. For a full one messages queue, and are written in batches as the subscriber reads.
+ * One subscriber's connection to a PUB of ours: its subscriptions and its unread messages. A message is written at once while the
+ * socket has room; otherwise it queues, and the queue is written in batches as the subscriber reads.
  */
 import type { Socket } from "node:net";
 import { catchUpBytes, subscriberReadBytes, subscriptionBytesMax } from "../../../limits.ts";
+import { BodyBuffers } from "../body-buffers.ts";
 import { Connection } from "../connection.ts";
 import { publisherRole } from "../handshake.ts";
 import type { MessageVerdict } from "../message-reader.ts";
@@ -11,7 +12,7 @@ import { MinuteCount } from "../minute-count.ts";
 import type { Outgoing } from "./outgoing.ts";
 import type { Topic } from "./topics.ts";
 
-/** Why the server closed a connection; each has a counter. The first three follow from its bytes alone. */
+/** Reasons for which the server closes a connection; each has a counter. The first three depend on the received bytes alone. */
 export const subscriberCloseReasons = [
   "malformed",
   "parts",
@@ -26,7 +27,7 @@ export const subscriberCloseReasons = [
 ] as const;
 export type SubscriberCloseReason = (typeof subscriberCloseReasons)[number];
 
-/** What a subscriber tells its server. */
+/** Callbacks from a subscriber to its server. */
 export type SubscriberEvents = {
   /** Messages that may wait for one subscriber. 0: only the bytes are bounded. */
   readonly highWaterMark: number;
@@ -34,19 +35,20 @@ export type SubscriberEvents = {
   /** @returns false if reading must stop now */
   readonly onSubscribe: (subscriber: Subscriber, topic: string) => boolean;
   readonly onUnsubscribe: (subscriber: Subscriber, topic: string) => boolean;
-  /** A message or command that asks for nothing. */
+  /** A message or command other than a subscription or its cancellation. */
   readonly onOther: (subscriber: Subscriber) => boolean;
   /** Called with bytes from the socket. @returns false to read no more until `resumeReading` */
   readonly onChunk: (subscriber: Subscriber, chunk: Buffer) => boolean;
   readonly onClosed: (subscriber: Subscriber) => void;
-  /** It has fallen behind (`isBehind`), or has read everything. */
+  /** The subscriber has fallen behind (`isBehind`), or has read everything. */
   readonly onBehind: (subscriber: Subscriber, isBehind: boolean) => void;
   readonly hold: (message: Outgoing) => void;
   readonly release: (message: Outgoing) => void;
 };
 
 const readBuffer = Buffer.allocUnsafeSlow(subscriberReadBytes);
-/** A byte for subscribe or cancel, then the topic. */
+const bodies = new BodyBuffers();
+/** Subscription message: a byte for subscribe or cancel, then the topic. */
 const messageBytesMax = 1 + subscriptionBytesMax;
 const subscribeMark = 1;
 const unsubscribeMark = 0;
@@ -54,20 +56,20 @@ const noBytes = Buffer.alloc(0);
 const none: readonly Outgoing[] = [];
 
 export class Subscriber extends Connection {
-  /** Subscribers prove nothing. */
+  /** Always false: subscribers do not authenticate. */
   readonly isProven = false;
   readonly topics: Topic<Subscriber>[] = [];
   addressKey = "";
   older: Subscriber | undefined;
   newer: Subscriber | undefined;
   lastMatch = 0;
-  /** The number of the latest publish that it was meant to get, and for how many topics. */
+  /** Number of the latest publish for this subscriber, and the copies of it, one for each matching topic. */
   lastPublish = 0;
   copiesOfPublish = 0;
   /** Messages and commands, counted by the server. */
   readonly ofMinute = new MinuteCount();
   readonly #events: SubscriberEvents;
-  /** Messages that the socket has and the client has not taken. */
+  /** Messages written to the socket and not yet read by the client. */
   #underWay: readonly Outgoing[] = none;
   /** Messages for which the socket has no room, from `#firstWaiting` on. */
   #waiting: Outgoing[] = [];
@@ -76,7 +78,14 @@ export class Subscriber extends Connection {
   #isBehind = false;
 
   constructor(accepted: Socket, events: SubscriberEvents) {
-    super(accepted, { role: publisherRole, readBuffer, partsMax: 1, messageBytesMax, largeBytes: messageBytesMax });
+    super(accepted, {
+      role: publisherRole,
+      readBuffer,
+      bodies,
+      partsMax: 1,
+      messageBytesMax,
+      largeBytes: messageBytesMax,
+    });
     this.#events = events;
   }
 
@@ -90,7 +99,7 @@ export class Subscriber extends Connection {
     return this.#underWay[0];
   }
 
-  /** @returns false if the message is dropped, because too much waits for this subscriber */
+  /** @returns false if the message is dropped because the subscriber's queue is full */
   send(message: Outgoing): boolean {
     if (this.isClosed || this.socket.destroyed) return false;
     if (!this.#isBehind) {
@@ -120,7 +129,7 @@ export class Subscriber extends Connection {
     return onOther(this) ? "go" : "stop";
   }
 
-  /** Subscriptions of 3.1; in earlier releases they are messages. */
+  /** Takes subscriptions of ZMTP 3.1; in earlier releases they are messages. */
   protected override takeCommand(name: string, body: Buffer): MessageVerdict {
     const { onSubscribe, onUnsubscribe, onOther } = this.#events;
     if (body.length > subscriptionBytesMax) return "malformed";
@@ -129,7 +138,7 @@ export class Subscriber extends Connection {
     return onOther(this) ? "go" : "stop";
   }
 
-  /** A peer of 1.0 gets everything. */
+  /** Subscribes a peer of ZMTP 1.0 to all topics: such a SUB sends no subscriptions and filters messages itself. */
   protected override noteGreeted(isUnversioned: boolean): void {
     if (isUnversioned) this.#events.onSubscribe(this, "");
   }
@@ -171,7 +180,7 @@ export class Subscriber extends Connection {
     this.#waitUntilTaken();
   }
 
-  /** An empty write ends when all writes before it have ended, while `drain` comes at the socket's own mark. */
+  /** Waits by an empty write, which completes after all writes before it. `drain` would come earlier, at the socket's high-water mark. */
   #waitUntilTaken(): void {
     this.socket.write(noBytes, () => this.#goOn());
   }
@@ -205,7 +214,7 @@ export class Subscriber extends Connection {
       bytes += this.#waiting[end]?.length ?? 0;
     const batch = this.#waiting.slice(this.#firstWaiting, end);
     this.#firstWaiting = end;
-    // The array moves when half of it is empty, so that each message is moved once on average.
+    // The array is compacted when half of it is empty, so that each message moves once on average.
     if (end > this.#waiting.length / 2) {
       this.#waiting = this.#waiting.slice(end);
       this.#firstWaiting = 0;

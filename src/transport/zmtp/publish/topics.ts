@@ -1,14 +1,14 @@
-/** Subscribers by topic, so that a message finds its subscribers without a look at each of them. Pure: no I/O, no clock. */
+/** Index of subscribers by topic: a message finds its subscribers without a scan of all. Pure: no I/O, no clock. */
 
 /** `text`: a prefix of the message's first part, one character a byte. */
 export type Topic<Member> = { readonly text: string; readonly members: Set<Member> };
 
-/** `lastMatch`: the number of the last match that found it, so that a subscriber with overlapping topics gets a message once. */
+/** `lastMatch`: number of the last `match` that found the member, so that one with overlapping topics is found once. */
 export type TopicMember = { lastMatch: number };
 
 export class Topics<Member extends TopicMember> {
   readonly #byText = new Map<string, Topic<Member>>();
-  /** How many topics have this length. */
+  /** Number of topics by length. */
   readonly #lengths = new Map<number, number>();
   #sortedLengths: readonly number[] = [];
   #matches = 0;
@@ -36,7 +36,7 @@ export class Topics<Member extends TopicMember> {
     this.#countLength(topic.text.length, -1);
   }
 
-  /** Calls `found` once with each member that has a topic with which `first` begins. */
+  /** Calls `found` once with each member that has a topic that is a prefix of `first`. */
   match(first: Buffer, found: (member: Member) => void): void {
     const matching: Topic<Member>[] = [];
     for (const length of this.#sortedLengths) {

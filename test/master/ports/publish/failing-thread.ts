@@ -3,7 +3,7 @@ import { parentPort } from "node:worker_threads";
 import koffi from "koffi";
 import type { PublishTask } from "../../../../src/master/ports/publish/messages.ts";
 
-/** Longer than a test waits for the thread to end, seconds. */
+/** Seconds of the system call: longer than a test waits for the thread to end. */
 const stuckSeconds = 6;
 /** Longer than any test lasts. */
 const foreverSeconds = 3_600;
@@ -22,7 +22,7 @@ const faults: Readonly<Record<string, () => void>> = {
   "stick for ever": () => stick(foreverSeconds),
 };
 
-/** Before the thread's own listener, which then sees nothing of it. */
+/** Registered before the thread's own listener, which then does not see these messages. */
 parentPort?.addEventListener("message", (event) => {
   const { data: task } = event as unknown as { readonly data: PublishTask };
   const fault = task.kind === "publish" ? faults[Buffer.from(task.payload).toString()] : undefined;

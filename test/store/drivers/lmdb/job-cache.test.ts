@@ -1,4 +1,4 @@
-/** The LMDB driver: the contract under each setting, then what only it does: threads, other processes, damage. */
+/** The LMDB driver: the contract under each setting, then its own behaviour: threads, other processes, damage. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -9,8 +9,10 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { openLmdbJobCache } from "../../../../src/store/drivers/lmdb/job-cache.ts";
 import { reshardJobCache } from "../../../../src/store/drivers/lmdb/reshard.ts";
-import { allReturns, type Durability } from "../../../../src/store/jobs/job-cache.ts";
-import { jobCacheContract, loadOf, returnOf } from "../../../contract/job-cache.ts";
+import type { Durability } from "../../../../src/store/jobs/job-cache.ts";
+import { jobCacheContract } from "../../../contract/job-cache.ts";
+import { loadOf, returnOf } from "../../../contract/job-samples.ts";
+import { returnsIn } from "../../../contract/returns-in.ts";
 import { temporaryDirectories } from "../../temporary.ts";
 
 const jid = "20260102030405000001";
@@ -59,12 +61,12 @@ describe("the LMDB job cache", () => {
       });
     const [left, right] = await Promise.all([run(0), run(300)]);
     assert.ok([...(left ?? []), ...(right ?? [])].every((outcome) => outcome === "stored"));
-    assert.equal([...allReturns(cache, jid)].length, 600);
-    // A later thread's minions 200 to 499 were the others' before.
+    assert.equal((await returnsIn(cache, jid)).length, 600);
+    // Minions 200 to 499 of a later thread were another thread's before.
     assert.ok((await run(200)).every((outcome) => outcome === "duplicate"));
-    // Two writers at a time for the same minions break the contract, but leave one return of each.
+    // Two writers at once for the same minions break the contract, but one return of each is kept.
     await Promise.all([run(600), run(600)]);
-    assert.equal([...allReturns(cache, jid)].length, 900);
+    assert.equal((await returnsIn(cache, jid)).length, 900);
     await cache.close();
   });
 
@@ -82,8 +84,8 @@ describe("the LMDB job cache", () => {
   it("reads a missing cache as empty, and makes nothing", async () => {
     const path = join(temporary(), "jobs");
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync", isReadOnly: true });
-    assert.deepEqual(cache.list({ newestFirst: true, limit: 5 }), []);
-    assert.deepEqual([...allReturns(cache, jid)], []);
+    assert.deepEqual(await cache.list({ newestFirst: true, limit: 5 }), []);
+    assert.deepEqual(await returnsIn(cache, jid), []);
     await assert.rejects(cache.keepReturns([returnOf(jid, "a")]), { code: "STORE_FAILED" });
     assert.equal(existsSync(path), false);
   });
@@ -94,8 +96,8 @@ describe("the LMDB job cache", () => {
     await first.keepReturns(Array.from({ length: 20 }, (_, index) => returnOf(jid, `m${index}`)));
     await first.close();
     const second = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
-    assert.equal([...allReturns(second, jid)].length, 20);
-    assert.ok(second.returnOf(jid, "m7"));
+    assert.equal((await returnsIn(second, jid)).length, 20);
+    assert.ok(await second.returnOf(jid, "m7"));
     await second.close();
   });
 
@@ -114,19 +116,19 @@ describe("the LMDB job cache", () => {
           Array.from({ length: 30 }, (_, index) => returnOf(job, `m${index}`, "y".repeat(index * 1_000))),
         );
       }
-      const before = jids.map((job) => [...allReturns(first, job)]);
+      const before = await Promise.all(jids.map((job) => returnsIn(first, job)));
       await first.close();
       assert.equal(await reshardJobCache(path, to), from);
       assert.equal(await reshardJobCache(path, to), undefined);
       const second = openLmdbJobCache({ path, shards: to, durability: "fsync" });
-      assert.deepEqual(
-        jids.map((job) => [...allReturns(second, job)]),
-        before,
-      );
-      assert.ok(jids.every((job) => second.returnOf(job, "m17") !== undefined && second.job(job)?.minions[0] === "x"));
+      assert.deepEqual(await Promise.all(jids.map((job) => returnsIn(second, job))), before);
+      for (const job of jids) {
+        assert.ok((await second.returnOf(job, "m17")) !== undefined);
+        assert.equal((await second.job(job))?.minions[0], "x");
+      }
       assert.deepEqual(await second.keepReturns([returnOf("mine", "m3")]), ["duplicate"]);
       await second.trim({ olderThanJid: "20990101000000000000", stepsMax: 1_000 });
-      assert.deepEqual(second.list({ newestFirst: true, limit: 10 }), []);
+      assert.deepEqual(await second.list({ newestFirst: true, limit: 10 }), []);
       await second.close();
     });
   }
@@ -142,7 +144,7 @@ describe("the LMDB job cache", () => {
     renameSync(path, `${path}.before`);
     assert.equal(await reshardJobCache(path, 2), 1);
     const second = openLmdbJobCache({ path, shards: 2, durability: "fsync" });
-    assert.equal([...allReturns(second, jid)].length, 1);
+    assert.equal((await returnsIn(second, jid)).length, 1);
     await second.close();
   });
 
@@ -150,11 +152,11 @@ describe("the LMDB job cache", () => {
     const cache = openLmdbJobCache({ path: join(temporary(), "jobs"), shards: 1, durability: "fsync" });
     await cache.keepReturns([returnOf("odd\0job", "m"), returnOf("odd", "n"), returnOf("odd", "job\u0001")]);
     assert.deepEqual(
-      [...allReturns(cache, "odd")].map(({ minionId }) => minionId),
+      (await returnsIn(cache, "odd")).map(({ minionId }) => minionId),
       ["job\u0001", "n"],
     );
     assert.deepEqual(
-      [...allReturns(cache, "odd\0job")].map(({ minionId }) => minionId),
+      (await returnsIn(cache, "odd\0job")).map(({ minionId }) => minionId),
       ["m"],
     );
     await cache.close();
@@ -176,16 +178,16 @@ describe("the LMDB job cache", () => {
     const path = join(temporary(), "jobs");
     await openLmdbJobCache({ path, shards: 1, durability: "fsync" }).close();
     const file = join(path, "0.mdb");
+    const opening = (isReadOnly: boolean) => () =>
+      openLmdbJobCache({ path, shards: 1, durability: "fsync", isReadOnly });
     for (const content of ["x", "y".repeat(100_000)]) {
       writeFileSync(file, content);
       for (const isReadOnly of [true, false]) {
-        const open = () => openLmdbJobCache({ path, shards: 1, durability: "fsync", isReadOnly });
-        assert.throws(open, { code: "STORE_DAMAGED", message: /damaged/ });
+        assert.throws(opening(isReadOnly), { code: "STORE_DAMAGED", message: /damaged/ });
       }
     }
     writeFileSync(file, "");
-    const open = () => openLmdbJobCache({ path, shards: 1, durability: "fsync", isReadOnly: true });
-    assert.throws(open, { code: "STORE_FAILED", message: /nothing was stored/ });
+    assert.throws(opening(true), { code: "STORE_FAILED", message: /nothing was stored/ });
   });
 
   it("under async, has everything on close, also what was too large for the log", async () => {
@@ -195,7 +197,7 @@ describe("the LMDB job cache", () => {
     for (let index = 0; index < 20; index += 1) await cache.keepReturns([returnOf(jid, `m${index}`, big)]);
     await cache.close();
     const again = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
-    assert.equal([...allReturns(again, jid)].length, 20);
+    assert.equal((await returnsIn(again, jid)).length, 20);
     await again.close();
   });
 
@@ -205,8 +207,8 @@ describe("the LMDB job cache", () => {
     const before = Buffer.from(record.body);
     await cache.keepReturns([record]);
     record.body.fill(0);
-    while (cache.returnOf(jid, "a") === undefined) await new Promise((resolve) => setImmediate(resolve));
-    assert.deepEqual(Buffer.from(cache.returnOf(jid, "a") ?? []), before);
+    while ((await cache.returnOf(jid, "a")) === undefined) await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual(Buffer.from((await cache.returnOf(jid, "a")) ?? []), before);
     await cache.close();
   });
 
@@ -215,7 +217,7 @@ describe("the LMDB job cache", () => {
     const cache = openLmdbJobCache({ path, shards: 4, durability: "commit" });
     const jids = Array.from({ length: 50 }, (_, index) => `202601020304050000${String(index).padStart(2, "0")}`);
     await Promise.all(jids.map((job) => cache.keepJobs([loadOf(job)])));
-    assert.deepEqual(cache.list({ newestFirst: false, limit: 100 }), jids);
+    assert.deepEqual(await cache.list({ newestFirst: false, limit: 100 }), jids);
     await cache.close();
   });
 });

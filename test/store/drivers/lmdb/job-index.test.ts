@@ -1,4 +1,4 @@
-/** What the LMDB job cache's index does beyond the contract: caches made before it, trimming by number and bytes, ends of jobs, marks. */
+/** The LMDB job cache's index beyond the contract: caches made before it, trimming by number and bytes, ends of jobs, marks. */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,15 +6,14 @@ import { describe, it } from "node:test";
 import { openLmdbJobCache } from "../../../../src/store/drivers/lmdb/job-cache.ts";
 import { encodeLoad, loadKey, openShards } from "../../../../src/store/drivers/lmdb/records.ts";
 import { indexJobCache, reshardJobCache } from "../../../../src/store/drivers/lmdb/reshard.ts";
-import type { TextPattern } from "../../../../src/store/jobs/facts.ts";
-import type { JobStore, KeptAmount } from "../../../../src/store/jobs/job-cache.ts";
+import { exactly, type TextPattern } from "../../../../src/store/jobs/facts.ts";
+import type { JobCache, KeptAmount } from "../../../../src/store/jobs/job-cache.ts";
 import { closeEnvironment, openDatabase, openEnvironment, transact } from "../../../../src/store/lmdb/env.ts";
 import { encode } from "../../../../src/wire/msgpack.ts";
-import { loadOf, returnOf } from "../../../contract/job-cache.ts";
+import { loadOf, returnOf } from "../../../contract/job-samples.ts";
 import { temporaryDirectories } from "../../temporary.ts";
 
 const jidAt = (second: number) => `202601020304${String(second).padStart(2, "0")}000000`;
-const exactly = (text: string): TextPattern => ({ exact: text, matches: (other) => other === text });
 const containing = (part: string): TextPattern => ({ exact: undefined, matches: (text) => text.includes(part) });
 const byFunction = (fun: string) => ({ limit: 10_000, functions: [exactly(fun)] });
 
@@ -22,7 +21,7 @@ function loadWith(jid: string, fields: Readonly<Record<string, string>>) {
   return loadOf(jid, ["a"], { load: encode({ jid, fun: "test.ping", tgt: "*", ...fields }, "bin") });
 }
 
-/** A cache as releases before the index made it. */
+/** A cache of a release without the index. */
 async function makeOldCache(path: string, jids: readonly string[]): Promise<void> {
   await openLmdbJobCache({ path, shards: 1, durability: "fsync" }).close();
   const environment = openEnvironment({ file: join(path, "0.mdb"), isReadOnly: false, isSyncedOnCommit: true });
@@ -41,16 +40,16 @@ describe("a job cache without an index", () => {
   it("is searched all the same, by readers too, and gets its index once", async () => {
     const path = join(temporary(), "jobs");
     await makeOldCache(path, [...jids, "mine"]);
-    const search = (cache: JobStore) => cache.find(byFunction("f.n0")).length;
+    const search = async (cache: JobCache) => (await cache.find(byFunction("f.n0"))).length;
     const reader = openLmdbJobCache({ path, shards: 1, durability: "async", isReadOnly: true });
-    assert.equal(search(reader), jids.length);
+    assert.equal(await search(reader), jids.length);
     await reader.close();
     assert.equal(await indexJobCache(path), jids.length + 1);
     assert.equal(await indexJobCache(path), undefined, "only once");
     assert.match(readFileSync(join(path, "layout.json"), "utf8"), /"version":3/);
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
-    assert.equal(search(cache), jids.length);
-    assert.deepEqual(cache.find({ limit: 1, functions: [containing("f.n")] }), [jids.at(-1)]);
+    assert.equal(await search(cache), jids.length);
+    assert.deepEqual(await cache.find({ limit: 1, functions: [containing("f.n")] }), [jids.at(-1)]);
     await cache.close();
   });
 
@@ -59,13 +58,13 @@ describe("a job cache without an index", () => {
     await makeOldCache(path, jids.slice(0, 10));
     const writer = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
     await writer.keepJobs([loadWith(jidAt(59), { fun: "later.one" })]);
-    assert.deepEqual(writer.find(byFunction("later.one")), [jidAt(59)]);
-    assert.equal(writer.find({ limit: 100 }).length, 11);
+    assert.deepEqual(await writer.find(byFunction("later.one")), [jidAt(59)]);
+    assert.equal((await writer.find({ limit: 100 })).length, 11);
     await writer.close();
     assert.equal(await indexJobCache(path), 11);
     const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync" });
-    assert.deepEqual(cache.find(byFunction("later.one")), [jidAt(59)]);
-    assert.equal(cache.find({ limit: 100 }).length, 11);
+    assert.deepEqual(await cache.find(byFunction("later.one")), [jidAt(59)]);
+    assert.equal((await cache.find({ limit: 100 })).length, 11);
     await cache.close();
   });
 
@@ -74,8 +73,8 @@ describe("a job cache without an index", () => {
     await makeOldCache(path, jids.slice(0, 40));
     assert.equal(await reshardJobCache(path, 3), 1);
     const cache = openLmdbJobCache({ path, shards: 3, durability: "fsync" });
-    assert.deepEqual(cache.find(byFunction("f.n0")), jids.slice(0, 40).toReversed());
-    assert.deepEqual(cache.find({ ...byFunction("f.n0"), limit: 2, before: jids[5] }), [jids[4], jids[3]]);
+    assert.deepEqual(await cache.find(byFunction("f.n0")), jids.slice(0, 40).toReversed());
+    assert.deepEqual(await cache.find({ ...byFunction("f.n0"), limit: 2, before: jids[5] }), [jids[4], jids[3]]);
     await cache.close();
   });
 });
@@ -104,7 +103,7 @@ describe("the job cache's index", () => {
       const query = { functions: [containing(fun)], targets: [containing(tgt)], users: [containing(user)] };
       const found: string[] = [];
       for (let before: string | undefined; ; before = found.at(-1)) {
-        const page = cache.find({ ...query, limit: 7, before });
+        const page = await cache.find({ ...query, limit: 7, before });
         found.push(...page);
         if (page.length < 7) break;
       }
@@ -117,11 +116,11 @@ describe("the job cache's index", () => {
     const cache = open();
     const find = () => cache.find({ limit: 10, functions: [containing("only")] });
     await cache.keepJobs([loadWith(jidAt(1), { fun: "only.once" })]);
-    assert.deepEqual(find(), [jidAt(1)]);
+    assert.deepEqual(await find(), [jidAt(1)]);
     await cache.trim({ olderThanJid: jidAt(2), stepsMax: 100 });
-    assert.deepEqual(find(), []);
+    assert.deepEqual(await find(), []);
     await cache.keepJobs([loadWith(jidAt(3), { fun: "only.once" })]);
-    assert.deepEqual(find(), [jidAt(3)]);
+    assert.deepEqual(await find(), [jidAt(3)]);
     await cache.close();
   });
 
@@ -178,13 +177,17 @@ describe("the job cache's index", () => {
     for (const isNoted of [true, false]) {
       const cache = open(isNoted);
       await cache.keepReturns([stamped("a", "2026-01-02T03:04:05.000009"), stamped("b", "2026-01-02T03:04:07.123456")]);
-      assert.equal(cache.endTime(jidAt(1)), "2026, Jan 02 03:04:07.123456", "from the log");
+      assert.equal(await cache.endTime(jidAt(1)), "2026, Jan 02 03:04:07.123456", "from the log");
       await cache.trim({ olderThanJid: "20000101000000000000", stepsMax: 1 });
-      assert.equal(cache.endTime(jidAt(1)), isNoted ? "2026, Jan 02 03:04:07.123456" : undefined, "from the store");
+      assert.equal(
+        await cache.endTime(jidAt(1)),
+        isNoted ? "2026, Jan 02 03:04:07.123456" : undefined,
+        "from the store",
+      );
       await cache.keepReturns([stamped("c", "2026-01-02T03:04:06")]);
       await cache.trim({ olderThanJid: "20000101000000000000", stepsMax: 1 });
-      if (isNoted) assert.equal(cache.endTime(jidAt(1)), "2026, Jan 02 03:04:07.123456", "the latest stays");
-      assert.equal(cache.endTime(jidAt(2)), undefined);
+      if (isNoted) assert.equal(await cache.endTime(jidAt(1)), "2026, Jan 02 03:04:07.123456", "the latest stays");
+      assert.equal(await cache.endTime(jidAt(2)), undefined);
       await cache.close();
     }
   });
@@ -194,8 +197,8 @@ describe("the job cache's index", () => {
     await cache.keepJobs([loadWith(jidAt(1), {})]);
     await cache.keepJobs([{ ...loadWith(jidAt(2), {}), isNoCache: true }]);
     assert.deepEqual(await cache.unkeptJobs(), [jidAt(2)]);
-    assert.equal(cache.job(jidAt(2))?.isNoCache, true);
-    assert.equal(cache.job(jidAt(1))?.isNoCache, undefined);
+    assert.equal((await cache.job(jidAt(2)))?.isNoCache, true);
+    assert.equal((await cache.job(jidAt(1)))?.isNoCache, undefined);
     await cache.trim({ olderThanJid: jidAt(3), stepsMax: 100 });
     assert.deepEqual(await cache.unkeptJobs(), []);
     await cache.close();
@@ -208,9 +211,9 @@ describe("the job cache's index", () => {
       loadOf(jidAt(1), ["x"], { isTakenOver: true }),
       loadOf(jidAt(2), ["x"], { isTakenOver: true }),
     ]);
-    const { minions, missing, isTakenOver } = cache.job(jidAt(1)) ?? assert.fail();
+    const { minions, missing, isTakenOver } = (await cache.job(jidAt(1))) ?? assert.fail();
     assert.deepEqual([minions, missing, isTakenOver], [["a"], ["b"], undefined]);
-    assert.equal(cache.job(jidAt(2))?.isTakenOver, true);
+    assert.equal((await cache.job(jidAt(2)))?.isTakenOver, true);
     await cache.close();
   });
 

@@ -1,8 +1,8 @@
-/** A store that cannot be asked while returns come: they are refused with the reason, and stored when they come again. */
+/** While the store cannot be read, returns are refused with the reason; they are stored when they come again. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ReturnWriter } from "../../../../src/store/drivers/lmdb/return-writer.ts";
-import { returnOf } from "../../../contract/job-cache.ts";
+import { returnOf } from "../../../contract/job-samples.ts";
 import { temporaryDirectories } from "../../temporary.ts";
 
 describe("a store that cannot be asked about returns", () => {

@@ -1,13 +1,13 @@
-/** Jobs under an id that is not a time, which an operator may use again: later returns are neither trimmed too early nor taken for duplicates. */
+/** Job ids that are not times, which an operator may use again: later returns are not trimmed too early and do not count as duplicates. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { afterEach, describe, it, mock } from "node:test";
 import { openLmdbJobCache } from "../../../../src/store/drivers/lmdb/job-cache.ts";
-import { allReturns } from "../../../../src/store/jobs/job-cache.ts";
-import { KnownReturns } from "../../../../src/store/log/known-returns.ts";
+import { KnownReturns } from "../../../../src/store/return-log/known-returns.ts";
 import { jidAt } from "../../../../src/wire/jid.ts";
-import { loadOf, returnOf } from "../../../contract/job-cache.ts";
+import { loadOf, returnOf } from "../../../contract/job-samples.ts";
+import { returnsIn } from "../../../contract/returns-in.ts";
 import { temporaryDirectories } from "../../temporary.ts";
 
 const dayMs = 86_400_000;
@@ -31,9 +31,9 @@ describe("a job id that is not a time", () => {
     const cache = open();
     const trim = (day: number) => cache.trim({ olderThanJid: jidAt(startMs + day * dayMs, 0), stepsMax: 100 });
     await trim(1);
-    assert.deepEqual([cache.job("mine") === undefined, [...allReturns(cache, "mine")].length], [false, 2]);
+    assert.deepEqual([(await cache.job("mine")) === undefined, (await returnsIn(cache, "mine")).length], [false, 2]);
     await trim(4);
-    assert.deepEqual([cache.job("mine") === undefined, [...allReturns(cache, "mine")].length], [true, 0]);
+    assert.deepEqual([(await cache.job("mine")) === undefined, (await returnsIn(cache, "mine")).length], [true, 0]);
     await cache.close();
   });
 

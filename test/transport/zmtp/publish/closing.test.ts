@@ -1,17 +1,24 @@
-/** A PUB of ours beside hostile clients: which connection closes, and for which reason. */
+/** Our PUB with hostile clients: which connection is closed, and for which reason. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { opening } from "../../../../bench/fleet/storm/zmtp.ts";
 import { subscriptionBytesMax } from "../../../../src/limits.ts";
-import { commandFrame, partFrame } from "../../../../src/transport/zmtp/frames.ts";
+import { commandFrame } from "../../../../src/transport/zmtp/frames.ts";
 import type { PubServer, PubServerOptions } from "../../../../src/transport/zmtp/publish/pub-server.ts";
 import type { SubscriberCloseReason } from "../../../../src/transport/zmtp/publish/subscriber.ts";
 import { RawClient } from "../raw-client.ts";
-import { closeOpened, nextMessage, openPub, pubHelloBytes, reached, subscribed, until } from "./subscribing.ts";
+import {
+  closeOpened,
+  nextMessage,
+  openPub,
+  pubHelloBytes,
+  reached,
+  subscribed,
+  subscription,
+  until,
+} from "./subscribing.ts";
 
-const subscription = (text: string) => partFrame(Buffer.concat([Buffer.of(1), Buffer.from(text)]), false, "new");
-
-/** Runs `attack` beside an honest subscriber and asserts that its connection alone is closed, for `reason`, leaving nothing behind. */
+/** Runs `attack` beside an honest subscriber and asserts that only its connection is closed, for `reason`, and that nothing of it is kept. */
 async function closes(
   reason: SubscriberCloseReason,
   options: Partial<PubServerOptions>,

@@ -1,4 +1,4 @@
-/** A PUB of ours beside clients of each release, slow ones, and ones that ask for much. */
+/** Our PUB with clients of each release, with slow clients, and with clients that send many PINGs or subscriptions. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -18,10 +18,9 @@ import {
   pubHelloBytes,
   reached,
   subscribed,
+  subscription,
   until,
 } from "./subscribing.ts";
-
-const subscription = (text: string) => partFrame(Buffer.concat([Buffer.of(1), Buffer.from(text)]), false, "new");
 
 describe("PubServer", () => {
   afterEach(closeOpened);
@@ -146,7 +145,7 @@ describe("PubServer", () => {
     const sizeOf = () => process.memoryUsage().rss;
     const send = async (times: number) => {
       for (let count = 0; count < times; count += 1) {
-        // One answer is written for each chunk that is read: apart, so that each asks for one.
+        // The server writes one answer for each chunk that it reads, so the PINGs are sent apart.
         for (let at = 0; at < pings.length; at += pings.length / 100)
           deaf.send(pings.subarray(at, at + pings.length / 100));
         await new Promise((resolve) => setImmediate(resolve));

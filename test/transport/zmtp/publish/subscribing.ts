@@ -1,13 +1,13 @@
-/** A PUB of ours for tests, and the bytes with which clients of each release of ZMTP subscribe. */
+/** Our PUB for tests, and the bytes with which clients of each release of ZMTP subscribe. */
 import { opening } from "../../../../bench/fleet/storm/zmtp.ts";
-import { commandFrame } from "../../../../src/transport/zmtp/frames.ts";
+import { commandFrame, partFrame } from "../../../../src/transport/zmtp/frames.ts";
 import { PubServer, type PubServerOptions } from "../../../../src/transport/zmtp/publish/pub-server.ts";
 import type { SubscriberCloseReason } from "../../../../src/transport/zmtp/publish/subscriber.ts";
 import { RawClient } from "../raw-client.ts";
 
 const opened: { readonly servers: PubServer[]; readonly clients: RawClient[] } = { servers: [], clients: [] };
 
-/** Closes everything that a test left open, because after a failed assertion the file would not end. */
+/** Closes all that a test left open, because otherwise the file would not end after a failed assertion. */
 export async function closeOpened(): Promise<void> {
   for (const client of opened.clients.splice(0)) client.close();
   for (const server of opened.servers.splice(0)) await server.close(0);
@@ -39,10 +39,10 @@ const greeting31 = opening("SUB");
 greeting31[11] = 1;
 
 export type Client = {
-  /** Everything that it says until it has subscribed to `topic`. */
+  /** All bytes of the client until it has subscribed to `topic`. */
   readonly hello: (topic: string) => Buffer;
   readonly cancel: (topic: string) => Buffer;
-  /** What our PUB says to it before its first message. */
+  /** All bytes of our PUB to this client before the first message. */
   readonly answerBytes: number;
   readonly framing: "old" | "new";
 };
@@ -86,12 +86,15 @@ export async function until(isSo: () => boolean, what: string): Promise<void> {
   }
 }
 
+/** The frame of a subscription, as clients of newer releases send it. */
+export const subscription = (text: string) => partFrame(Buffer.concat([Buffer.of(1), Buffer.from(text)]), false, "new");
+
 export const reached = (server: PubServer) =>
   Object.fromEntries(Object.entries(server.closed).filter(([, count]) => count > 0)) as Partial<
     Record<SubscriberCloseReason, number>
   >;
 
-/** A client of 3.0 that has subscribed, and has read what our PUB said first. */
+/** A client of 3.0 that has subscribed, and has read our PUB's first bytes. */
 export async function subscribed(server: PubServer, topic = "", from?: string): Promise<RawClient> {
   const before = server.subscriberCount;
   const client = await RawClient.open(server.port, from);

@@ -1,4 +1,4 @@
-/** Topics against the obvious way: a look at each subscriber's own list. */
+/** Topics compared with a slow, simple way: a look at each subscriber's own list. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type Topic, Topics } from "../../../../src/transport/zmtp/publish/topics.ts";

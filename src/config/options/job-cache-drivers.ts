@@ -1,0 +1,74 @@
+/**
+ * The drivers of the job cache by their names in `master_job_cache`, each with the options that only this driver reads. The options are part of the
+ * table in master.ts. src/store/drivers/registry.ts has the drivers; it compiles only with the same names.
+ */
+import { ours, port } from "./details.ts";
+import { integer, type OptionTable, optional, text } from "./option.ts";
+
+const localDrivers = {
+  lmdb: {
+    store_shards: integer(
+      1,
+      "Files over which the job cache is spread. One commit serves a batch, so few are better.",
+      {
+        ...ours,
+        min: 1,
+        max: 64,
+        unit: "files",
+      },
+    ),
+  },
+  local_cache: {},
+} as const satisfies Readonly<Record<string, OptionTable>>;
+
+/** Drivers that are databases: LMDB stores the jobs, and they get a copy. src/databases/registry.ts compiles only with the same names. */
+const databaseDrivers = {
+  mysql: {
+    "mysql.host": text("salt", "Address of the MariaDB or MySQL server."),
+    "mysql.port": integer(3_306, "Port of the MariaDB or MySQL server.", port),
+    "mysql.user": text("salt", "User of the database."),
+    "mysql.pass": text("salt", "Password of `mysql.user`.", { isSecret: true }),
+    "mysql.db": text("salt", "Name of the database."),
+    "mysql.ssl_ca": optional(
+      text("", "File of the certificates that the server's must be signed by. It turns TLS on."),
+    ),
+    "mysql.ssl_cert": optional(text("", "File of the master's own certificate for TLS to the server.")),
+    "mysql.ssl_key": optional(text("", "File of the private key for `mysql.ssl_cert`.")),
+  },
+} as const satisfies Readonly<Record<string, OptionTable>>;
+
+const jobCacheDrivers = { ...localDrivers, ...databaseDrivers };
+
+export type JobCacheDriverName = keyof typeof jobCacheDrivers;
+export const jobCacheDriverNames = Object.keys(jobCacheDrivers) as JobCacheDriverName[];
+
+/** All tables in one. */
+type Merged<Table> = (Table extends unknown ? (table: Table) => void : never) extends (table: infer All) => void
+  ? All
+  : never;
+export const jobCacheDriverOptions = Object.assign({}, ...Object.values(jobCacheDrivers)) as Merged<
+  (typeof jobCacheDrivers)[JobCacheDriverName]
+>;
+
+export type DatabaseName = keyof typeof databaseDrivers;
+export const databaseNames = Object.keys(databaseDrivers) as DatabaseName[];
+
+export function isDatabaseName(name: string): name is DatabaseName {
+  return databaseNames.some((each) => each === name);
+}
+
+type CacheNames = { readonly master_job_cache?: string; readonly ext_job_cache?: string };
+
+/** The database that gets jobs. */
+export function databaseOf({
+  master_job_cache: own = "",
+  ext_job_cache: external = "",
+}: CacheNames): DatabaseName | undefined {
+  return [external, own].find(isDatabaseName);
+}
+
+/** What the local store has to feed to the database: with `ext_job_cache` minions write their returns themselves. */
+export function feedKindOf(config: CacheNames): "none" | "jobs" | "all" {
+  if (databaseOf(config) === undefined) return "none";
+  return isDatabaseName(config.ext_job_cache ?? "") ? "jobs" : "all";
+}

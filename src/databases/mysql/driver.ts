@@ -1,0 +1,63 @@
+/** The driver `mysql`: MariaDB and MySQL, in the tables of Salt's returner `mysql`. */
+import { createHash } from "node:crypto";
+import { hostname } from "node:os";
+import { databaseStatementMs } from "../../limits.ts";
+import type { DatabaseConfig, DatabaseDriver, JobDatabase, Written } from "../contract/database.ts";
+import type { Row } from "../contract/rows.ts";
+import { packageName } from "./client.ts";
+import { MysqlReader } from "./reader.ts";
+import { tables } from "./schema.ts";
+import { MysqlSession, placeOf } from "./session.ts";
+import { writeRows } from "./write.ts";
+
+export const mysqlDriver: DatabaseDriver = {
+  packageName,
+  place: placeOf,
+  open: (config) => new MysqlDatabase(config),
+};
+
+/** Reads and writes have a connection each, because a read may take long. */
+class MysqlDatabase implements JobDatabase {
+  readonly name = "mysql";
+  readonly place: string;
+  readonly reader: MysqlReader;
+  readonly #writing: MysqlSession;
+  readonly #reading: MysqlSession;
+
+  constructor(config: DatabaseConfig) {
+    this.place = placeOf(config);
+    this.#writing = new MysqlSession(config, { statementMs: databaseStatementMs, soleName: writerName(config) });
+    this.#reading = new MysqlSession(config, { statementMs: databaseStatementMs });
+    this.reader = new MysqlReader(this.#reading);
+  }
+
+  async check(): Promise<void> {
+    for (const table of ["jids", "salt_returns"]) await this.#writing.run(`SELECT 1 FROM \`${table}\` LIMIT 0`, []);
+  }
+
+  async write(rows: readonly Row[], { mayBePresent }: { readonly mayBePresent: boolean }): Promise<Written> {
+    return await writeRows(this.#writing, rows, mayBePresent);
+  }
+
+  async createSchema(): Promise<readonly string[]> {
+    const made: string[] = [];
+    for (const [name, statement] of tables) {
+      const sql =
+        "SELECT COUNT(*) AS count FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?";
+      const [found] = await this.#reading.rows(sql, [name]);
+      if (Number(found?.count) > 0) continue;
+      await this.#reading.run(statement, []);
+      made.push(name);
+    }
+    return made;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#writing.close(), this.#reading.close()]);
+  }
+}
+
+/** The name of this master's writing connection on the server. Another master, or a copy on another machine, has another name. */
+function writerName({ id, cachedir }: DatabaseConfig): string {
+  return `saltworks.${createHash("sha256").update([id, hostname(), cachedir].join("\0")).digest("hex").slice(0, 32)}`;
+}

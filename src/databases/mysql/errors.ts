@@ -1,0 +1,38 @@
+/** Errors of `mysql2` as ours. Their messages name the server's reason, and never hold the password or a statement with values. */
+import { SaltworksError } from "../../errors.ts";
+
+/** Codes by which the server refuses a row for what it holds: sending the same row again is useless. */
+const refusals: ReadonlySet<string> = new Set([
+  "ER_BAD_NULL_ERROR",
+  "ER_DATA_TOO_LONG",
+  "ER_DUP_ENTRY",
+  "ER_INVALID_CHARACTER_STRING",
+  "ER_NET_PACKET_TOO_LARGE",
+  "ER_TRUNCATED_WRONG_VALUE",
+  "ER_TRUNCATED_WRONG_VALUE_FOR_FIELD",
+  "ER_WARN_DATA_OUT_OF_RANGE",
+]);
+
+/** What an operator can do about the most frequent errors. */
+const advice: Readonly<Record<string, string>> = {
+  ER_NO_SUCH_TABLE: ": make the tables with `saltworks run jobs.create_schema`",
+  ER_ACCESS_DENIED_ERROR: ": look at mysql.user and mysql.pass",
+  ER_DBACCESS_DENIED_ERROR: ": grant mysql.user the rights on mysql.db",
+  ER_TABLEACCESS_DENIED_ERROR: ": grant mysql.user the rights on mysql.db",
+  ER_BAD_DB_ERROR: ": create it, and grant mysql.user the rights on it",
+};
+
+type ServerError = Error & { readonly code?: string; readonly sqlMessage?: string };
+
+export function mysqlError(error: unknown, place: string): SaltworksError {
+  if (error instanceof SaltworksError) return error;
+  const { code = "", sqlMessage, message } = error as ServerError;
+  if (refusals.has(code))
+    return new SaltworksError("DATABASE_REFUSED", `${place} refused a row (${code})`, { reason: code });
+  // A server may quote values in its message, so that only messages about the connection and the tables are shown.
+  const isQuoted = sqlMessage !== undefined && advice[code] === undefined;
+  const reason = isQuoted
+    ? code
+    : `${sqlMessage ?? message ?? ""}${code === "" || sqlMessage !== undefined ? "" : ` (${code})`}`;
+  return new SaltworksError("DATABASE_FAILED", `${place}: ${reason}${advice[code] ?? ""}`, { reason: code });
+}

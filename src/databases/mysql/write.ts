@@ -1,0 +1,95 @@
+/** Writes rows of jobs and returns in as few statements as the server's packets allow. */
+import { SaltworksError } from "../../errors.ts";
+import type { Written } from "../contract/database.ts";
+import type { JobRow, ReturnRow, Row } from "../contract/rows.ts";
+import type { MysqlValue } from "./client.ts";
+import type { MysqlSession } from "./session.ts";
+
+/** Rows of one statement. A few fixed numbers, so that few statements are prepared. */
+const statementRows = [256, 64, 16, 4, 1];
+/** Bytes that a packet needs beside the values: types and lengths. */
+const packetRestBytes = 64 * 1024;
+
+type Insert = { readonly head: string; readonly tail: string; readonly columns: number };
+
+const intoJids: Insert = {
+  head: "INSERT INTO `jids` (`jid`, `load`) VALUES ",
+  // A job that is there stays as it is, as in Salt.
+  tail: " ON DUPLICATE KEY UPDATE `jid` = `jid`",
+  columns: 2,
+};
+const intoReturns: Insert = {
+  head: "INSERT INTO `salt_returns` (`fun`, `jid`, `return`, `id`, `success`, `full_ret`) VALUES ",
+  tail: "",
+  columns: 6,
+};
+
+/** Writes all rows in one transaction. @throws SaltworksError DATABASE_FAILED, DATABASE_REFUSED */
+export async function writeRows(session: MysqlSession, rows: readonly Row[], mayBePresent: boolean): Promise<Written> {
+  const jobs = rows.filter((row): row is JobRow => row.kind === "job");
+  const returns = rows.filter((row): row is ReturnRow => row.kind === "return");
+  const bytesMax = (await session.packetBytesMax()) - packetRestBytes;
+  return await session.transaction(async () => {
+    const added = mayBePresent ? await absent(session, returns) : returns;
+    await insert(
+      session,
+      intoJids,
+      jobs.map(({ jid, load }) => [jid, load]),
+      bytesMax,
+    );
+    await insert(
+      session,
+      intoReturns,
+      added.map((row) => [row.fun, row.jid, row.value, row.minionId, row.success, row.whole]),
+      bytesMax,
+    );
+    return { added: jobs.length + added.length, present: returns.length - added.length };
+  });
+}
+
+/** The returns that the table does not have. Compared here, because the table's collation may take two ids for one. */
+async function absent(session: MysqlSession, returns: readonly ReturnRow[]): Promise<readonly ReturnRow[]> {
+  if (returns.length === 0) return [];
+  const [jids, ids] = [
+    [...new Set(returns.map(({ jid }) => jid))],
+    [...new Set(returns.map(({ minionId }) => minionId))],
+  ];
+  const sql = `SELECT \`jid\`, \`id\` FROM \`salt_returns\` WHERE \`jid\` IN (${marks(jids.length)}) AND \`id\` IN (${marks(ids.length)})`;
+  const found = await session.rows(sql, [...jids, ...ids]);
+  const present = new Set(found.map(({ jid, id }) => `${jid}\0${id}`));
+  return returns.filter(({ jid, minionId }) => !present.has(`${jid}\0${minionId}`));
+}
+
+async function insert(
+  session: MysqlSession,
+  { head, tail, columns }: Insert,
+  rows: readonly (readonly MysqlValue[])[],
+  bytesMax: number,
+): Promise<void> {
+  const one = `(${marks(columns)})`;
+  for (let at = 0; at < rows.length; ) {
+    const count = fitting(rows, at, bytesMax);
+    await session.run(head + Array(count).fill(one).join(", ") + tail, rows.slice(at, at + count).flat());
+    at += count;
+  }
+}
+
+/** How many rows from `at` on go into the next statement. @throws SaltworksError DATABASE_REFUSED for a row that no packet can hold */
+function fitting(rows: readonly (readonly MysqlValue[])[], at: number, bytesMax: number): number {
+  const [most = 1] = statementRows;
+  let [count, bytes] = [0, 0];
+  for (const row of rows.slice(at, at + most)) {
+    bytes += row.reduce<number>((sum, value) => sum + Buffer.byteLength(String(value)), 0);
+    if (bytes > bytesMax) break;
+    count += 1;
+  }
+  if (count > 0) return statementRows.find((size) => size <= count) ?? 1;
+  throw new SaltworksError("DATABASE_REFUSED", "a row is larger than the server's max_allowed_packet", {
+    bytes,
+    bytesMax,
+  });
+}
+
+function marks(count: number): string {
+  return Array(count).fill("?").join(", ");
+}

@@ -1,0 +1,39 @@
+/** The drivers of databases by their names in `master_job_cache`, `ext_job_cache` and `ext_source`. */
+import { createRequire } from "node:module";
+import { type DatabaseName, databaseOf } from "../config/options/job-cache-drivers.ts";
+import { SaltworksError } from "../errors.ts";
+import type { DatabaseConfig, DatabaseDriver, JobDatabase } from "./contract/database.ts";
+import { mysqlDriver } from "./mysql/driver.ts";
+
+const drivers: Readonly<Record<DatabaseName, DatabaseDriver>> = { mysql: mysqlDriver };
+
+/** @throws SaltworksError PACKAGE_MISSING */
+export function openDatabase(config: DatabaseConfig, name: DatabaseName): JobDatabase {
+  requirePackage(name);
+  return drivers[name].open(config);
+}
+
+/** The address of a database, without a password. */
+export function databasePlace(config: DatabaseConfig, name: DatabaseName): string {
+  return drivers[name].place(config);
+}
+
+/** Refuses a configuration whose database needs a package that is not installed. @throws SaltworksError PACKAGE_MISSING */
+export function checkDatabasePackages(config: DatabaseConfig): void {
+  const name = databaseOf(config);
+  if (name !== undefined) requirePackage(name);
+}
+
+function requirePackage(name: DatabaseName): void {
+  const { packageName } = drivers[name];
+  try {
+    createRequire(import.meta.url).resolve(packageName);
+  } catch (error) {
+    throw new SaltworksError(
+      "PACKAGE_MISSING",
+      `${name} as a job cache needs the package ${packageName}, which is not installed: npm install ${packageName}`,
+      { package: packageName },
+      { cause: error },
+    );
+  }
+}

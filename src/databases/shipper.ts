@@ -1,0 +1,184 @@
+/**
+ * Copies what the local store feeds into a database, batch by batch. An entry leaves the feed only after the database has committed its row, so a
+ * master that was killed goes on where it stopped. docs/decisions/0030-job-feed.md.
+ */
+import { hasCode } from "../errors.ts";
+import { databaseRowsMax, logItemsMax } from "../limits.ts";
+import type { FedJob, FedReturn, FeedEntry, FeedState, JobFeed } from "../store/jobs/job-feed.ts";
+import type { JobDatabase } from "./contract/database.ts";
+import { jobRow, type Row, returnRow, withoutWideCharacters } from "./contract/rows.ts";
+
+/** Bytes of stored returns in one transaction. Its rows hold each return twice, as JSON. */
+const batchBytesMax = 2 * 1024 * 1024;
+/** One step, milliseconds, apart from its last transaction. */
+const stepMs = 500;
+/** Jobs and returns of the store that are added to the feed at once after it was full. */
+const refillAtOnce = 5_000;
+
+/**
+ * The counts of one step. `present`: the database had the row already. `refused`: rows that the database does not take for what they hold; the local
+ * store keeps them. `gone`: removed from the local store, or damaged there.
+ */
+export type ShippedStep = {
+  jobs: number;
+  returns: number;
+  present: number;
+  refused: number;
+  gone: number;
+  batches: number;
+  /** Why the database took nothing more. The caller tries again later. */
+  fault: string | undefined;
+  /** A text for each of the first rows that were refused. */
+  readonly refusals: string[];
+  feed: FeedState;
+};
+
+type Entry = { readonly entry: FeedEntry; readonly row: Row };
+
+export class Shipper {
+  readonly #feed: JobFeed;
+  readonly #database: JobDatabase;
+  /** By part of the feed: rows at its head that an attempt with an unknown end may have written. */
+  readonly #unsure: number[];
+  /** The database was asked since the start, or since it last failed. An operator is told of a fault before the first job waits for it. */
+  #isChecked = false;
+
+  constructor(feed: JobFeed, database: JobDatabase) {
+    this.#feed = feed;
+    this.#database = database;
+    // The master before this one may have been killed between the database's commit and the removal from the feed.
+    this.#unsure = Array(feed.partCount).fill(databaseRowsMax);
+  }
+
+  /** @throws SaltworksError STORE_FAILED if our own store cannot be read */
+  async step(): Promise<ShippedStep> {
+    const step: ShippedStep = {
+      ...{ jobs: 0, returns: 0, present: 0, refused: 0, gone: 0, batches: 0 },
+      ...{ fault: undefined, refusals: [], feed: this.#feed.state() },
+    };
+    const endMs = performance.now() + stepMs;
+    await this.#check(step);
+    for (let hasMore = true; hasMore && step.fault === undefined && performance.now() < endMs; ) {
+      hasMore = false;
+      for (let part = 0; part < this.#feed.partCount && step.fault === undefined; part += 1)
+        hasMore = (await this.#shipBatch(part, step)) || hasMore;
+    }
+    step.feed = this.#feed.state();
+    return step;
+  }
+
+  async #check(step: ShippedStep): Promise<void> {
+    if (this.#isChecked) return;
+    try {
+      await this.#database.check();
+      this.#isChecked = true;
+    } catch (error) {
+      this.#fail(error, step);
+    }
+  }
+
+  #fail(error: unknown, step: ShippedStep): void {
+    if (!hasCode(error, "DATABASE_FAILED")) throw error;
+    this.#isChecked = false;
+    step.fault = (error as Error).message;
+  }
+
+  /** @returns whether the part may have more */
+  async #shipBatch(part: number, step: ShippedStep): Promise<boolean> {
+    const entries = this.#feed.read(part, { limit: databaseRowsMax, bytesMax: batchBytesMax });
+    if (entries.length === 0) return this.#refill(part);
+    const rows = this.#rowsOf(entries, step);
+    try {
+      await this.#write(part, rows, step);
+    } catch (error) {
+      this.#unsure[part] = databaseRowsMax;
+      this.#fail(error, step);
+      return false;
+    }
+    this.#feed.remove(
+      part,
+      entries.map(({ place }) => place),
+    );
+    this.#unsure[part] = Math.max(0, (this.#unsure[part] ?? 0) - entries.length);
+    step.batches += 1;
+    return true;
+  }
+
+  /** What is added now may be in the database already, because a full feed left out only a part of the store. */
+  #refill(part: number): boolean {
+    const isRefilled = this.#feed.refill(part, refillAtOnce);
+    this.#unsure[part] = isRefilled ? Number.POSITIVE_INFINITY : 0;
+    return isRefilled;
+  }
+
+  #rowsOf(entries: readonly FeedEntry[], step: ShippedStep): Entry[] {
+    return entries.flatMap((entry) => {
+      if (entry.kind === "gone" || entry.kind === "damaged") {
+        step.gone += 1;
+        return [];
+      }
+      try {
+        return [{ entry, row: rowOf(entry) }];
+      } catch (error) {
+        if (!hasCode(error, "DATABASE_REFUSED")) throw error;
+        refuse(step, entry, error as Error);
+        return [];
+      }
+    });
+  }
+
+  /** Writes the rows. If the database refuses one, the halves are written apart until that one is found. */
+  async #write(part: number, rows: readonly Entry[], step: ShippedStep): Promise<void> {
+    if (rows.length === 0) return;
+    try {
+      await this.#writeAll(part, rows, step);
+    } catch (error) {
+      if (!hasCode(error, "DATABASE_REFUSED")) throw error;
+      const [first] = rows;
+      if (rows.length > 1 || first === undefined) {
+        const middle = Math.ceil(rows.length / 2);
+        await this.#write(part, rows.slice(0, middle), step);
+        await this.#write(part, rows.slice(middle), step);
+      } else await this.#writeNarrow(part, first, step, error as Error);
+    }
+  }
+
+  /** Tables of Salt's documentation hold no characters beyond U+FFFF. As escapes in the JSON they mean the same. */
+  async #writeNarrow(part: number, { entry, row }: Entry, step: ShippedStep, refusal: Error): Promise<void> {
+    const narrow = withoutWideCharacters(row);
+    if (narrow === undefined) {
+      refuse(step, entry, refusal);
+      return;
+    }
+    try {
+      await this.#writeAll(part, [{ entry, row: narrow }], step);
+    } catch (error) {
+      if (!hasCode(error, "DATABASE_REFUSED")) throw error;
+      refuse(step, entry, refusal);
+    }
+  }
+
+  async #writeAll(part: number, rows: readonly Entry[], step: ShippedStep): Promise<void> {
+    const mayBePresent = (this.#unsure[part] ?? 0) > 0;
+    const { present } = await this.#database.write(
+      rows.map(({ row }) => row),
+      { mayBePresent },
+    );
+    const jobs = rows.filter(({ row }) => row.kind === "job").length;
+    step.jobs += jobs;
+    step.returns += rows.length - jobs - present;
+    step.present += present;
+  }
+}
+
+function rowOf(entry: FedJob | FedReturn): Row {
+  if (entry.kind === "job") return jobRow(entry.jid, entry.load);
+  return returnRow(entry.jid, entry.minionId, entry.body);
+}
+
+function refuse(step: ShippedStep, entry: FeedEntry, { message }: Error): void {
+  step.refused += 1;
+  if (step.refusals.length >= logItemsMax) return;
+  const whose = entry.kind === "return" ? ` of minion ${JSON.stringify(entry.minionId)}` : "";
+  step.refusals.push(`${entry.kind}${whose} of job ${JSON.stringify(entry.jid)}: ${message}`);
+}

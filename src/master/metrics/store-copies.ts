@@ -1,0 +1,28 @@
+/** The metrics of what is copied from the local store: Salt's own files and the database of jobs. */
+import { metric } from "./metric.ts";
+
+export const saltFiles = {
+  saltworks_salt_files_total: metric(
+    "counter",
+    ["outcome"],
+    "Entries that left the queue of Salt's own files: `returns` and `minions` were written; `duplicates` were in the files already; `gone`: no longer in our store; `failed`: the file could not be written, or our store is damaged; `dropped`: too many waited.",
+  ),
+  saltworks_salt_files_waiting: metric("gauge", [], "Returns and minions still to be written to Salt's own files."),
+  saltworks_salt_jobs_taken_total: metric("counter", [], "Jobs of a Salt master that were taken over."),
+};
+
+export const databases = {
+  saltworks_database_rows_total: metric(
+    "counter",
+    ["outcome"],
+    "Rows for the database of jobs: `jobs` and `returns` were written; `present` were there already; `refused`: the database does not take what they hold, so only the local store has them; `gone`: no longer in the local store, or damaged there.",
+  ),
+  saltworks_database_waiting: metric("gauge", [], "Jobs and returns that wait for the database of jobs."),
+  saltworks_database_lag_seconds: metric("gauge", [], "Age of the oldest job or return that waits for the database."),
+  saltworks_database_failures_total: metric("counter", [], "Attempts that the database of jobs did not answer well."),
+  saltworks_database_up: metric(
+    "gauge",
+    [],
+    "1 if the last attempt to write into the database of jobs was successful.",
+  ),
+};

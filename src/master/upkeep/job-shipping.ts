@@ -1,0 +1,216 @@
+/**
+ * Keeps the database of jobs current: runs the lane's steps one after another, waits after a failure, longer each time, and tells the operator how far
+ * the database is behind. Nothing else of the master waits for it.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import type { Logger } from "pino";
+import type { MasterConfig } from "../../config/load.ts";
+import { databaseOf } from "../../config/options/job-cache-drivers.ts";
+import { databasePlace } from "../../databases/registry.ts";
+import type { ShippedStep } from "../../databases/shipper.ts";
+import { hasCode } from "../../errors.ts";
+import { databaseRetryMsMax, databaseStopMs } from "../../limits.ts";
+import type { CacheStatus } from "../../runners/contract/contract.ts";
+import type { DatabaseTask } from "../../workers/messages/lanes.ts";
+import type { LanePool } from "../../workers/threads/lane-pool.ts";
+
+/** How often the feed is looked at while it is empty. */
+const lookEveryMs = 250;
+/** The first wait after a failure. Each is twice the one before, with jitter, up to `databaseRetryMsMax`. */
+const firstRetryMs = 250;
+/** How often the log repeats that the database is down. */
+const tellAgainMs = 600_000;
+/** Rows per second are measured over this time. */
+const rateMs = 10_000;
+
+export function jobShippingOf(parts: {
+  readonly config: MasterConfig;
+  readonly databases: LanePool | undefined;
+  readonly logger: Logger;
+}): JobShipping {
+  const { config, databases: lane, logger } = parts;
+  const name = databaseOf(config);
+  return new JobShipping({ lane, name, place: name === undefined ? "" : databasePlace(config, name), logger });
+}
+
+export type JobShippingParts = {
+  /** Undefined if no database gets jobs. */
+  readonly lane: LanePool | undefined;
+  readonly name: string | undefined;
+  readonly place: string;
+  readonly logger: Logger;
+};
+
+export class JobShipping {
+  readonly counters = { jobs: 0, returns: 0, present: 0, refused: 0, gone: 0, batches: 0, failures: 0 };
+  readonly #parts: JobShippingParts;
+  readonly #stop = new AbortController();
+  readonly #running: Promise<void>;
+  #feed: ShippedStep["feed"] = { waiting: 0, oldestMs: undefined, isMissing: false };
+  #hasAnswered = false;
+  #fault: string | undefined;
+  #faultSinceMs = 0;
+  #toldMs = Number.NEGATIVE_INFINITY;
+  #nextTryMs: number | undefined;
+  #lastFault: string | undefined;
+  #isMissingTold = false;
+  #rate = { sinceMs: performance.now(), rows: 0, perSecond: 0 };
+
+  constructor(parts: JobShippingParts) {
+    this.#parts = parts;
+    this.#running = this.#run();
+  }
+
+  get isConfigured(): boolean {
+    return this.#parts.lane !== undefined;
+  }
+
+  /** 0 or 1, for the metrics. */
+  get isReachable(): number {
+    return this.#hasAnswered && this.#fault === undefined ? 1 : 0;
+  }
+
+  get waiting(): number {
+    return this.#feed.waiting;
+  }
+
+  /** Age of the oldest entry, seconds. */
+  lagSeconds(nowMs: number): number {
+    return this.#feed.oldestMs === undefined ? 0 : Math.max(0, (nowMs - this.#feed.oldestMs) / 1_000);
+  }
+
+  status(nowMs: number): CacheStatus {
+    const { name, place } = this.#parts;
+    return {
+      ...{ name, place, counters: { ...this.counters } },
+      state:
+        name === undefined
+          ? "none"
+          : this.#fault !== undefined
+            ? "failing"
+            : !this.#hasAnswered
+              ? "starting"
+              : this.#isBehind(nowMs)
+                ? "behind"
+                : "current",
+      waiting: this.#feed.waiting,
+      lagSeconds: this.lagSeconds(nowMs),
+      rowsPerSecond: this.#rate.perSecond,
+      isMissing: this.#feed.isMissing,
+      fault: this.#fault,
+      lastFault: this.#lastFault,
+      failingSeconds: this.#fault === undefined ? 0 : (nowMs - this.#faultSinceMs) / 1_000,
+      nextTrySeconds: this.#nextTryMs === undefined ? undefined : Math.max(0, (this.#nextTryMs - nowMs) / 1_000),
+    };
+  }
+
+  /** Call it after the workers have closed their stores. Copies what waits for at most `databaseStopMs`; the next start copies the rest. */
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+    const endMs = performance.now() + databaseStopMs;
+    while (this.isConfigured && this.#fault === undefined && performance.now() < endMs) {
+      const step = await this.#step();
+      if (step === undefined || step.batches === 0) break;
+    }
+    const { waiting } = this.#feed;
+    if (waiting > 0) this.#parts.logger.warn({ waiting }, "the database of jobs gets the rest at the next start");
+  }
+
+  #isBehind(nowMs: number): boolean {
+    return this.#feed.isMissing || this.lagSeconds(nowMs) * 1_000 > 10 * lookEveryMs;
+  }
+
+  async #run(): Promise<void> {
+    if (!this.isConfigured) return;
+    for (let retryMs = firstRetryMs; !this.#stop.signal.aborted; ) {
+      const step = await this.#step();
+      if (this.#fault !== undefined || step === undefined) {
+        // Jitter, so that several masters do not come back to a database at once.
+        const waitMs = retryMs * (0.5 + Math.random() / 2);
+        this.#nextTryMs = Date.now() + waitMs;
+        await this.#pause(waitMs);
+        retryMs = Math.min(2 * retryMs, databaseRetryMsMax);
+        continue;
+      }
+      retryMs = firstRetryMs;
+      this.#nextTryMs = undefined;
+      if (step.feed.waiting === 0 && !step.feed.isMissing) await this.#pause(lookEveryMs);
+    }
+  }
+
+  async #step(): Promise<ShippedStep | undefined> {
+    const { lane, logger } = this.#parts;
+    try {
+      const step = await lane?.run<ShippedStep>({ kind: "ship" } satisfies DatabaseTask);
+      if (step !== undefined) this.#note(step);
+      return step;
+    } catch (error) {
+      if (hasCode(error, "CHANNEL_CLOSED")) return undefined;
+      logger.error({ err: error }, "the database of jobs: a step failed");
+      this.#noteFault((error as Error).message);
+      return undefined;
+    }
+  }
+
+  #note(step: ShippedStep): void {
+    const { logger, name } = this.#parts;
+    for (const count of ["jobs", "returns", "present", "refused", "gone", "batches"] as const)
+      this.counters[count] += step[count];
+    this.#feed = step.feed;
+    this.#measure(step.jobs + step.returns);
+    for (const refusal of step.refusals)
+      logger.error(
+        { database: name },
+        `the database of jobs refused a row, which only the local store has: ${refusal}`,
+      );
+    this.#noteMissing(step.feed.isMissing);
+    this.#noteFault(step.fault);
+  }
+
+  #measure(rows: number): void {
+    this.#rate.rows += rows;
+    const ms = performance.now() - this.#rate.sinceMs;
+    if (ms < rateMs) return;
+    this.#rate = { sinceMs: performance.now(), rows: 0, perSecond: Math.round((this.#rate.rows * 1_000) / ms) };
+  }
+
+  #noteMissing(isMissing: boolean): void {
+    if (isMissing && !this.#isMissingTold)
+      this.#parts.logger.error(
+        { waiting: this.#feed.waiting },
+        "too much waits for the database of jobs: later jobs stay in the local store only, and are copied when the others are",
+      );
+    this.#isMissingTold = isMissing;
+  }
+
+  #noteFault(fault: string | undefined): void {
+    const { logger, name } = this.#parts;
+    const { waiting } = this.#feed;
+    if (fault === undefined) {
+      this.#hasAnswered = true;
+      if (this.#fault !== undefined) logger.info({ database: name, waiting }, "the database of jobs takes rows again");
+      this.#fault = undefined;
+      this.#toldMs = Number.NEGATIVE_INFINITY;
+      return;
+    }
+    this.counters.failures += 1;
+    if (this.#fault === undefined) this.#faultSinceMs = Date.now();
+    this.#fault = fault;
+    this.#lastFault = fault;
+    if (performance.now() - this.#toldMs < tellAgainMs) return;
+    this.#toldMs = performance.now();
+    logger.error(
+      { database: name, waiting, fault },
+      "the database of jobs takes no rows: jobs wait in the local store, which removes none of them meanwhile",
+    );
+  }
+
+  async #pause(ms: number): Promise<void> {
+    try {
+      await pause(ms, undefined, { signal: this.#stop.signal });
+    } catch (error) {
+      if ((error as Error).name !== "AbortError") throw error;
+    }
+  }
+}

@@ -1,0 +1,86 @@
+/** Runner functions `jobs.cache_status` and `jobs.create_schema`: the database that gets a copy of the job cache. */
+import { type DatabaseName, databaseNames, isDatabaseName } from "../../config/options/job-cache-drivers.ts";
+import { SaltworksError } from "../../errors.ts";
+import type { Encodable, ValueMap } from "../../wire/values.ts";
+import { floatItem } from "../../wire/values.ts";
+import { parametersOf, textArgument } from "../contract/arguments.ts";
+import type { CacheStatus, RunnerContext, RunnerFunction } from "../contract/contract.ts";
+import { masterOf } from "../contract/run-job.ts";
+
+async function cacheStatus(context: RunnerContext): Promise<Encodable> {
+  return shown(await masterOf(context).cacheStatus());
+}
+
+const sentences: Readonly<Record<CacheStatus["state"], string>> = {
+  none: "no database gets jobs: neither master_job_cache nor ext_job_cache names one",
+  starting: "the database has not answered yet",
+  current: "the database has what the local store has",
+  behind: "the database takes rows, and more wait for it",
+  failing: "the database takes no rows: they wait in the local store, which removes none of them meanwhile",
+};
+
+function shown(status: CacheStatus): Encodable {
+  const { name, place, state, counters } = status;
+  const found = new Map<string, Encodable>([
+    ["State", state],
+    ["Meaning", sentences[state]],
+  ]);
+  if (name === undefined) return found;
+  found.set("Database", name).set("Place", place);
+  found.set("Waiting", status.waiting).set("Lag-seconds", seconds(status.lagSeconds));
+  found.set("Rows-per-second", status.rowsPerSecond);
+  if (status.fault !== undefined) {
+    found.set("Reason", status.fault).set("Failing-seconds", seconds(status.failingSeconds));
+    if (status.nextTrySeconds !== undefined) found.set("Next-try-seconds", seconds(status.nextTrySeconds));
+  } else if (status.lastFault !== undefined) found.set("Last-failure", status.lastFault);
+  if (status.isMissing)
+    found.set(
+      "Left-out",
+      "so much waited that later jobs are in the local store only; they are copied after the others",
+    );
+  return found.set("Counts", new Map(Object.entries(counters)));
+}
+
+/** To a tenth. */
+function seconds(value: number): Encodable {
+  return floatItem(Math.round(value * 10) / 10);
+}
+
+async function createSchema({ databases }: RunnerContext, args: ValueMap): Promise<Encodable> {
+  const database = databases.open(nameOf(databases.own, textArgument(args, "name")));
+  const made = await database.createSchema();
+  return new Map<string, Encodable>([
+    ["Database", database.name],
+    ["Place", database.place],
+    ["Tables-made", [...made]],
+  ]);
+}
+
+/** @throws SaltworksError FUNCTION_ARGUMENTS */
+function nameOf(own: DatabaseName | undefined, asked: string): DatabaseName {
+  const name = asked === "" ? own : asked;
+  if (name !== undefined && isDatabaseName(name)) return name;
+  const known = databaseNames.join(", ");
+  const why = name === undefined ? "no database is configured" : `there is no database ${name} here`;
+  throw new SaltworksError("FUNCTION_ARGUMENTS", `create_schema(): ${why}; name=NAME takes one of ${known}`);
+}
+
+export const jobsDatabase: readonly (readonly [string, RunnerFunction])[] = [
+  [
+    "jobs.cache_status",
+    {
+      parameters: [],
+      doc: "How far the database of jobs (master_job_cache or ext_job_cache) is behind the local store, and why: what waits, for how long, rows a second, failures and the next try.",
+      run: cacheStatus,
+    },
+  ],
+  [
+    "jobs.create_schema",
+    {
+      parameters: parametersOf("name"),
+      doc: "Makes the tables of Salt's returner in the database of jobs, if they are missing. name=mysql chooses one that is not configured as a job cache.",
+      isOffline: true,
+      run: createSchema,
+    },
+  ],
+];

@@ -1,0 +1,35 @@
+/**
+ * The feed of a job cache: what was stored and is still to be copied into a database, oldest first. An entry is written in the transaction that
+ * stores its job or return, and leaves only when the database has it. docs/decisions/0030-job-feed.md.
+ */
+
+/** What a job cache feeds: nothing; only jobs, because minions write their returns themselves (`ext_job_cache`); or jobs and returns. */
+export type FeedKind = "none" | "jobs" | "all";
+
+/** `place`: the entry's key in its part of the feed. "gone": removed from the store meanwhile. "damaged": not as it was stored. */
+export type FeedEntry = FedJob | FedReturn | FedNothing;
+type Fed<Kind> = { readonly place: Buffer; readonly jid: string; readonly kind: Kind };
+export type FedJob = Fed<"job"> & { readonly load: Uint8Array };
+export type FedReturn = Fed<"return"> & { readonly minionId: string; readonly body: Uint8Array };
+type FedNothing = Fed<"gone"> | Fed<"damaged">;
+
+/** `oldestMs`: when the oldest entry was stored. `isMissing`: the feed was full, and jobs or returns of the store are still to be added to it. */
+export type FeedState = {
+  readonly waiting: number;
+  readonly oldestMs: number | undefined;
+  readonly isMissing: boolean;
+};
+
+/** Each method fails with SaltworksError STORE_FAILED. */
+export interface JobFeed {
+  /** The feed has several parts if the store has several files. Each is in order for itself. */
+  readonly partCount: number;
+  /** The oldest `limit` entries of a part; fewer, but at least one, once they reach `bytesMax`. */
+  read(part: number, o: { readonly limit: number; readonly bytesMax: number }): readonly FeedEntry[];
+  /** Removes entries, durably. */
+  remove(part: number, places: readonly Buffer[]): void;
+  /** Adds jobs and returns that a full feed left out, at most `limit` of them. @returns whether there were any */
+  refill(part: number, limit: number): boolean;
+  state(): FeedState;
+  close(): Promise<void>;
+}

@@ -1,0 +1,29 @@
+/** The lane for the database of jobs: copies into it what the local store feeds. It runs at a low priority, and no request waits for it. */
+import { isMainThread, workerData } from "node:worker_threads";
+import { openDatabase } from "../../databases/registry.ts";
+import { type ShippedStep, Shipper } from "../../databases/shipper.ts";
+import { SaltworksError } from "../../errors.ts";
+import { driverOf } from "../../store/drivers/registry.ts";
+import { answerForMeasures } from "../measures/lane-measures.ts";
+import type { DatabaseStart, DatabaseTask } from "../messages/lanes.ts";
+import type { LaneStart } from "../threads/lane-pool.ts";
+import { nameLaneThread } from "../threads/name.ts";
+import { yieldToOthers } from "../threads/priority.ts";
+
+if (isMainThread)
+  throw new SaltworksError("WORKER_LOST", "workers/lanes/database-lane.ts runs in a worker thread only");
+
+const { config, name, startedThreads } = workerData as DatabaseStart & LaneStart;
+answerForMeasures(nameLaneThread("database", startedThreads));
+yieldToOthers();
+let shipper: Shipper | undefined;
+
+/** Opens the store at the first task. If it were opened as the thread starts, a failure would leave the task without an answer. */
+function open(): Shipper {
+  return new Shipper(driverOf(config).openFeed(config), openDatabase(config, name));
+}
+
+export default async function handle(_task: DatabaseTask): Promise<ShippedStep> {
+  shipper ??= open();
+  return await shipper.step();
+}

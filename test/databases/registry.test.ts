@@ -1,0 +1,27 @@
+/** A configuration that names a database is refused by name if the database's package is not installed. */
+import assert from "node:assert/strict";
+import Module from "node:module";
+import { describe, it } from "node:test";
+import { loadMasterConfig } from "../../src/config/load.ts";
+import { checkDatabasePackages } from "../../src/databases/registry.ts";
+
+type Resolver = { _resolveFilename: (request: string, ...rest: unknown[]) => string };
+
+describe("the package of a database", () => {
+  it("is asked for only by a configuration that names the database", (context) => {
+    const resolver = Module as unknown as Resolver;
+    const real = resolver._resolveFilename;
+    context.mock.method(resolver, "_resolveFilename", (request: string, ...rest: unknown[]) => {
+      if (request === "mysql2") throw Object.assign(new Error("not installed"), { code: "MODULE_NOT_FOUND" });
+      return real.call(Module, request, ...rest);
+    });
+    const config = (more: Readonly<Record<string, string>>) => loadMasterConfig("/nowhere", { id: "m", ...more });
+    checkDatabasePackages(config({}));
+    for (const name of ["master_job_cache", "ext_job_cache"]) {
+      assert.throws(() => checkDatabasePackages(config({ [name]: "mysql" })), {
+        code: "PACKAGE_MISSING",
+        message: /^mysql as a job cache needs the package mysql2, which is not installed: npm install mysql2$/,
+      });
+    }
+  });
+});

@@ -1,0 +1,156 @@
+/** The shipper copies the feed into a database: each row once, whatever fails, and a row that the database refuses holds up no other. */
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import type { JobDatabase, Written } from "../../src/databases/contract/database.ts";
+import type { Row } from "../../src/databases/contract/rows.ts";
+import { Shipper } from "../../src/databases/shipper.ts";
+import { SaltworksError } from "../../src/errors.ts";
+import { databaseRowsMax } from "../../src/limits.ts";
+import { lmdbDriver } from "../../src/store/drivers/lmdb/driver.ts";
+import type { JobCache } from "../../src/store/jobs/job-cache.ts";
+import type { JobFeed } from "../../src/store/jobs/job-feed.ts";
+import { loadOf, returnOf } from "../contract/job-samples.ts";
+import { temporaryDirectories } from "../store/temporary.ts";
+
+const jid = "20260102030405000001";
+
+/** A database without a key over job and minion, as Salt's tables are: what is written twice is there twice. */
+class ForgetfulDatabase {
+  readonly rows: string[] = [];
+  /** Fails after the commit, as a connection does that is lost before the answer. */
+  losesAnswer = false;
+  isDown = false;
+  refuses: (row: Row) => boolean = () => false;
+  checks = 0;
+
+  async check(): Promise<void> {
+    if (this.isDown) throw new SaltworksError("DATABASE_FAILED", "down");
+  }
+
+  async write(rows: readonly Row[], { mayBePresent }: { readonly mayBePresent: boolean }): Promise<Written> {
+    if (this.isDown) throw new SaltworksError("DATABASE_FAILED", "down");
+    if (rows.some((row) => this.refuses(row))) throw new SaltworksError("DATABASE_REFUSED", "refused");
+    if (mayBePresent) this.checks += 1;
+    const added = rows.map(nameOf).filter((name) => !mayBePresent || !this.rows.includes(name));
+    this.rows.push(...added);
+    if (this.losesAnswer) {
+      this.losesAnswer = false;
+      throw new SaltworksError("DATABASE_FAILED", "the connection was lost");
+    }
+    return { added: added.length, present: rows.length - added.length };
+  }
+}
+
+function nameOf(row: Row): string {
+  return row.kind === "job" ? `job ${row.jid}` : `${row.jid} ${row.minionId}`;
+}
+
+describe("the shipper", () => {
+  const temporary = temporaryDirectories();
+  let jobs: JobCache;
+  let feed: JobFeed;
+  let database: ForgetfulDatabase;
+  let shipper: Shipper;
+  let config: Parameters<typeof lmdbDriver.open>[0];
+
+  beforeEach(() => {
+    config = { cachedir: temporary(), hash_type: "sha256", master_job_cache: "mysql", job_cache_durability: "fsync" };
+    jobs = lmdbDriver.open(config, {});
+    feed = lmdbDriver.openFeed(config);
+    database = new ForgetfulDatabase();
+    shipper = newShipper();
+  });
+  afterEach(() => Promise.all([jobs.close(), feed.close()]));
+
+  /** As after a restart of the master. */
+  function newShipper(): Shipper {
+    return new Shipper(feed, database as unknown as JobDatabase);
+  }
+
+  async function store(ids: readonly string[]): Promise<void> {
+    await jobs.keepJobs([loadOf(jid)]);
+    await jobs.keepReturns(ids.map((id) => returnOf(jid, id)));
+    await jobs.close();
+    jobs = lmdbDriver.open(config, {});
+  }
+
+  const all = (ids: readonly string[]) => [`job ${jid}`, ...ids.map((id) => `${jid} ${id}`)].sort();
+  const shipped = () => [...new Set(database.rows)].sort();
+
+  it("copies jobs and returns, and then nothing more", async () => {
+    await store(["a", "b"]);
+    const step = await shipper.step();
+    assert.deepEqual([step.jobs, step.returns, step.feed.waiting, step.fault], [1, 2, 0, undefined]);
+    assert.deepEqual(shipped(), all(["a", "b"]));
+    assert.equal((await shipper.step()).batches, 0);
+  });
+
+  it("says that the database is down while nothing waits for it, until it is there", async () => {
+    database.isDown = true;
+    const { fault, feed: state } = await shipper.step();
+    assert.deepEqual([fault, state.waiting], ["down", 0]);
+    assert.equal((await shipper.step()).fault, "down");
+    database.isDown = false;
+    assert.equal((await shipper.step()).fault, undefined);
+  });
+
+  it("writes no row twice when the answer to a commit was lost", async () => {
+    await store(["a", "b"]);
+    database.losesAnswer = true;
+    assert.equal((await shipper.step()).fault, "the connection was lost");
+    const step = await shipper.step();
+    assert.deepEqual([step.present, step.feed.waiting], [3, 0]);
+    assert.deepEqual(database.rows.sort(), all(["a", "b"]));
+  });
+
+  it("writes no row twice when the master was killed between commit and mark", async () => {
+    await store(["a", "b"]);
+    database.losesAnswer = true;
+    await shipper.step();
+    shipper = newShipper();
+    await shipper.step();
+    assert.deepEqual(database.rows.sort(), all(["a", "b"]));
+  });
+
+  it("asks for rows that may be there only where that is unknown", async () => {
+    const ids = Array.from({ length: databaseRowsMax * 3 }, (_, index) => `m${index}`);
+    await store(ids);
+    for (let step = await shipper.step(); step.feed.waiting > 0; ) step = await shipper.step();
+    assert.equal(database.checks, 1);
+    assert.equal(database.rows.length, ids.length + 1);
+  });
+
+  it("keeps everything while the database is down, and copies it afterwards", async () => {
+    await store(["a"]);
+    database.isDown = true;
+    const down = await shipper.step();
+    assert.deepEqual([down.fault, down.feed.waiting, down.batches], ["down", 2, 0]);
+    database.isDown = false;
+    assert.equal((await shipper.step()).feed.waiting, 0);
+    assert.deepEqual(shipped(), all(["a"]));
+  });
+
+  it("leaves out only the row that the database refuses, and names it", async () => {
+    const ids = Array.from({ length: 100 }, (_, index) => `m${index}`);
+    await store(ids);
+    database.refuses = (row) => row.kind === "return" && row.minionId === "m42";
+    const step = await shipper.step();
+    assert.deepEqual([step.refused, step.feed.waiting, step.returns], [1, 0, 99]);
+    assert.match(step.refusals[0] ?? "", /^return of minion "m42" of job "20260102030405000001": refused$/);
+  });
+
+  it("writes characters beyond U+FFFF as escapes if the table does not hold them", async () => {
+    await jobs.keepReturns([returnOf(jid, "a", "salt \u{1f9c2}")]);
+    await store([]);
+    const taken: string[] = [];
+    database.refuses = (row) => {
+      if (row.kind !== "return") return false;
+      taken.push(row.value);
+      return row.value.includes("\u{1f9c2}");
+    };
+    const step = await shipper.step();
+    assert.equal(step.refused, 0);
+    assert.equal(taken.at(-1), '"salt \\ud83e\\uddc2"');
+    assert.equal(JSON.parse(taken.at(-1) ?? ""), "salt \u{1f9c2}");
+  });
+});

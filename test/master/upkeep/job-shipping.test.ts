@@ -1,0 +1,86 @@
+/** The master's side of the database of jobs: it waits longer after each failure, tells the operator once, and says how far the database is behind. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { Logger } from "pino";
+import type { ShippedStep } from "../../../src/databases/shipper.ts";
+import { JobShipping } from "../../../src/master/upkeep/job-shipping.ts";
+import type { LanePool } from "../../../src/workers/threads/lane-pool.ts";
+
+const nothing: ShippedStep = {
+  ...{ jobs: 0, returns: 0, present: 0, refused: 0, gone: 0, batches: 0, fault: undefined, refusals: [] },
+  feed: { waiting: 0, oldestMs: undefined, isMissing: false },
+};
+
+/** Answers with `steps`, the last of them again and again. `reached(n)`: when the n-th step was asked for. */
+function laneOf(steps: readonly ShippedStep[]) {
+  const askedMs: number[] = [];
+  let told: (() => void) | undefined;
+  const run = async () => {
+    askedMs.push(performance.now());
+    told?.();
+    return steps[Math.min(askedMs.length, steps.length) - 1];
+  };
+  const reached = async (count: number) => {
+    while (askedMs.length < count) await new Promise<void>((resolve) => (told = resolve));
+    // The answer is taken in after the question.
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  return { lane: { run } as unknown as LanePool, askedMs, reached };
+}
+
+function opened(steps: readonly ShippedStep[]) {
+  const lines: string[] = [];
+  const note = (level: string) => (_: object, text: string) => void lines.push(`${level} ${text}`);
+  const logger = { error: note("error"), warn: note("warn"), info: note("info") } as unknown as Logger;
+  const { lane, askedMs, reached } = laneOf(steps);
+  const shipping = new JobShipping({ lane, name: "mysql", place: "mysql://db:3306/salt", logger });
+  return { shipping, lines, askedMs, reached };
+}
+
+const failing = { ...nothing, fault: "refused", feed: { waiting: 5, oldestMs: 1_000, isMissing: false } };
+
+describe("the copy of jobs into a database", () => {
+  it("waits longer after each failure, and logs the failure once", async () => {
+    const { shipping, lines, askedMs, reached } = opened([failing]);
+    await reached(4);
+    const [first = 0, second = 0, , fourth = 0] = askedMs;
+    assert.ok(fourth - first > 3 * (second - first) * 0.6, "the waits do not grow");
+    assert.equal(lines.filter((line) => line.startsWith("error")).length, 1);
+    const status = shipping.status(11_000);
+    assert.deepEqual([status.state, status.waiting, status.lagSeconds, status.fault], ["failing", 5, 10, "refused"]);
+    await shipping.close();
+    assert.match(lines.at(-1) ?? "", /^warn .*at the next start$/);
+  });
+
+  it("says when the database takes rows again, and what it counted", async () => {
+    const copied = { ...nothing, jobs: 1, returns: 4, batches: 1 };
+    const { shipping, lines, reached } = opened([failing, copied, nothing]);
+    assert.deepEqual([shipping.status(0).state, shipping.isReachable], ["starting", 0]);
+    await reached(3);
+    assert.ok(lines.some((line) => line === "info the database of jobs takes rows again"));
+    const { state, counters, lastFault } = shipping.status(Date.now());
+    assert.deepEqual(
+      [state, counters.jobs, counters.returns, counters.failures, lastFault],
+      ["current", 1, 4, 1, "refused"],
+    );
+    assert.equal(shipping.isReachable, 1);
+    await shipping.close();
+  });
+
+  it("names each refused row, and that a full feed left something out", async () => {
+    const full = { ...nothing, refused: 1, refusals: ['return of minion "a": too long'] };
+    const { shipping, lines, reached } = opened([{ ...full, feed: { ...nothing.feed, isMissing: true } }, nothing]);
+    await reached(2);
+    assert.ok(
+      lines.some((line) => line.includes('refused a row, which only the local store has: return of minion "a"')),
+    );
+    assert.ok(lines.some((line) => line.includes("too much waits for the database of jobs")));
+    await shipping.close();
+  });
+
+  it("does nothing without a database", async () => {
+    const shipping = new JobShipping({ lane: undefined, name: undefined, place: "", logger: {} as Logger });
+    assert.equal(shipping.status(0).state, "none");
+    await shipping.close();
+  });
+});

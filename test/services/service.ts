@@ -1,0 +1,152 @@
+/** Servers of other projects that tests use, each on loopback with a private directory: MariaDB, PostgreSQL, Redis, memcached. */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+export type Service = { readonly port: number; readonly close: () => Promise<void> };
+
+/** The user id 65534, which has no rights: PostgreSQL and memcached refuse to run as root. */
+const powerless = 65_534;
+const startTimeoutMs = 60_000;
+/** Debian keeps servers outside the PATH of most users. */
+const serverPlaces = ["/usr/sbin", ...postgreSqlPlaces()];
+const serverEnvironment = { ...process.env, PATH: [process.env.PATH, ...serverPlaces].join(":") };
+
+function postgreSqlPlaces(): string[] {
+  const root = "/usr/lib/postgresql";
+  return existsSync(root) ? readdirSync(root).map((release) => join(root, release, "bin")) : [];
+}
+
+export function isThere(program: string): boolean {
+  try {
+    execFileSync("which", [program], { stdio: "ignore", env: serverEnvironment });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The reason to skip a test, if one of its programs is missing. With CI=true a missing program fails the test instead. */
+export function skipWithout(...programs: readonly string[]): string | false {
+  const missing = programs.filter((program) => !isThere(program));
+  return missing.length === 0 || process.env.CI === "true" ? false : `not installed: ${missing.join(", ")}`;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+function makeDirectory(asOther: boolean): string {
+  const directory = mkdtempSync(join(tmpdir(), "sw-service-"));
+  if (asOther && process.getuid?.() === 0) chownSync(directory, powerless, powerless);
+  return directory;
+}
+
+function identity(asOther: boolean): { uid?: number; gid?: number } {
+  return asOther && process.getuid?.() === 0 ? { uid: powerless, gid: powerless } : {};
+}
+
+type Plan = {
+  readonly asOther: boolean;
+  readonly prepare?: (directory: string) => readonly [program: string, ...args: string[]];
+  readonly run: (directory: string, port: number) => readonly [program: string, ...args: string[]];
+};
+
+async function start({ asOther, prepare, run }: Plan): Promise<Service> {
+  const directory = makeDirectory(asOther);
+  const port = await freePort();
+  const options = { ...identity(asOther), cwd: directory, stdio: "ignore" as const, env: serverEnvironment };
+  if (prepare !== undefined) {
+    const [program, ...args] = prepare(directory);
+    execFileSync(program, args, { ...options, timeout: startTimeoutMs });
+  }
+  const [program, ...args] = run(directory, port);
+  const child = spawn(program, args, options);
+  const ended = once(child, "exit");
+  const close = async () => {
+    child.kill("SIGKILL");
+    await ended;
+    rmSync(directory, { recursive: true, force: true });
+  };
+  const stopNow = () => child.kill("SIGKILL");
+  process.once("exit", stopNow);
+  try {
+    await untilOpen(child, port);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    port,
+    close: async () => {
+      process.off("exit", stopNow);
+      await close();
+    },
+  };
+}
+
+async function untilOpen(child: ChildProcess, port: number): Promise<void> {
+  const endMs = Date.now() + startTimeoutMs;
+  while (!(await isOpen(port))) {
+    if (child.exitCode !== null || Date.now() > endMs) throw new Error(`${child.spawnfile} does not start`);
+    await delay(20);
+  }
+}
+
+function isOpen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    socket.once("connect", () => resolve(socket.destroy() !== undefined));
+    socket.once("error", () => resolve(false));
+  });
+}
+
+/** User `root` without a password. */
+export function startMariaDb(): Promise<Service> {
+  return start({
+    asOther: true,
+    prepare: (directory) => [
+      ...(["mariadb-install-db", "--no-defaults", "--auth-root-authentication-method=normal"] as const),
+      ...[`--datadir=${directory}/data`, "--skip-test-db"],
+    ],
+    run: (directory, port) => [
+      ...(["mariadbd", "--no-defaults", `--datadir=${directory}/data`, "--bind-address=127.0.0.1"] as const),
+      ...[`--port=${port}`, `--socket=${directory}/socket`, `--pid-file=${directory}/pid`],
+    ],
+  });
+}
+
+/** User and database `postgres`, any password. */
+export function startPostgreSql(): Promise<Service> {
+  return start({
+    asOther: true,
+    prepare: (directory) => ["initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "-D", `${directory}/data`],
+    run: (directory, port) => [
+      ...(["postgres", "-D", `${directory}/data`, "-p", String(port)] as const),
+      ...["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="],
+    ],
+  });
+}
+
+export function startRedis(): Promise<Service> {
+  return start({
+    asOther: false,
+    run: (directory, port) => [
+      ...(["redis-server", "--port", String(port), "--bind", "127.0.0.1"] as const),
+      ...["--save", "", "--dir", directory],
+    ],
+  });
+}
+
+export function startMemcached(): Promise<Service> {
+  return start({ asOther: true, run: (_, port) => ["memcached", "-l", "127.0.0.1", "-p", String(port)] });
+}
