@@ -10,6 +10,9 @@ import type { HonestLoad } from "./honest-load.ts";
 const sinkFile = fileURLToPath(new URL("sink.js", import.meta.url));
 const flooderFile = fileURLToPath(new URL("flooder.js", import.meta.url));
 
+/** The master of these tests: a minion's request waits up to 40 ms for others by default, and a flood's delay could hide behind that wait. */
+export const withoutLinger = { batch_linger_us: 0 };
+
 export type Timing = { readonly windowMs: number; readonly windows: number };
 export type FloodSent = { readonly bytes: number; readonly connects: number; readonly closed: number };
 export type FloodKind = "requests" | "publish" | "strangers" | "large";

@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { startOurMaster } from "../fleet/our-master.ts";
-import { honestP99, openSink, residentMb, runFlood, underFlood } from "./flood-run.ts";
+import { honestP99, openSink, residentMb, runFlood, underFlood, withoutLinger } from "./flood-run.ts";
 import { floods } from "./floods.ts";
 import { HonestLoad } from "./honest-load.ts";
 
@@ -18,7 +18,7 @@ const restMs = 15_000;
 const names = Object.keys(floods);
 const seconds = Number(process.env.SALTWORKS_SOAK_SECONDS ?? 600);
 const windows = Math.max(3, Math.round((seconds * 1_000) / names.length / 3 / windowMs));
-const master = await startOurMaster(3_000, {});
+const master = await startOurMaster(3_000, withoutLinger);
 const sink = await openSink();
 let failures = 0;
 

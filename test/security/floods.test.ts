@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { LocalClient } from "../../bench/local-client.ts";
 import type { MasterProcess } from "../../bench/master-process.ts";
 import { readCounters, startOurMaster, sumOf } from "../fleet/our-master.ts";
-import { residentMb, runFlood } from "./flood-run.ts";
+import { residentMb, runFlood, withoutLinger } from "./flood-run.ts";
 import { floods } from "./floods.ts";
 import { HonestLoad } from "./honest-load.ts";
 
@@ -28,7 +28,7 @@ describe("a master under floods", () => {
   let restingMb = 0;
 
   before(async () => {
-    master = await startOurMaster(3_000, {});
+    master = await startOurMaster(3_000, withoutLinger);
     client = master.client();
     load = await HonestLoad.open(master.requestPort, master.pkiDirectory);
     await load.run(1_000);

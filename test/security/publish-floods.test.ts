@@ -6,7 +6,7 @@ import { Connection } from "../../bench/fleet/storm/connection.ts";
 import type { LocalClient } from "../../bench/local-client.ts";
 import type { MasterProcess } from "../../bench/master-process.ts";
 import { readCounters, startOurMaster, sumOf } from "../fleet/our-master.ts";
-import { honestP99, residentMb, underFlood } from "./flood-run.ts";
+import { honestP99, residentMb, underFlood, withoutLinger } from "./flood-run.ts";
 import { HonestLoad } from "./honest-load.ts";
 import { publishFloods } from "./publish-floods.ts";
 
@@ -33,7 +33,7 @@ describe("a publish port under floods", () => {
 
   before(
     async () => {
-      master = await startOurMaster(3_000, {});
+      master = await startOurMaster(3_000, withoutLinger);
       client = master.client();
       load = await HonestLoad.open(master.requestPort, master.pkiDirectory);
       for (let count = 0; count < subscriberCount; count += 1) {

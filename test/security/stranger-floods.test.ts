@@ -4,7 +4,7 @@ import { after, before, describe, it } from "node:test";
 import type { LocalClient } from "../../bench/local-client.ts";
 import type { MasterProcess } from "../../bench/master-process.ts";
 import { readCounters, startOurMaster, sumOf } from "../fleet/our-master.ts";
-import { runFlood } from "./flood-run.ts";
+import { runFlood, withoutLinger } from "./flood-run.ts";
 import { HonestLoad } from "./honest-load.ts";
 import { smallBounds, strangerFloods } from "./stranger-floods.ts";
 
@@ -17,7 +17,7 @@ describe("a master with small bounds under floods from addresses without minions
   let load: HonestLoad;
 
   before(async () => {
-    master = await startOurMaster(3_000, smallBounds);
+    master = await startOurMaster(3_000, { ...withoutLinger, ...smallBounds });
     client = master.client();
     load = await HonestLoad.open(master.requestPort, master.pkiDirectory);
   });
