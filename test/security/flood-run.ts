@@ -19,13 +19,18 @@ export type FloodKind = "requests" | "publish" | "strangers" | "large";
 export type FloodResult = { readonly idleMs: number; readonly floodedMs: number; readonly sent: FloodSent };
 
 /** The median of several windows' 99th percentiles, milliseconds: a stall of a shared machine affects one window. */
-export async function honestP99(load: HonestLoad, { windowMs, windows }: Timing): Promise<number> {
-  const found: number[] = [];
-  for (let window = 0; window < windows; window += 1) found.push(percentile(await load.run(windowMs), 0.99));
-  return percentile(found, 0.5);
+export async function honestP99(load: HonestLoad, timing: Timing): Promise<number> {
+  return percentile(await honestWindows(load, timing), 0.5);
 }
 
-function percentile(values: readonly number[], share: number): number {
+/** @returns the 99th percentile of each window, milliseconds */
+export async function honestWindows(load: HonestLoad, { windowMs, windows }: Timing): Promise<number[]> {
+  const found: number[] = [];
+  for (let window = 0; window < windows; window += 1) found.push(percentile(await load.run(windowMs), 0.99));
+  return found;
+}
+
+export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
