@@ -67,6 +67,11 @@ export class Shipper {
     return step;
   }
 
+  /** @throws SaltworksError STORE_FAILED */
+  feedState(): FeedState {
+    return this.#feed.state();
+  }
+
   async #check(step: ShippedStep): Promise<void> {
     if (this.#isChecked) return;
     try {

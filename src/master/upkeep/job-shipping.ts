@@ -11,6 +11,7 @@ import type { ShippedStep } from "../../databases/shipper.ts";
 import { hasCode } from "../../errors.ts";
 import { databaseRetryMsMax, databaseStopMs } from "../../limits.ts";
 import type { CacheStatus } from "../../runners/contract/contract.ts";
+import type { FeedState } from "../../store/jobs/job-feed.ts";
 import type { DatabaseTask } from "../../workers/messages/lanes.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 
@@ -18,6 +19,8 @@ import type { LanePool } from "../../workers/threads/lane-pool.ts";
 const lookEveryMs = 250;
 /** The first wait after a failure. Each is twice the one before, with jitter, up to `databaseRetryMsMax`. */
 const firstRetryMs = 250;
+/** How often what waits is counted while the database takes nothing. */
+const countEveryMs = 1_000;
 /** How often the log repeats that the database is down. */
 const tellAgainMs = 600_000;
 /** Rows per second are measured over this time. */
@@ -46,7 +49,7 @@ export class JobShipping {
   readonly #parts: JobShippingParts;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
-  #feed: ShippedStep["feed"] = { waiting: 0, oldestMs: undefined, isMissing: false };
+  #feed: FeedState = { waiting: 0, oldestMs: undefined, isMissing: false };
   #hasAnswered = false;
   #fault: string | undefined;
   #faultSinceMs = 0;
@@ -113,6 +116,7 @@ export class JobShipping {
       const step = await this.#step();
       if (step === undefined || step.batches === 0) break;
     }
+    await this.#count();
     const { waiting } = this.#feed;
     if (waiting > 0) this.#parts.logger.warn({ waiting }, "the database of jobs gets the rest at the next start");
   }
@@ -129,7 +133,7 @@ export class JobShipping {
         // Jitter, so that several masters do not come back to a database at once.
         const waitMs = retryMs * (0.5 + Math.random() / 2);
         this.#nextTryMs = Date.now() + waitMs;
-        await this.#pause(waitMs);
+        await this.#waitAndCount(waitMs);
         retryMs = Math.min(2 * retryMs, databaseRetryMsMax);
         continue;
       }
@@ -150,6 +154,25 @@ export class JobShipping {
       logger.error({ err: error }, "the database of jobs: a step failed");
       this.#noteFault((error as Error).message);
       return undefined;
+    }
+  }
+
+  /** The feed grows while the database is down, and an operator who sees how much waits can tell how long the disk lasts. */
+  async #waitAndCount(waitMs: number): Promise<void> {
+    const endMs = performance.now() + waitMs;
+    for (let leftMs = waitMs; leftMs > 0 && !this.#stop.signal.aborted; leftMs = endMs - performance.now()) {
+      await this.#pause(Math.min(leftMs, countEveryMs));
+      await this.#count();
+    }
+  }
+
+  async #count(): Promise<void> {
+    try {
+      const state = await this.#parts.lane?.run<FeedState>({ kind: "look" } satisfies DatabaseTask);
+      if (state !== undefined) this.#feed = state;
+    } catch (error) {
+      // The next step fails the same way, and that one is told.
+      this.#parts.logger.debug({ err: error }, "the database of jobs: what waits was not counted");
     }
   }
 

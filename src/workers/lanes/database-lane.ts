@@ -4,6 +4,7 @@ import { openDatabase } from "../../databases/registry.ts";
 import { type ShippedStep, Shipper } from "../../databases/shipper.ts";
 import { SaltworksError } from "../../errors.ts";
 import { driverOf } from "../../store/drivers/registry.ts";
+import type { FeedState } from "../../store/jobs/job-feed.ts";
 import { answerForMeasures } from "../measures/lane-measures.ts";
 import type { DatabaseStart, DatabaseTask } from "../messages/lanes.ts";
 import type { LaneStart } from "../threads/lane-pool.ts";
@@ -23,7 +24,7 @@ function open(): Shipper {
   return new Shipper(driverOf(config).openFeed(config), openDatabase(config, name));
 }
 
-export default async function handle(_task: DatabaseTask): Promise<ShippedStep> {
+export default async function handle({ kind }: DatabaseTask): Promise<ShippedStep | FeedState> {
   shipper ??= open();
-  return await shipper.step();
+  return kind === "look" ? shipper.feedState() : await shipper.step();
 }

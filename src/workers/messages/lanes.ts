@@ -53,8 +53,8 @@ export type SaltStart = {
   readonly layouts: readonly MinionLayout[];
 };
 
-/** Copies one step of the feed into the database. */
-export type DatabaseTask = { readonly kind: "ship" };
+/** `ship` copies one step of the feed into the database and answers with a `ShippedStep`; `look` answers with a `FeedState`. */
+export type DatabaseTask = { readonly kind: "ship" | "look" };
 
 export type DatabaseStart = { readonly config: MasterConfig; readonly name: DatabaseName };
 

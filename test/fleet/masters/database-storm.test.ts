@@ -125,6 +125,8 @@ describe("a master whose job cache is in MariaDB", { timeout: 600_000, skip: mar
     await publish();
     await untilReturned();
     await until("the database fails", async () => (await count("failures")) > 0);
+    // A return is acknowledged once the batch log has it; the feed gets it after that.
+    await until("every return waits", async () => (await count("waiting")) > minionCount);
     const { State, Reason, Waiting } = await run<Status>("jobs.cache_status");
     assert.equal(State, "failing");
     assert.match(Reason ?? "", /jobs\.create_schema/);

@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import type { Logger } from "pino";
 import type { ShippedStep } from "../../../src/databases/shipper.ts";
 import { JobShipping } from "../../../src/master/upkeep/job-shipping.ts";
+import type { DatabaseTask } from "../../../src/workers/messages/lanes.ts";
 import type { LanePool } from "../../../src/workers/threads/lane-pool.ts";
 
 const nothing: ShippedStep = {
@@ -11,11 +12,16 @@ const nothing: ShippedStep = {
   feed: { waiting: 0, oldestMs: undefined, isMissing: false },
 };
 
-/** Answers with `steps`, the last of them again and again. `reached(n)`: when the n-th step was asked for. */
+/** Answers with `steps`, the last of them again and again. `reached(n)`: when the n-th step was asked for. `looked()`: after the next count of the feed. */
 function laneOf(steps: readonly ShippedStep[]) {
   const askedMs: number[] = [];
+  const looks: (() => void)[] = [];
   let told: (() => void) | undefined;
-  const run = async () => {
+  const run = async ({ kind }: DatabaseTask) => {
+    if (kind === "look") {
+      looks.forEach((look) => void setImmediate(look));
+      return { waiting: 100 + askedMs.length, oldestMs: 1_000, isMissing: false };
+    }
     askedMs.push(performance.now());
     told?.();
     return steps[Math.min(askedMs.length, steps.length) - 1];
@@ -25,31 +31,47 @@ function laneOf(steps: readonly ShippedStep[]) {
     // The answer is taken in after the question.
     await new Promise((resolve) => setImmediate(resolve));
   };
-  return { lane: { run } as unknown as LanePool, askedMs, reached };
+  const looked = () => new Promise<void>((resolve) => void looks.push(resolve));
+  return { lane: { run } as unknown as LanePool, reached, looked };
 }
 
 function opened(steps: readonly ShippedStep[]) {
   const lines: string[] = [];
   const note = (level: string) => (_: object, text: string) => void lines.push(`${level} ${text}`);
   const logger = { error: note("error"), warn: note("warn"), info: note("info") } as unknown as Logger;
-  const { lane, askedMs, reached } = laneOf(steps);
+  const { lane, reached, looked } = laneOf(steps);
   const shipping = new JobShipping({ lane, name: "mysql", place: "mysql://db:3306/salt", logger });
-  return { shipping, lines, askedMs, reached };
+  return { shipping, lines, reached, looked };
 }
 
 const failing = { ...nothing, fault: "refused", feed: { waiting: 5, oldestMs: 1_000, isMissing: false } };
 
 describe("the copy of jobs into a database", () => {
-  it("waits longer after each failure, and logs the failure once", async () => {
-    const { shipping, lines, askedMs, reached } = opened([failing]);
-    await reached(4);
-    const [first = 0, second = 0, , fourth = 0] = askedMs;
-    assert.ok(fourth - first > 3 * (second - first) * 0.6, "the waits do not grow");
+  it("waits longer after each failure, and logs the failure once", async ({ mock }) => {
+    mock.timers.enable({ apis: ["Date"], now: 1_000 });
+    const { shipping, lines, reached } = opened([failing]);
+    for (const [index, longestSeconds] of [0.25, 0.5, 1, 2].entries()) {
+      await reached(index + 1);
+      const { nextTrySeconds = 0 } = shipping.status(Date.now());
+      assert.ok(
+        nextTrySeconds >= longestSeconds / 2 && nextTrySeconds <= longestSeconds,
+        `${index}: ${nextTrySeconds}`,
+      );
+    }
     assert.equal(lines.filter((line) => line.startsWith("error")).length, 1);
     const status = shipping.status(11_000);
     assert.deepEqual([status.state, status.waiting, status.lagSeconds, status.fault], ["failing", 5, 10, "refused"]);
     await shipping.close();
     assert.match(lines.at(-1) ?? "", /^warn .*at the next start$/);
+  });
+
+  it("counts what waits between two tries", async () => {
+    const { shipping, reached, looked } = opened([failing]);
+    await reached(1);
+    assert.equal(shipping.waiting, 5);
+    await looked();
+    assert.equal(shipping.waiting, 101);
+    await shipping.close();
   });
 
   it("says when the database takes rows again, and what it counted", async () => {
