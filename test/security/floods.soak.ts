@@ -13,8 +13,8 @@ const windowMs = 1_000;
 const slowerMax = 3;
 const noiseMs = 15;
 const keptMbMax = 128;
-/** A busy thread gives its memory back within some collections, one each 5 s. */
-const restMs = 15_000;
+/** A busy thread gives its memory back within some collections, one each 5 s. The honest load goes on meanwhile. */
+const restMs = 60_000;
 
 const names = Object.keys(floods);
 const seconds = Number(process.env.SALTWORKS_SOAK_SECONDS ?? 600);
