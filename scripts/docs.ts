@@ -119,6 +119,13 @@ change.
   return `${[generatedNote, errorsIntroduction, "| code | HTTP | retry | meaning |", "| --- | --- | --- | --- |", ...rows].join("\n")}\n`;
 }
 
+/** The sources of all limits, in the order in which src/limits.ts exports them. */
+export function limitsSource(root: string): string {
+  const table = readFileSync(join(root, "src/limits.ts"), "utf8");
+  const paths = [...table.matchAll(/^export \* from "\.\/(limits\/\w+\.ts)"/gm)].map(([, path = ""]) => path);
+  return paths.map((path) => readFileSync(join(root, "src", path), "utf8")).join("");
+}
+
 /** Name and comment of each limit, in the file's order. Leaves out a limit without a comment; the test reports it. */
 export function describedLimits(source: string): Map<string, string> {
   const found = new Map<string, string>();
@@ -267,11 +274,10 @@ export function runnersDoc(): string {
 
 /** The documents by their path in the repository. */
 export function generatedDocs(root = packageRoot()): Map<string, string> {
-  const limitsSource = readFileSync(join(root, "src/limits.ts"), "utf8");
   return new Map([
     ["docs/config.md", configDoc()],
     ["docs/errors.md", errorsDoc()],
-    ["docs/limits.md", limitsDoc(limitsSource)],
+    ["docs/limits.md", limitsDoc(limitsSource(root))],
     ["docs/metrics.md", metricsDoc()],
     ["docs/house.svg", houseDrawing(root)],
     ["docs/layers.svg", layersDrawing(root)],

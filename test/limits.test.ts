@@ -1,13 +1,11 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, it } from "node:test";
-import { limitHeadings } from "../scripts/docs.ts";
+import { limitHeadings, limitsSource } from "../scripts/docs.ts";
 import { masterOptions } from "../src/config/options/master.ts";
 import * as limits from "../src/limits.ts";
 import { repositoryRoot } from "./root.ts";
 
-const source = readFileSync(join(repositoryRoot, "src/limits.ts"), "utf8");
+const source = limitsSource(repositoryRoot);
 
 describe("limits", () => {
   it("each stand under a heading", () => {

@@ -50,9 +50,6 @@ export const forbiddenNames = [
 ] as const;
 
 export const fileLinesMax = 400;
-/** The table of all bounds is looked up, not read, so it may be longer: one or two lines a bound, under headings. */
-export const limitsTable = "src/limits.ts";
-export const limitsLinesMax = 1_000;
 export const functionLinesMax = 70;
 /** A folder with more files needs subfolders. */
 export const folderFilesMax = 20;

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, it } from "node:test";
-import { describedLimits } from "../../scripts/docs.ts";
+import { describedLimits, limitsSource } from "../../scripts/docs.ts";
 import { masterOptions } from "../../src/config/options/master.ts";
 import * as limits from "../../src/limits.ts";
 import { labelsWanted, limitCounters } from "../../src/master/metrics/limit-counters.ts";
@@ -10,8 +8,8 @@ import { metrics } from "../../src/master/metrics/table.ts";
 import { repositoryRoot } from "../root.ts";
 import { uncountedLimits } from "./uncounted-limits.ts";
 
-const described = describedLimits(readFileSync(join(repositoryRoot, "src/limits.ts"), "utf8"));
-/** Words with which comments of src/limits.ts say that something is refused, dropped or cut. */
+const described = describedLimits(limitsSource(repositoryRoot));
+/** Words with which comments of limits say that something is refused, dropped or cut. */
 const refusal = /\b(?:refused|dropped|closed|left out|let go|goes? first|counted as)\b|over it|QUEUE_FULL/i;
 
 describe("counters of limits", () => {

@@ -1,0 +1,77 @@
+/** Bounds of what is kept: stores, Salt's own files, databases. */
+
+// # Stores
+
+/** Wait for a store's last writes when it closes, milliseconds. Over it the disk has failed. */
+export const storeCloseTimeoutMs = 5_000;
+/** Steps in which an LMDB data file grows ahead of its last page, bytes: each costs a write, and other programs cannot use the space ahead. */
+export const lmdbRoomStepBytes = 1024 * 1024;
+/** Records that one step of a trim removes: it is one transaction of some milliseconds, so that it hardly delays returns. */
+export const trimmedPerStepMax = 200;
+/** Damaged returns that a reader reports one by one; `saltworks check-store` reports all. */
+export const damagedNotesMax = 1_000;
+/** Faults of one file that are reported one by one; a damaged disk has thousands. */
+export const walkedFaultsMax = 20;
+/** Returns of a job in one page from the store. A job with more takes several pages. */
+export const returnsPerPage = 4_096;
+/** Bodies of the returns on one page, bytes. The page ends with the return that reaches it, so that a page exceeds it by at most one return. */
+export const returnPageBytesMax = 16 * 1024 * 1024;
+/** A worker's log of returns, bytes: holds `returnsPerTransaction` returns of a block each. The file is written in full when it is made. */
+export const returnLogBytes = 4 * 1024 * 1024;
+/** Returns in one transaction from a worker's log into the job cache: it blocks the worker for some 3 ms. Twice as many save 0.3 µs a return. */
+export const returnsPerTransaction = 1_024;
+/**
+ * How long returns wait in a worker's log at most, milliseconds, while they are fewer than `returnsPerTransaction`: a transaction for each small
+ * batch would cost more than the log saves.
+ */
+export const returnTransactionDelayMs = 1_000;
+/** Returns that a worker remembers to recognise duplicates, some 100 bytes each; beyond it the store is asked, about 1 µs each. */
+export const knownReturnsMax = 50_000;
+
+// # Salt's own files
+
+/** One file of Salt's that a takeover reads, bytes: grains and pillar of one minion, or a job's load. Over it: named in the log and left out. */
+export const saltFileBytesMax = 128 * 1024 * 1024;
+/** Minions whose files a takeover reads before it stores them: bounds its memory. */
+export const takeOverAtOnce = 64;
+/** How often a takeover reports its progress, milliseconds. */
+export const takeOverProgressMs = 2_000;
+/** How often a master writes the mark that it is alive, for the next takeover, milliseconds. */
+export const aliveMarkEveryMs = 2_000;
+/** How long after its last mark a killed master may still have written a file, milliseconds. Salt's master needs longer to start. */
+export const aliveMarkMarginMs = 3_000;
+/** A job id in a takeover from Salt, bytes: together with a minion's id it is a key of our store. Over it: named in the log and left out. */
+export const takenJidBytesMax = 1_024;
+/** How often a running master looks for jobs copied into Salt's job directory, milliseconds: a look calls stat on each job directory. */
+export const saltJobsLookEveryMs = 600_000;
+/** The longest wait before the takeover of Salt's jobs is tried again, milliseconds: the first is `saltMirrorRetryMs`, each next is twice as long. */
+export const saltTakeJobsRetryMsMax = 60_000;
+/** Longest stay of a return in a worker's log while Salt's files are kept current, milliseconds: it appears in them within a second. */
+export const saltReturnDelayMs = 500;
+/** How often the salt lane looks for returns to write into Salt's files, milliseconds. */
+export const saltMirrorEveryMs = 200;
+/** One step of the salt lane, milliseconds: bounds what must be repeated after its thread dies. */
+export const saltMirrorStepMs = 100;
+/** How long the salt lane waits after a failed write, milliseconds. */
+export const saltMirrorRetryMs = 2_000;
+/** Returns that the salt lane takes from the queue at once. */
+export const saltMirrorAtOnce = 256;
+/** Returns that wait to be written into Salt's files, 100 bytes each. Over it the oldest are left out there and counted: our store has them. */
+export const saltReturnsWaitingMax = 1_000_000;
+/** Time that a stopping master gives to writing Salt's files, milliseconds; the next start writes the rest. */
+export const saltMirrorStopMs = 20_000;
+
+// # Databases
+
+/** Entries of a file's feed that wait for the database, 60 bytes each. Over it the oldest stay, and later jobs are added when those have left. */
+export const feedEntriesMax = 10_000_000;
+/** Rows in one transaction of the database: more cost no less each, and would be lost together. */
+export const databaseRowsMax = 512;
+/** One statement of the database, milliseconds. Over it the connection is closed and the transaction tried again. */
+export const databaseStatementMs = 15_000;
+/** Connecting to the database, milliseconds. */
+export const databaseConnectMs = 5_000;
+/** The longest wait after a failure of the database, milliseconds. */
+export const databaseRetryMsMax = 30_000;
+/** Time that a stopping master gives to copying what waits, milliseconds; the next start copies the rest. */
+export const databaseStopMs = 3_000;
