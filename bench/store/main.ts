@@ -130,7 +130,8 @@ const root = mkdtempSync(join(at === -1 ? tmpdir() : (process.argv[at + 1] ?? tm
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.once(signal, () => {
     rmSync(root, { recursive: true, force: true, maxRetries: removalTriesMax });
-    process.exit(1);
+    // `process.exit` waits for the writers' threads. One that is ended within a transaction of LMDB waits for its own lock for ever.
+    process.kill(process.pid, "SIGKILL");
   });
 }
 try {

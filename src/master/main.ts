@@ -27,7 +27,7 @@ import { localKeysOf } from "./operators/local-users.ts";
 import { Bus } from "./ports/bus.ts";
 import { MetricsServer } from "./ports/metrics-server.ts";
 import { checkPorts, type OpenedPorts } from "./ports/port-check.ts";
-import { leaveProcess } from "./shutdown/leave.ts";
+import { exitAtOnce, leaveProcess } from "./shutdown/leave.ts";
 import {
   openCredentialLane,
   openDatabaseLane,
@@ -277,7 +277,7 @@ function terminationSignal(master: Master): Promise<string> {
   return new Promise((resolve) => {
     let isAsked = false;
     const onSignal = (signal: NodeJS.Signals) => {
-      if (isAsked) process.exit(1);
+      if (isAsked) exitAtOnce(1);
       isAsked = true;
       resolve(signal);
     };

@@ -1,4 +1,5 @@
-/** Ends the process after an orderly shutdown, even if a thread hangs. */
+/** Ends the process, even if a thread hangs: after an orderly shutdown, or at once. */
+import koffi from "koffi";
 
 /** Milliseconds for the log to be written and for threads to end after an orderly shutdown. */
 const exitGraceMs = 2_000;
@@ -15,6 +16,14 @@ export function leaveProcess(code: number, hasStuckThread: boolean): void {
       // PID 1 of a container does not receive SIGKILL from itself, but an abort ends it.
       process.abort();
     }
-    process.exit(code);
+    exitAtOnce(code);
   }, exitGraceMs).unref();
+}
+
+/**
+ * `_exit(2)`: ends all threads where they are. `process.exit` waits for them, and one that is ended within a transaction of LMDB waits for its own
+ * lock for ever.
+ */
+export function exitAtOnce(code: number): void {
+  koffi.load(null).func("void _exit(int status)")(code);
 }

@@ -22,3 +22,14 @@ describe("leaveProcess", { timeout: 60_000 }, () => {
     assert.deepEqual({ code, signal }, { code: null, signal: "SIGKILL" });
   });
 });
+
+describe("exitAtOnce", { timeout: 60_000 }, () => {
+  it("ends a process with a thread that hangs in a system call, with the exit code", async () => {
+    const stuck = fileURLToPath(new URL("./stuck-at-once.js", import.meta.url));
+    const child = spawn(process.execPath, ["--enable-source-maps", stuck], { stdio: ["ignore", "ignore", "inherit"] });
+    const timer = setTimeout(() => child.kill("SIGTERM"), deadlineMs);
+    const ended = await once(child, "exit");
+    clearTimeout(timer);
+    assert.deepEqual(ended, [1, null]);
+  });
+});
