@@ -82,8 +82,11 @@ function run(context: ScenarioContext<ReturnStorm>): Promise<Point[]> {
     const follower = p.isFollowed ? await follow(master) : undefined;
     try {
       await warmUp(context, site, { rounds: p.warmUp, fun, returnBytes: p.returnBytes, seed: p.seed + 1_000 });
+      // Events of the warm-up that come late would count as events of the storm.
+      await follower?.untilSeen(p.warmUp * p.minions);
       const returnsBefore = follower?.counts.returns ?? 0;
       const point = await storm(context, site);
+      await follower?.untilSeen(returnsBefore + (point.operations.return?.completed ?? 0));
       if (follower !== undefined) point.figures.returnEvents = follower.counts.returns - returnsBefore;
       return [point];
     } finally {

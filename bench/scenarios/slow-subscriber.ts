@@ -75,6 +75,7 @@ async function storm(
   const total = returns * p.minions;
   const lanes = [{ lane: returnLane }];
   const { span, outcome, correctness } = await measureStorm(context, site, { label, jids, total, lanes });
+  await follower.untilSeen(before + total);
   const events = follower.counts.returns - before;
   const missed = events < total ? { "events that the reader missed": total - events } : {};
   const [firstRss = 0] = span.series.values.rssBytes ?? [];

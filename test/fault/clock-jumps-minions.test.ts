@@ -30,7 +30,6 @@ const keyBits = 2_048;
 const secret = "a password of the test";
 
 describe("a site whose clock is set", { skip: compilerSkip(), timeout: 600_000 }, () => {
-  const temporary = temporaryDirectories();
   const minions: Program[] = [];
   const ids = ["ours"];
   let root = "";
@@ -82,6 +81,8 @@ describe("a site whose clock is set", { skip: compilerSkip(), timeout: 600_000 }
     await master?.remove();
     clock?.close();
   });
+  // Removed after the minions have ended: suites' last steps run in the order in which they stand.
+  const temporary = temporaryDirectories();
 
   function startMinion(id: string, program: string, args: readonly string[], options: object): void {
     const folder = join(root, id);

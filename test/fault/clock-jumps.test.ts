@@ -21,7 +21,6 @@ const pollMs = 200;
 const day = 86_400;
 
 describe("a master whose clock is set", { skip: compilerSkip() }, () => {
-  const temporary = temporaryDirectories();
   const jids: string[] = [];
   let master: MasterProcess;
   let fleet: Fleet;
@@ -48,6 +47,8 @@ describe("a master whose clock is set", { skip: compilerSkip() }, () => {
     await master?.remove();
     clock?.close();
   });
+  // Removed after the master has ended: suites' last steps run in the order in which they stand.
+  const temporary = temporaryDirectories();
 
   async function runJob(): Promise<void> {
     const before = fleet.counters.returnsAcknowledged;

@@ -1,5 +1,6 @@
 /** First steps of every scenario with a storm: brings the minions up and publishes the jobs to which they return. */
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { SaltworksError } from "../../../src/errors.ts";
 import { EventSubscriber } from "../../../src/transport/event-stream-client.ts";
 import { jidAt } from "../../../src/wire/jid.ts";
@@ -142,16 +143,24 @@ export async function publishJobs(
   }
 }
 
-export type Follower = { readonly counts: { returns: number; isLost: boolean }; close(): void };
+/** `untilSeen`: resolves when this many returns were seen since the start, or after `catchUpMs`. Events come after the replies. */
+export type Follower = {
+  readonly counts: { returns: number; isLost: boolean };
+  untilSeen(returns: number): Promise<void>;
+  close(): void;
+};
 
 const returnTag = Buffer.from("/ret/");
 /** `salt/job/<20 digits>` */
 const returnTagOffset = 29;
+/** A reader that is further behind has missed events. */
+const catchUpMs = 10_000;
+const lookMs = 10;
 
 /** Subscribes to all events, as an operator's command does, because a master without a subscriber could skip that work. */
 export async function follow(master: MasterUnderTest): Promise<Follower> {
   const counts = { returns: 0, isLost: false };
-  if (master.kind === "floor") return { counts, close: () => {} };
+  if (master.kind === "floor") return { counts, untilSeen: () => Promise.resolve(), close: () => {} };
   const subscriber = await EventSubscriber.connect(join(master.socketDirectory, "master_event_pub.ipc"), {
     onEvent: (body) => {
       if (returnTag.compare(body, returnTagOffset, returnTagOffset + returnTag.length) === 0) counts.returns += 1;
@@ -160,5 +169,9 @@ export async function follow(master: MasterUnderTest): Promise<Follower> {
       counts.isLost = true;
     },
   });
-  return { counts, close: () => subscriber.close() };
+  const untilSeen = async (returns: number): Promise<void> => {
+    const endMs = performance.now() + catchUpMs;
+    while (counts.returns < returns && !counts.isLost && performance.now() < endMs) await delay(lookMs);
+  };
+  return { counts, untilSeen, close: () => subscriber.close() };
 }
