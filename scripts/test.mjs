@@ -1,7 +1,7 @@
 // Runs compiled tests with node's own runner. `npm test` runs the group "light": files that share the machine well and need nothing but Node.
 // `npm run test:all` adds the group "heavy": whole masters, fleets and real Salt, one file a runner, two at a time and a third that waits.
-// Arguments: `--group light|heavy|all|node`, and words that a file's path must hold (which look in all groups). "node" are the light files that
-// depend on the version of Node: sockets, threads, processes, files, crypto and native packages. A failed test fails the run. Up to three failed
+// Arguments: `--group light|heavy|all|node`, and words that a file's path must hold (which look in all groups). "node" are the files that
+// depend on the version of Node: sockets, threads, processes, files, crypto, SQLite and native packages. A failed test fails the run. Up to three failed
 // files of a group are run once more, alone, only to say whether they fail always. The slowest files are listed at the end; with `--times FOLDER`
 // the times are left there instead, for one list of several runs (scripts/slowest-files.mjs).
 import { spawn } from "node:child_process";
@@ -19,6 +19,8 @@ const heavyFolders = ["fault", "fleet", "interop", "security"];
 const nodeFolders = ["client", "crypto", "fileserver", "store", "transport", "wire", "workers"];
 const nodeFiles = [
   /^(?:cli\/(?:call|check-store|completion|daemon|host|log|run|terminal)|master\/(?:ports|shutdown|upkeep)|minion\/(?:call|jobs|minion|modules\/(?:cmd|file)|session)|bench\/(?:master-process|zmtp)|config\/yaml|pillar\/external|python)/,
+  // SQLite comes with Node.js, but not with Node 20.
+  /^interop\/returners\/sqlite3\./,
 ];
 /** Files that assert how soon something happens: each runs alone. */
 const aloneFiles = [
@@ -203,10 +205,10 @@ async function runHeavy(group, files) {
 }
 
 const group = values.group ?? (words.length > 0 ? "all" : "light");
-const groups = group === "node" ? ["light"] : ["light", "heavy"].filter((name) => group === "all" || group === name);
+const groups = ["light", "heavy", "node"].filter((name) => group === name || (group === "all" && name !== "node"));
 const files = testFiles(testRoot).filter((file) => words.every((word) => relative(root, file).includes(word)));
 const chosen = groups.map((name) =>
-  files.filter((file) => groupOf(file) === name && (group !== "node" || isOfNode(file))),
+  files.filter((file) => (name === "node" ? isOfNode(file) : groupOf(file) === name)),
 );
 if (groups.length === 0 || chosen.every((list) => list.length === 0)) {
   process.stderr.write(`no test file matches ${process.argv.slice(2).join(" ")}\n`);
@@ -215,8 +217,8 @@ if (groups.length === 0 || chosen.every((list) => list.length === 0)) {
 let status = 0;
 for (const [index, list] of chosen.entries()) {
   if (list.length === 0) continue;
-  const name = group === "node" ? group : groups[index];
-  const failed = groups[index] === "light" ? await runLight(name, list) : await runHeavy(name, list);
+  const name = groups[index];
+  const failed = name === "heavy" ? await runHeavy(name, list) : await runLight(name, list);
   if (failed.length === 0) continue;
   status = 1;
   await lookAgain(failed);
