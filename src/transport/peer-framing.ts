@@ -6,8 +6,9 @@ import { execFile } from "node:child_process";
 import { readlinkSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { namesIfReadable } from "../config/files/missing.ts";
+import { within } from "../deadline.ts";
 import type { Framing } from "../wire/event-framing.ts";
 import { errnoOf } from "./socket-path.ts";
 
@@ -88,12 +89,12 @@ export class PeerFramings {
   }
 
   /** Whether the work ended before it took too long. */
-  async #inTime(work: Promise<void>): Promise<boolean> {
-    const timeout = new AbortController();
-    const giveUp = delay(this.#timeoutMs, false, { signal: timeout.signal }).catch(() => false);
-    const isInTime = await Promise.race([work.then(() => true), giveUp]);
-    timeout.abort();
-    return isInTime;
+  #inTime(work: Promise<void>): Promise<boolean> {
+    return within(
+      work.then(() => true),
+      this.#timeoutMs,
+      () => false,
+    );
   }
 
   /** A look that starts after this call. A look under way may have missed a program that has just connected. */

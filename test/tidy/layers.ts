@@ -4,7 +4,7 @@
  */
 
 /** Modules that every folder may import. */
-export const openToAll = ["errors", "limits"] as const;
+export const openToAll = ["deadline", "errors", "limits"] as const;
 
 const data = ["wire", "crypto", "config", "python", "target"] as const;
 const engine = ["databases", "pillar", "fileserver", "runners"] as const;

@@ -3,6 +3,7 @@
  * a path or an abstract socket name; WATCHDOG_USEC is the time within which it expects a sign of life.
  */
 import type { Logger } from "pino";
+import { within } from "../../deadline.ts";
 import { SaltworksError } from "../../errors.ts";
 import { watchdogAnswerShare } from "../../limits.ts";
 
@@ -60,16 +61,12 @@ async function answersInTime(
   timeoutMs: number,
   log: Pick<Logger, "error">,
 ): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new SaltworksError("TASK_TIMEOUT", `no answer in ${timeoutMs} ms`)), timeoutMs);
-  });
   try {
-    return await Promise.race([isAlive(), late]);
+    return await within(isAlive(), timeoutMs, () => {
+      throw new SaltworksError("TASK_TIMEOUT", `no answer in ${timeoutMs} ms`);
+    });
   } catch (error) {
     log.error({ err: error }, "the threads do not answer, so the service manager gets no sign of life");
     return false;
-  } finally {
-    clearTimeout(timer);
   }
 }

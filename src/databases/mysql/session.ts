@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { SaltworksError } from "../../errors.ts";
 import { databaseConnectMs } from "../../limits.ts";
 import type { DatabaseConfig } from "../contract/database.ts";
+import { deadline } from "../contract/deadline.ts";
 import {
   connectMysql,
   type MysqlAnswer,
@@ -143,31 +144,6 @@ export class MysqlSession {
   #drop(client: MysqlClient): void {
     client.destroy();
     this.#opening = undefined;
-  }
-}
-
-/** @param onLate gets a result that comes after the deadline */
-async function deadline<Result>(
-  promise: Promise<Result>,
-  ms: number,
-  onLate: (result: Result) => void,
-): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  let isLate = false;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      isLate = true;
-      reject(Object.assign(new Error(`no answer within ${ms / 1_000} s`), { code: "TIMEOUT" }));
-    }, ms);
-  });
-  promise.then(
-    (result) => isLate && onLate(result),
-    () => undefined,
-  );
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

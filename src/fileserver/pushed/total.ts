@@ -2,7 +2,7 @@
  * Bounds what all minions push. Counts their files at the start of the file server, then adds each push. Counts again at the bound, because an
  * operator may have removed files. Pushes continue during a count: it may count a push twice, but never misses one.
  */
-import { setTimeout as delay } from "node:timers/promises";
+import { within } from "../../deadline.ts";
 import { pushedCountWaitMs, pushedRecountRest, pushedTotalRecountMs, pushesWaitingMax } from "../../limits.ts";
 import { addUsageOfAll, exceeded, type Usage, type UsageBounds } from "./usage.ts";
 
@@ -63,7 +63,7 @@ export class PushedTotal {
     if (this.#counting === undefined || this.#waitingCount >= pushesWaitingMax) return;
     this.#waitingCount += 1;
     try {
-      await Promise.race([this.#counting, delay(this.#waitMs, undefined, { ref: false })]);
+      await within(this.#counting, this.#waitMs, () => undefined);
     } finally {
       this.#waitingCount -= 1;
     }

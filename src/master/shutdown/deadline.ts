@@ -1,5 +1,6 @@
 /** Runs a step of the shutdown with a time limit, so that a step that hangs or fails does not keep the process from ending. */
 import type { Logger } from "pino";
+import { within } from "../../deadline.ts";
 
 export async function finishWithin(
   deadlineMs: number,
@@ -14,11 +15,7 @@ export async function finishWithin(
       return true;
     },
   );
-  const inTime = await Promise.race([isDone, later(deadlineMs).then(() => false)]);
+  const inTime = await within(isDone, deadlineMs, () => false);
   if (!inTime) logger.warn({ deadlineMs }, warning);
   return inTime;
-}
-
-function later(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms).unref());
 }

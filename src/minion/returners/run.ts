@@ -2,6 +2,7 @@
  * Passes a job's return on to returners, one after the other, each with a deadline and a copy of its own.
  * A failure goes to the log, to the minion's event bus and to the master's. Source: Salt 3007's minion.
  */
+import { within } from "../../deadline.ts";
 import { returnerTimeoutMs } from "../../limits.ts";
 import { strOf } from "../../python/repr.ts";
 import { asValue, type Value, type ValueMap } from "../../wire/values.ts";
@@ -63,22 +64,18 @@ export async function passOn(options: PassingOptions, names: readonly string[], 
 
 async function passOnce(options: PassingOptions, name: string, ret: ValueMap): Promise<string | undefined> {
   const timeoutMs = options.timeoutMs ?? returnerTimeoutMs;
-  const deadline = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      deadline.abort();
-      reject(returnerError(`not done after ${timeoutMs / 1_000} seconds`));
-    }, timeoutMs);
-  });
+  const ending = new AbortController();
+  const late = () => {
+    ending.abort();
+    throw returnerError(`not done after ${timeoutMs / 1_000} seconds`);
+  };
   try {
-    await Promise.race([start(options, name, ret, deadline.signal), tooLate]);
+    await within(start(options, name, ret, ending.signal), timeoutMs, late);
     return undefined;
   } catch (error) {
     return textOf(error);
   } finally {
-    clearTimeout(timer);
-    deadline.abort();
+    ending.abort();
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import { existsSync, statSync } from "node:fs";
 import { type Database, open, type RootDatabase } from "lmdb";
+import { within } from "../../deadline.ts";
 import { SaltworksError } from "../../errors.ts";
 import { storeCloseTimeoutMs } from "../../limits.ts";
 import { attempt, storeDamaged, storeFailed } from "../disk/store-error.ts";
@@ -144,14 +145,11 @@ export async function putLater<Result>(
 
 /** Closes after the writes under way. A failed disk may never finish them: then this fails after `storeCloseTimeoutMs`. */
 export async function closeEnvironment(environment: BinaryEnvironment): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(storeFailed("writes did not finish", undefined)), storeCloseTimeoutMs);
-  });
   try {
-    await Promise.race([environment.close(), deadline]);
+    await within(environment.close(), storeCloseTimeoutMs, () => {
+      throw storeFailed("writes did not finish", undefined);
+    });
   } finally {
-    clearTimeout(timer);
     rooms.get(environment)?.close();
   }
 }

@@ -4,6 +4,7 @@
  */
 import { Worker } from "node:worker_threads";
 import type { Logger } from "pino";
+import { within } from "../../../deadline.ts";
 import { SaltworksError } from "../../../errors.ts";
 import {
   publishesHandedBytesMax,
@@ -236,12 +237,8 @@ export class PublishThread {
 
   /** Ends the thread. False if it hangs in a system call, so that callers do not wait for ever. */
   async #endsInTime(worker: Worker): Promise<boolean> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<boolean>((resolve) => {
-      timer = setTimeout(() => resolve(false), this.#options.endMs ?? publishThreadEndMs);
-    });
-    const isEnded = await Promise.race([worker.terminate().then(() => true), late]);
-    clearTimeout(timer);
+    const termination = worker.terminate().then(() => true);
+    const isEnded = await within(termination, this.#options.endMs ?? publishThreadEndMs, () => false);
     if (!isEnded) this.isStuck = true;
     return isEnded;
   }

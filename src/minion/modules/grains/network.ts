@@ -2,7 +2,7 @@
 import { lookup, lookupService } from "node:dns/promises";
 import { existsSync } from "node:fs";
 import { hostname } from "node:os";
-import { setTimeout as delay } from "node:timers/promises";
+import { within } from "../../../deadline.ts";
 import { probeTimeoutMs } from "../../../limits.ts";
 import { formatAddress, netmaskOf, parseAddress, parseInterface } from "../../../python/ipaddress.ts";
 import { readTextIfAny } from "../machine/file-error.ts";
@@ -81,12 +81,9 @@ async function defaultGateway(family: "-4" | "-6"): Promise<string | boolean | u
 }
 
 /** Gives up after `probeTimeoutMs`, so that a resolver that does not answer does not delay the minion's start. */
-async function withinDeadline<Result>(work: Promise<Result>, otherwise: Result): Promise<Result> {
-  const timer = new AbortController();
-  const late = delay(probeTimeoutMs, otherwise, { signal: timer.signal, ref: false }).catch(() => otherwise);
-  const result = await Promise.race([work.catch((error: unknown) => ifUnresolved(error, otherwise)), late]);
-  timer.abort();
-  return result;
+function withinDeadline<Result>(work: Promise<Result>, otherwise: Result): Promise<Result> {
+  const resolved = work.catch((error: unknown) => ifUnresolved(error, otherwise));
+  return within(resolved, probeTimeoutMs, () => otherwise);
 }
 
 function ifUnresolved<Result>(error: unknown, otherwise: Result): Result {
