@@ -3,6 +3,7 @@ import type { MinionConfig } from "../../config/load.ts";
 import type { ReturnerDocs } from "../functions/module-contract.ts";
 import type { Returner, ReturnerTable } from "./contract/returner.ts";
 import { memcacheReturner } from "./databases/memcache.ts";
+import { mongoReturner } from "./databases/mongo.ts";
 import { mysqlReturner } from "./databases/mysql.ts";
 import { pgjsonbReturner, postgresReturner } from "./databases/postgresql.ts";
 import { redisReturner } from "./databases/redis.ts";
@@ -14,8 +15,10 @@ import { rawfileJsonReturner } from "./files/rawfile-json.ts";
 import { syslogReturner } from "./files/syslog.ts";
 import { refusalOf } from "./run.ts";
 import { carbonReturner } from "./streams/carbon.ts";
+import { kafkaReturner } from "./streams/kafka.ts";
 import { natsReturner } from "./streams/nats.ts";
 import { smtpReturner } from "./streams/smtp.ts";
+import { elasticsearchReturner } from "./web/elasticsearch.ts";
 import { httpReturner } from "./web/http.ts";
 import { influxdbReturner } from "./web/influxdb.ts";
 import { slackWebhookReturner } from "./web/slack-webhook.ts";
@@ -23,11 +26,14 @@ import { splunkReturner } from "./web/splunk.ts";
 
 const allReturners: readonly Returner[] = [
   carbonReturner,
+  elasticsearchReturner,
   httpReturner,
   influxdbReturner,
+  kafkaReturner,
   localReturner,
   localCacheReturner,
   memcacheReturner,
+  mongoReturner,
   multiReturner,
   mysqlReturner,
   natsReturner,

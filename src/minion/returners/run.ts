@@ -111,7 +111,8 @@ async function start(
 
 /** Node.js reports a refused connection to several addresses as an error without a text. */
 function textOf(error: unknown): string {
-  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(textOf).join("; ");
+  if (error instanceof AggregateError && error.errors.length > 0)
+    return [...new Set(error.errors.map(textOf))].join("; ");
   if (!(error instanceof Error)) return String(error);
   const reason = error.cause instanceof Error && !error.message.includes(error.cause.message) ? error.cause : undefined;
   const text = error.message === "" && "code" in error ? String(error.code) : error.message;

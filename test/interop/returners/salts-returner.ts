@@ -6,7 +6,17 @@ import { repositoryRoot } from "../../root.ts";
 import { runCommand } from "../program.ts";
 import { findRelease, installRelease, type SaltRelease, venvsFolder } from "../salt-releases.ts";
 
-const clients = ["pymysql", "psycopg2-binary", "redis", "python-memcached", "influxdb"];
+/** Packages by the module that each brings. Salt imports what Elasticsearch's clients of release 8 no longer have. */
+const clients: Readonly<Record<string, string>> = {
+  pymysql: "pymysql",
+  psycopg2: "psycopg2-binary",
+  redis: "redis",
+  "memcache.py": "python-memcached",
+  influxdb: "influxdb",
+  elasticsearch: "elasticsearch<8",
+  pymongo: "pymongo",
+  confluent_kafka: "confluent-kafka",
+};
 const installTimeoutMs = 600_000;
 
 export type SaltsReturners = {
@@ -21,9 +31,9 @@ export type SaltsReturners = {
 export async function openSaltsReturners(): Promise<SaltsReturners> {
   const isRequired = process.env.CI === "true";
   const release = isRequired ? await installRelease("3007", () => undefined) : await findRelease("3007");
-  const folder = join(venvsFolder(), "clients");
-  if (release !== undefined && isRequired && !existsSync(folder)) await installClients(release, folder);
-  const isThere = release !== undefined && existsSync(folder);
+  const folder = clientsFolder();
+  if (release !== undefined && isRequired) await installClients(release);
+  const isThere = release !== undefined && missingClients().length === 0;
   return {
     skip: isThere ? false : `Salt 3007 and ${folder} are not installed`,
     release,
@@ -38,8 +48,19 @@ export async function openSaltsReturners(): Promise<SaltsReturners> {
   };
 }
 
-async function installClients(release: SaltRelease, folder: string): Promise<void> {
-  const args = ["install", "--quiet", "--target", folder, ...clients];
+function clientsFolder(): string {
+  return join(venvsFolder(), "clients");
+}
+
+function missingClients(): string[] {
+  return Object.keys(clients).filter((name) => !existsSync(join(clientsFolder(), name)));
+}
+
+/** Installs the Python clients that are missing. */
+export async function installClients(release: SaltRelease): Promise<void> {
+  const missing = missingClients().map((name) => clients[name] ?? name);
+  if (missing.length === 0) return;
+  const args = ["install", "--quiet", "--target", clientsFolder(), ...missing];
   const ended = await runCommand(release.program("pip"), args, { timeoutMs: installTimeoutMs });
   if (ended.code !== 0) throw new Error(`pip ${args.join(" ")}: ${ended.stderr}`);
 }

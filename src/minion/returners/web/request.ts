@@ -10,18 +10,21 @@ export type WebRequest = {
   readonly headers?: { readonly [name: string]: string };
   readonly body?: string;
   readonly isVerified?: boolean;
+  /** Certificates of the authorities to trust instead of the usual ones. */
+  readonly ca?: string;
   readonly signal: AbortSignal;
 };
 export type WebAnswer = { readonly status: number; readonly body: string };
 
 /** Resolves to any answer, whatever its status. */
-export function send({ method, url, headers, body, isVerified, signal }: WebRequest): Promise<WebAnswer> {
+export function send({ method, url, headers, body, isVerified, ca, signal }: WebRequest): Promise<WebAnswer> {
   const target = urlOf(url);
   const start = target.protocol === "https:" ? httpsRequest : httpRequest;
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { "content-length": String(Buffer.byteLength(body)) };
-    const options = { method, headers: { ...headers, ...length }, signal, rejectUnauthorized: isVerified !== false };
-    const request = start(target, { ...options, agent: false }, (response) => {
+    const security = { rejectUnauthorized: isVerified !== false, ...(ca === undefined ? {} : { ca }) };
+    const options = { method, headers: { ...headers, ...length }, signal, agent: false, ...security };
+    const request = start(target, options, (response) => {
       const pieces: Buffer[] = [];
       let bytes = 0;
       response.on("data", (piece: Buffer) => {
@@ -40,8 +43,16 @@ export function send({ method, url, headers, body, isVerified, signal }: WebRequ
 /** @throws SaltworksError RETURNER_FAILED with status and answer unless the status is of the 200s */
 export async function sendOrFail(request: WebRequest): Promise<WebAnswer> {
   const answer = await send(request);
-  if (answer.status >= 200 && answer.status < 300) return answer;
-  throw returnerError(`${urlOf(request.url).host} answers ${answer.status}: ${answer.body.slice(0, shownLengthMax)}`);
+  if (isGood(answer)) return answer;
+  throw refusalBy(request.url, answer);
+}
+
+export function isGood({ status }: WebAnswer): boolean {
+  return status >= 200 && status < 300;
+}
+
+export function refusalBy(url: string, { status, body }: WebAnswer): Error {
+  return returnerError(`${urlOf(url).host} answers ${status}: ${body.slice(0, shownLengthMax)}`);
 }
 
 /** Characters of an answer that an error shows. */
