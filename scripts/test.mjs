@@ -3,7 +3,7 @@
 // Arguments: `--group light|heavy|all|node`, and words that a file's path must hold (which look in all groups). "node" are the files that
 // depend on the version of Node: sockets, threads, processes, files, crypto, SQLite and native packages. A failed test fails the run. Up to three failed
 // files of a group are run once more, alone, only to say whether they fail always. The slowest files are listed at the end; with `--times FOLDER`
-// the times are left there instead, for one list of several runs (scripts/slowest-files.mjs).
+// the times are left there instead, for one list of several runs (scripts/slowest-files.mjs). `--file-timeout MS` bounds the time of each file.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -65,8 +65,10 @@ function isOfNode(file) {
 
 const { values, positionals: words } = parseArgs({
   allowPositionals: true,
-  options: { group: { type: "string" }, times: { type: "string" } },
+  options: { group: { type: "string" }, times: { type: "string" }, "file-timeout": { type: "string" } },
 });
+/** A file that takes longer is ended and has failed: a process that a failed test left behind would hold the run up for ever. The longest takes 6 minutes. */
+const fileTimeoutMs = Number(values["file-timeout"] ?? 1_200_000);
 const timesFolder = values.times ?? mkdtempSync(join(tmpdir(), "saltworks-test-times-"));
 mkdirSync(timesFolder, { recursive: true });
 if (values.times === undefined) process.once("exit", () => rmSync(timesFolder, { recursive: true, force: true }));
@@ -75,7 +77,7 @@ let timesCount = 0;
 /** Flags of one runner: its output for people, and its times in the file `times`. */
 function runnerFlags(times) {
   return [
-    ...["--enable-source-maps", "--test"],
+    ...["--enable-source-maps", "--test", `--test-timeout=${fileTimeoutMs}`],
     ...["--test-reporter=spec", "--test-reporter-destination=stdout"],
     ...[`--test-reporter=${join(root, "scripts", "file-times.mjs")}`, `--test-reporter-destination=${times}`],
   ];

@@ -67,6 +67,13 @@ describe("a run of test files", { timeout: 240_000 }, () => {
     );
   });
 
+  it("ends a file that hangs, which has failed", () => {
+    put("hangs/hangs.test.js", "hanging", "setInterval(() => undefined, 1_000); return new Promise(() => undefined)");
+    const { status, stdout } = runScript("test.mjs", "--file-timeout", "3000", "hangs/");
+    assert.equal(status, 1);
+    assert.match(stdout, /hangs\.test\.js fails always/);
+  });
+
   it("leaves its times for one list over all groups, with what each file proves", () => {
     const groups = readdirSync(join(root, "times")).map((name) => name.split("-")[0]);
     assert.deepEqual([...new Set(groups)].toSorted(), ["again", "heavy", "light"]);

@@ -28,6 +28,14 @@ function processesNaming(text: string): string[] {
     });
 }
 
+function end(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await wait(pollMs);
 }
@@ -37,7 +45,11 @@ describe("a signal leaves no process and no directory behind", { timeout: deadli
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), "end-"));
   });
-  after(() => rm(folder, { recursive: true, force: true }));
+  after(async () => {
+    // A program that did not end keeps this one alive.
+    for (const pid of processesNaming(folder)) end(Number(pid));
+    await rm(folder, { recursive: true, force: true });
+  });
   const start = (args: readonly string[]): ChildProcess =>
     spawn(process.execPath, args, {
       stdio: ["ignore", "ignore", "ignore"],
@@ -65,6 +77,7 @@ describe("a signal leaves no process and no directory behind", { timeout: deadli
     bench.kill("SIGINT");
     assert.deepEqual(await once(bench, "exit"), [130, null]);
     await until(() => !made("saltworks-store-bench-") && !made("sw-"));
+    await until(() => processesNaming(folder).length === 0);
   });
 
   it("TERM for the program that runs the tests", async () => {
@@ -74,7 +87,8 @@ describe("a signal leaves no process and no directory behind", { timeout: deadli
       "heavy",
       "fleet/jobs/runner-answers.test",
     ]);
-    await until(() => processesNaming(folder).length > 0);
+    // A master, which the tests started.
+    await until(() => processesNaming(join(folder, "sw-")).length > 0);
     tests.kill("SIGTERM");
     assert.deepEqual(await once(tests, "exit"), [143, null]);
     await until(() => processesNaming(folder).length === 0);
