@@ -6,7 +6,7 @@ import type { MasterChoice } from "../scenarios/setup/master-under-test.ts";
 import { takeTurns } from "./abba.ts";
 import { compareWith, describeComparison, describeSide, type LoadTurn, summarize } from "./load-report.ts";
 import { countOf, runProgram, saltVenv, say, signalOfInterrupts } from "./program.ts";
-import { measureRsaFloor } from "./rsa-floor.ts";
+import { measureIdleRsaFloor } from "./rsa-floor.ts";
 import { StormSide } from "./storm-side.ts";
 
 const usage = `usage: node dist/bench/peers/cpu-per-auth.js [options]
@@ -36,17 +36,23 @@ const { values } = parseArgs({
 
 /** Repetitions in a turn of the RSA floor: half a second of this process. */
 const rsaIterations = 700;
-const rsaName = "RSA-2048 alone";
+const rsaName = "RSA-2048 alone on an idle core";
 const progress = openProgress({ stream: process.stderr, isTerminal: process.stderr.isTTY === true });
 
-type Contestant = { readonly name: string; turn(hasToken: boolean): Promise<LoadTurn> };
+/** `connectsEach`: every `_auth` over a new connection, as a minion's that signs in; otherwise over open ones. */
+type Way = { readonly hasToken: boolean; readonly connectsEach: boolean };
+type Contestant = { readonly name: string; turn(way: Way): Promise<LoadTurn> };
 
-/** A turn of RSA alone counts as one `_auth`, because the loop repeats it itself. */
+/** Other programs' share of the machine in each turn of RSA alone. */
+const otherShares: number[] = [];
+
+/** A turn of RSA alone counts as one `_auth`, because the loop repeats it itself. The masters have nothing to do meanwhile. */
 const rsaFloor: Contestant = {
   name: rsaName,
-  turn: async (hasToken) => {
+  turn: async ({ hasToken }) => {
     const startedMs = performance.now();
-    const floor = measureRsaFloor(rsaIterations);
+    const floor = await measureIdleRsaFloor(rsaIterations);
+    otherShares.push(floor.otherShare);
     const cpuMs = (hasToken ? floor.withTokenUs : floor.withoutTokenUs) / 1_000;
     return { cpuMs, operations: 1, wallMs: performance.now() - startedMs, generatorCpuMs: 0 };
   },
@@ -62,21 +68,24 @@ async function openMaster(master: MasterChoice): Promise<{ side: StormSide; cont
   });
   phase.end();
   const rounds = countOf("--auths", master.kind === "salt" ? values["salt-auths"] : values.auths);
-  const turn = (hasToken: boolean) => side.turn({ kind: "auths", rounds, hasToken });
+  const turn = ({ hasToken, connectsEach }: Way) => side.turn({ kind: "auths", rounds, hasToken, connectsEach });
   return { side, contestant: { name: side.name, turn } };
 }
 
 /** With a token, or without, as at a minion's first contact. */
-async function measure(contestants: readonly Contestant[], hasToken: boolean, signal: AbortSignal) {
-  const sides = contestants.map(({ name, turn }) => ({ name, turn: () => turn(hasToken) }));
+async function measure(contestants: readonly Contestant[], way: Way, signal: AbortSignal) {
+  const sides = contestants.map(({ name, turn }) => ({ name, turn: () => turn(way) }));
   for (const side of sides) await side.turn();
   const turns = await takeTurns(sides, countOf("--rounds", values.rounds), { progress, signal });
-  const operation = hasToken ? "_auth with token" : "_auth without token";
+  const operation = `_auth ${way.hasToken ? "with" : "without"} token${way.connectsEach ? ", each connecting" : ""}`;
   const masters = [...turns].map(([name, own]) => summarize(name, own));
   const comparisons = compareWith(contestants[0]?.name ?? "", turns, `CPU per ${operation}`);
   for (const master of masters.filter(({ name }) => name !== rsaName)) say(describeSide(master, operation));
   const rsa = masters.find(({ name }) => name === rsaName);
-  say(`${rsaName}: ${rsa?.cpuUsPerOperation} µs per ${operation}`);
+  const othersMost = Math.round(100 * Math.max(...otherShares));
+  say(
+    `${rsaName}: ${rsa?.cpuUsPerOperation} µs per ${operation}; other programs took up to ${othersMost} % of the machine`,
+  );
   for (const comparison of comparisons) say(describeComparison(comparison));
   return { masters, comparisons };
 }
@@ -98,11 +107,20 @@ async function main(): Promise<void> {
   try {
     for (const choice of choices) opened.push(await openMaster(choice));
     const contestants = [...opened.map(({ contestant }) => contestant), rsaFloor];
-    const withoutToken = await measure(contestants, false, signal);
-    const withToken = await measure(contestants, true, signal);
+    const withoutToken = await measure(contestants, { hasToken: false, connectsEach: false }, signal);
+    const withToken = await measure(contestants, { hasToken: true, connectsEach: false }, signal);
+    const connecting = await measure(contestants, { hasToken: false, connectsEach: true }, signal);
     const { minions, connections, rounds } = values;
     const parameters = { minions, connections, rounds, workers };
-    const line = { bench: "cpu-per-auth", parameters, withoutToken, withToken, ...thisMachine() };
+    const line = {
+      bench: "cpu-per-auth",
+      parameters,
+      withoutToken,
+      withToken,
+      connecting,
+      otherShares,
+      ...thisMachine(),
+    };
     process.stdout.write(`${JSON.stringify(line)}\n`);
   } finally {
     await Promise.all(opened.map(({ side }) => side.close()));

@@ -12,7 +12,7 @@ import type { LoadTurn } from "./load-report.ts";
 
 /**
  * `returns`: one of each minion to each of `jobs`; without `ratePerSecond` as fast as the master answers, with it at random times.
- * `auths`: of each minion, `rounds` times, as fast as the master answers.
+ * `auths`: of each minion, `rounds` times, as fast as the master answers; with `connectsEach` over a new connection each.
  */
 export type Load =
   | {
@@ -21,7 +21,7 @@ export type Load =
       readonly returnBytes: string;
       readonly ratePerSecond?: number;
     }
-  | { readonly kind: "auths"; readonly rounds: number; readonly hasToken: boolean };
+  | { readonly kind: "auths"; readonly rounds: number; readonly hasToken: boolean; readonly connectsEach: boolean };
 
 export type StormSideOptions = {
   /** Default: kind, version and workers of the master. */
@@ -115,7 +115,8 @@ export class StormSide {
   async #prepare(load: Load): Promise<void> {
     this.#turns += 1;
     if (load.kind === "auths") {
-      await this.#storm.prepareAuths({ lane, rounds: load.rounds, hasToken: load.hasToken });
+      const { rounds, hasToken, connectsEach } = load;
+      await this.#storm.prepareAuths({ lane, rounds, hasToken, connectsEach });
       return;
     }
     const { signal } = new AbortController();

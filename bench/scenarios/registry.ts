@@ -4,6 +4,7 @@ import type { ParameterValues } from "../results/schema.ts";
 import { authBesideReturns } from "./auth-beside-returns.ts";
 import { authStorm } from "./auth-storm.ts";
 import { growth } from "./growth.ts";
+import { highstate } from "./highstate.ts";
 import { idleHold } from "./idle-hold.ts";
 import { jobCache } from "./job-cache.ts";
 import { keyRotation } from "./key-rotation.ts";
@@ -30,6 +31,7 @@ export const scenarios: readonly Scenario<ParameterValues>[] = [
   slowSubscriber,
   mineRead,
   mixedDay,
+  highstate,
   jobCache,
   targeting,
   growth,

@@ -22,6 +22,8 @@ export type LaneOptions = {
   readonly timeoutMs: number;
   readonly tries: number;
   readonly onProgress: () => void;
+  /** Whether each request has a connection of its own, which is made within the span, as a minion's `_auth` has. */
+  readonly connectsEach: boolean;
 };
 
 export class Lane {
@@ -132,7 +134,13 @@ export class Lane {
     this.#head[line] = next;
     if (next === nobody) this.#tail[line] = nobody;
     this.#tries[line] = 0;
-    this.#send(line, index);
+    if (this.#options.connectsEach) this.#connectAndSend(line, index);
+    else this.#send(line, index);
+  }
+
+  #connectAndSend(line: number, index: number): void {
+    if (!this.#isOpen) this.#plannedMs[index] = performance.now() - this.#startedMs;
+    this.#reopen(line, () => this.#send(line, index));
   }
 
   #send(line: number, index: number): void {
@@ -140,7 +148,7 @@ export class Lane {
     const nowMs = performance.now() - this.#startedMs;
     if (this.#tries[line] === 0) {
       this.#counts.sent += 1;
-      if (!this.#isOpen) this.#plannedMs[index] = nowMs;
+      if (!this.#isOpen && !this.#options.connectsEach) this.#plannedMs[index] = nowMs;
     } else this.#counts.repeated += 1;
     this.#tries[line] = (this.#tries[line] ?? 0) + 1;
     this.#sentMs[line] = nowMs;
@@ -186,23 +194,30 @@ export class Lane {
   #sendAgain(line: number): void {
     const index = this.#out[line] ?? nobody;
     const isLastTry = (this.#tries[line] ?? 0) >= this.#options.tries;
+    this.#reopen(line, () => {
+      if (!isLastTry) return this.#send(line, index);
+      this.#giveUp(line);
+      this.#sendNext(line);
+      this.#endIfDone();
+    });
+  }
+
+  #giveUp(line: number): void {
+    this.#counts.timedOut += 1;
+    this.#out[line] = nobody;
+  }
+
+  #reopen(line: number, then: () => void): void {
     // Skips this line while it connects.
     this.#sentMs[line] = Number.POSITIVE_INFINITY;
-    const giveUp = (): void => {
-      this.#counts.timedOut += 1;
-      this.#out[line] = nobody;
-    };
     this.#lines[line]?.reopen().then(
       () => {
         this.#listen(line);
-        if (!isLastTry) return this.#send(line, index);
-        giveUp();
-        this.#sendNext(line);
-        this.#endIfDone();
+        then();
       },
       () => {
         // The master is gone, so the line's waiting requests are not sent either.
-        for (giveUp(); (this.#head[line] ?? nobody) !== nobody; giveUp()) {
+        for (this.#giveUp(line); (this.#head[line] ?? nobody) !== nobody; this.#giveUp(line)) {
           this.#head[line] = this.#after[this.#head[line] ?? 0] ?? nobody;
         }
         this.#tail[line] = nobody;

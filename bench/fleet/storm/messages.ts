@@ -1,6 +1,7 @@
 /** The whole contract between a storm and its processes. Types only. */
 import type { SelfReport } from "../../load/self-check.ts";
 import type { RequestVersion } from "../minion-options.ts";
+import type { Load } from "./scripts.ts";
 
 /** Minions `first` to `first + count - 1` sign in as real ones do, and stay connected. */
 export type SignIn = {
@@ -42,6 +43,8 @@ export type PrepareAuths = {
   readonly connections: number;
   /** With a token the master has to decrypt and encrypt it, which costs both sides one more operation with each key. */
   readonly hasToken: boolean;
+  /** Whether each request has a connection of its own, made within the span: a minion connects for its `_auth`. */
+  readonly connectsEach: boolean;
 };
 
 /** Other requests of minions than returns. */
@@ -58,6 +61,13 @@ export type PrepareAsks = {
   readonly target: string;
   /** `_mine` and `_minion_event`: bytes of the text that is sent. */
   readonly textBytes: number;
+};
+
+/** Lists of requests, one for each minion, sealed ahead, over a separate connection for each minion, as a job's process has one. */
+export type PrepareScripts = {
+  readonly kind: "prepare-scripts";
+  readonly lane: string;
+  readonly scripts: readonly (readonly Load[])[];
 };
 
 /** From now on minions answer publishes, and the process reports its progress. Undefined: minions stop answering. */
@@ -104,6 +114,7 @@ export type ToStormProcess =
   | PrepareReturns
   | PrepareAuths
   | PrepareAsks
+  | PrepareScripts
   | Respond
   | Run
   /** Asks for the responder's sums. The answer `responded` also comes unasked while counts change. */

@@ -11,6 +11,7 @@ import type {
   LaneOutcome,
   PrepareAsks,
   PrepareAuths,
+  PrepareScripts,
   Respond,
   ResponderReport,
   Run,
@@ -19,6 +20,7 @@ import type {
   ToStormProcess,
 } from "./messages.ts";
 import { Responder } from "./responder.ts";
+import { scriptsWork } from "./scripts.ts";
 import { minionWithKey, type StormMinion, signIn } from "./storm-minion.ts";
 import { asksWork, authsWork, returnsWork, type Work } from "./work.ts";
 
@@ -27,13 +29,16 @@ const tellEveryMs = 250;
 /** Interval of the responder's reports, and so the longest delay of waits for it. */
 const tellCountsEveryMs = 50;
 
+/** `connectsEach`: whether each request has a connection of its own. */
+type Prepared = { readonly work: Work; readonly lines: readonly Line[]; readonly connectsEach: boolean };
+
 class StormProcess {
   readonly #minions: StormMinion[] = [];
   readonly #lines: Line[] = [];
   /** Connections of lanes that do not use the minions' own. */
   readonly #ownLines = new Map<string, Line[]>();
   readonly #subscriptions: Connection[] = [];
-  readonly #lanes = new Map<string, { readonly work: Work; readonly lines: readonly Line[] }>();
+  readonly #lanes = new Map<string, Prepared>();
   #running: Lane[] = [];
   #responder: Responder | undefined;
   readonly #selfCheck = new SelfCheck();
@@ -79,8 +84,8 @@ class StormProcess {
     this.#subscriptions.push(...(await Promise.all(Array.from({ length: subscriptions }, open))));
   }
 
-  prepare(lane: string, work: Work, lines: readonly Line[] = this.#lines): void {
-    this.#lanes.set(lane, { work, lines });
+  prepare(lane: string, work: Work, lines: readonly Line[] = this.#lines, connectsEach = false): void {
+    this.#lanes.set(lane, { work, lines, connectsEach });
   }
 
   prepareReturns(order: Extract<ToStormProcess, { kind: "prepare-returns" }>): void {
@@ -90,12 +95,17 @@ class StormProcess {
 
   async prepareAuths(order: PrepareAuths): Promise<void> {
     const lines = await this.#linesOf(order.lane, order.connections);
-    this.prepare(order.lane, authsWork(this.#minions, order), lines);
+    this.prepare(order.lane, authsWork(this.#minions, order), lines, order.connectsEach);
   }
 
   async prepareAsks(order: PrepareAsks): Promise<void> {
     const lines = await this.#linesOf(order.lane, order.connections);
     this.prepare(order.lane, asksWork(this.#minions, order), lines);
+  }
+
+  async prepareScripts({ lane, scripts }: PrepareScripts): Promise<void> {
+    const lines = await this.#linesOf(lane, this.#minions.length);
+    this.prepare(lane, scriptsWork(this.#minions, scripts), lines);
   }
 
   async #linesOf(lane: string, count: number): Promise<Line[]> {
@@ -143,7 +153,8 @@ class StormProcess {
     const lanes = order.lanes.map(({ lane, plannedMs }) => {
       const prepared = this.#lanes.get(lane);
       if (prepared === undefined) throw new Error(`no lane ${lane}`);
-      return { name: lane, plannedMs, lane: new Lane(prepared.work, prepared.lines, options) };
+      const { work, lines, connectsEach } = prepared;
+      return { name: lane, plannedMs, lane: new Lane(work, lines, { ...options, connectsEach }) };
     });
     this.#running = lanes.map(({ lane }) => lane);
     await wait(Math.max(0, order.startAtMs - Date.now()));
@@ -223,6 +234,9 @@ async function obey(message: ToStormProcess): Promise<void> {
       return tell({ kind: "done" });
     case "prepare-asks":
       await storm.prepareAsks(message);
+      return tell({ kind: "done" });
+    case "prepare-scripts":
+      await storm.prepareScripts(message);
       return tell({ kind: "done" });
     case "respond":
       storm.respond(message);

@@ -29,6 +29,7 @@ import {
   type StormOutcome,
   splitSchedule,
 } from "./outcome.ts";
+import type { Load } from "./scripts.ts";
 
 export type { LaneTotal, StormOutcome } from "./outcome.ts";
 
@@ -138,9 +139,16 @@ export class Storm {
   }
 
   /** `_auth` of each minion, `rounds` times, over separate connections: one for each minion, or as many as descriptors allow. */
-  async prepareAuths(o: { lane: string; rounds: number; hasToken: boolean; connections?: number }): Promise<number> {
+  async prepareAuths(o: {
+    lane: string;
+    rounds: number;
+    hasToken: boolean;
+    connections?: number;
+    connectsEach?: boolean;
+  }): Promise<number> {
     const connections = this.#roomFor(o.connections);
-    await this.#tellAll((_, index) => ({ kind: "prepare-auths", ...o, connections: this.#part(connections, index) }));
+    const order = { kind: "prepare-auths", ...o, connectsEach: o.connectsEach ?? false } as const;
+    await this.#tellAll((_, index) => ({ ...order, connections: this.#part(connections, index) }));
     return connections;
   }
 
@@ -148,6 +156,16 @@ export class Storm {
   async prepareAsks(o: Omit<PrepareAsks, "kind">): Promise<void> {
     const connections = this.#roomFor(o.connections);
     await this.#tellAll((_, index) => ({ kind: "prepare-asks", ...o, connections: this.#part(connections, index) }));
+  }
+
+  /** `scripts[k]`: the requests of the storm's minion number k, in order. */
+  async prepareScripts(o: { lane: string; scripts: readonly (readonly Load[])[] }): Promise<void> {
+    const counts = this.#members.map(({ count }) => count);
+    const firstOf = (index: number): number => counts.slice(0, index).reduce((sum, count) => sum + count, 0);
+    await this.#tellAll(({ count }, index) => {
+      const first = firstOf(index);
+      return { kind: "prepare-scripts", lane: o.lane, scripts: o.scripts.slice(first, first + count) };
+    });
   }
 
   /** From now on the minions answer publishes. */

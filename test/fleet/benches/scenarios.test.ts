@@ -147,6 +147,15 @@ const small: Readonly<Record<string, Small>> = {
       }
     },
   },
+  highstate: {
+    parameters: { minions: 12, files: 40, states: 2, managed: 3, warmUp: 0 },
+    check: ([point]) => {
+      const each = point?.figures.requestsPerHighstate ?? 0;
+      assert.equal(point?.operations.request?.completed, 12 * each);
+      // Each return beside each request.
+      assert.equal(point?.correctness.expected, 12 * (each + 1));
+    },
+  },
   "job-cache": {
     parameters: { batches: "16", writers: "1", drivers: "lmdb", returns: 1_600, minions: 20 },
     check: (points) => assert.equal(points.length, 1),

@@ -1,0 +1,26 @@
+/** How busy the machine is with other programs than this one, from /proc/stat. */
+import { readFileSync } from "node:fs";
+import { ticksToMs } from "./cpu-time.ts";
+
+/** CPU milliseconds of all cores since the machine started: all of them, those without work, and those of this process. */
+export type MachineTimes = { readonly totalMs: number; readonly idleMs: number; readonly ownMs: number };
+
+export function machineTimes(): MachineTimes {
+  const [line = ""] = readFileSync("/proc/stat", "utf8").split("\n");
+  // user, nice, system, idle, iowait, irq, softirq, steal. Guests are counted in user and nice.
+  const ticks = line.trim().split(/\s+/).slice(1, 9).map(Number);
+  const own = process.cpuUsage();
+  return {
+    totalMs: ticks.reduce((sum, count) => sum + count, 0) * ticksToMs,
+    idleMs: ((ticks[3] ?? 0) + (ticks[4] ?? 0)) * ticksToMs,
+    ownMs: (own.user + own.system) / 1_000,
+  };
+}
+
+/** The share of the machine's CPU time between two readings that other programs, or other machines of the same host, took: 0 to 1. */
+export function otherShareBetween(before: MachineTimes, after: MachineTimes): number {
+  const total = after.totalMs - before.totalMs;
+  if (total <= 0) return 0;
+  const others = total - (after.idleMs - before.idleMs) - (after.ownMs - before.ownMs);
+  return Math.min(1, Math.max(0, others / total));
+}
