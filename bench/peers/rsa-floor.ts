@@ -24,7 +24,7 @@ const signedBytes = 1_400;
 const keyStringBytes = 76;
 const warmUpShare = 0.1;
 const publicPerPrivate = 4;
-/** Parts of one operation's repetitions. The fastest of them are those that nothing disturbed. */
+/** Parts of one operation's repetitions. Nothing disturbed the fastest of them. */
 const partsOfOperation = 20;
 const undisturbedShare = 0.25;
 /** Other programs may use this share of the machine while the reference is measured. */

@@ -1,7 +1,7 @@
 /** The whole contract between a storm and its processes. Types only. */
+import type { Encodable } from "../../../src/wire/values.ts";
 import type { SelfReport } from "../../load/self-check.ts";
 import type { RequestVersion } from "../minion-options.ts";
-import type { Load } from "./scripts.ts";
 
 /** Minions `first` to `first + count - 1` sign in as real ones do, and stay connected. */
 export type SignIn = {
@@ -62,6 +62,9 @@ export type PrepareAsks = {
   /** `_mine` and `_minion_event`: bytes of the text that is sent. */
   readonly textBytes: number;
 };
+
+/** A request's load, without the members that its version adds. */
+export type Load = { readonly cmd: string; readonly [member: string]: Encodable };
 
 /** Lists of requests, one for each minion, sealed ahead, over a separate connection for each minion, as a job's process has one. */
 export type PrepareScripts = {

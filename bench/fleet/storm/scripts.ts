@@ -1,12 +1,10 @@
 /** Work of a lane in which each minion sends a list of requests in order, each when the one before it is answered. */
-import type { Encodable, Value } from "../../../src/wire/values.ts";
+import type { Value } from "../../../src/wire/values.ts";
 import { openPrivateReply, openReply, sealRequest } from "../sealed-request.ts";
+import type { Load } from "./messages.ts";
 import type { StormMinion } from "./storm-minion.ts";
 import { opened, type Verdict, type Work } from "./work.ts";
 import { requestBytes } from "./zmtp.ts";
-
-/** A request's load, without the members that its version adds. */
-export type Load = { readonly cmd: string; readonly [member: string]: Encodable };
 
 /** The shortest sealed reply. */
 const replyBytesMin = 64;

@@ -12,6 +12,7 @@ import { fleetIds, processIdsOf } from "../members.ts";
 import type { RequestVersion } from "../minion-options.ts";
 import type {
   FromStormProcess,
+  Load,
   PrepareAsks,
   PrepareReturns,
   Respond,
@@ -29,7 +30,6 @@ import {
   type StormOutcome,
   splitSchedule,
 } from "./outcome.ts";
-import type { Load } from "./scripts.ts";
 
 export type { LaneTotal, StormOutcome } from "./outcome.ts";
 

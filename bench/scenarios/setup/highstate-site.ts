@@ -5,7 +5,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { Load } from "../../fleet/storm/scripts.ts";
+import type { Load } from "../../fleet/storm/messages.ts";
 
 /** `files`: of the whole tree. `states` of them are sls files; `managed` are what one minion's states copy. */
 export type Tree = {
