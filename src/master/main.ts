@@ -13,6 +13,7 @@ import { drainDeadlineMs, keyChangeSettleMs, logItemsMax } from "../limits.ts";
 import { claimInstance } from "../store/disk/instance-lock.ts";
 import { openPendingJobs } from "../store/jobs/pending-jobs.ts";
 import { ensureMasterKeys, openKeyDirectories, watchKeys } from "../store/keys/keys.ts";
+import { newTransactionMarks } from "../store/lmdb/transaction-marks.ts";
 import { openSecretBox, type SecretBox } from "../store/secrets/sealed.ts";
 import { type MasterSecrets, openMasterSecrets, takeOverSessions } from "../store/secrets/secrets.ts";
 import { collectWhenIdle } from "../workers/measures/idle-collection.ts";
@@ -145,7 +146,7 @@ async function openParts({ config, log, openedPorts }: Startup, opened: Opened):
     keys: await KeyManagement.presentKeys(secrets, signMasterKey),
     presencePings: [],
     mirrorQueueFile: saltPlan.isMirrored ? saltPlan.queueFile : undefined,
-    keyCounts: createKeyCounts(),
+    ...{ keyCounts: createKeyCounts(), transactions: newTransactionMarks() },
   };
   const pool = keep(openWorkerPool(config, start, logger));
   const pendingJobs = keep(openPendingJobs(join(config.cachedir, "pending-jobs.lmdb")));

@@ -195,6 +195,7 @@ export function openWorkerPool(config: MasterConfig, start: WorkerStart, logger:
     batchesInFlight: config.batches_in_flight,
     queueBytesMax: config.queue_max_bytes,
     workerData: start,
+    transactions: start.transactions,
     onWorkerLost: (slot, error) => logger.error({ slot, err: error }, "a worker thread ended and is replaced"),
   });
 }

@@ -12,6 +12,7 @@ import { openJobCacheWriter } from "../store/drivers/open-job-cache.ts";
 import { type Autosign, openAutosign } from "../store/keys/autosign.ts";
 import { takeKeepMark } from "../store/keys/keep-marks.ts";
 import { openKeyDirectories } from "../store/keys/keys.ts";
+import { markTransactions } from "../store/lmdb/transaction-marks.ts";
 import { openMinionData } from "../store/minions/data.ts";
 import { MirrorQueue } from "../store/salt/mirror-queue.ts";
 import { mirroredMinions } from "../store/salt/mirrored-minions.ts";
@@ -32,6 +33,7 @@ import { failed, transferring } from "./threads/worker-pool.ts";
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/entry.ts runs in a worker thread only");
 
 const start = workerData as WorkerStart;
+markTransactions(start.transactions);
 /** The first task sets these three: see `openOnce`. */
 let worker: WorkerState;
 let autosign: Autosign;

@@ -11,6 +11,7 @@ import { routeOf } from "../../src/master/admission/route.ts";
 import type { JobCacheWriter, LoadToPut, ReturnRecord } from "../../src/store/jobs/job-cache.ts";
 import { openAutosign } from "../../src/store/keys/autosign.ts";
 import { openKeyDirectories } from "../../src/store/keys/keys.ts";
+import { newTransactionMarks } from "../../src/store/lmdb/transaction-marks.ts";
 import type { MinionData } from "../../src/store/minions/data.ts";
 import { openSecretBox } from "../../src/store/secrets/sealed.ts";
 import { decodeEvent, FrameReader, tagIn } from "../../src/wire/event.ts";
@@ -163,6 +164,7 @@ export function openLastingWorkerState(overrides: Overrides = {}) {
       keys: { aes: generateKeyString(), signature: Buffer.from("signature"), former: undefined },
       presencePings: [],
       keyCounts: createKeyCounts(),
+      transactions: newTransactionMarks(),
     },
     {
       jobs: memoryJobs(memory),

@@ -9,6 +9,7 @@ import { SaltworksError } from "../../errors.ts";
 import { storeCloseTimeoutMs } from "../../limits.ts";
 import { attempt, storeDamaged, storeFailed } from "../disk/store-error.ts";
 import { checkRoomForNew, ensureLockFile, LmdbRoom, roomFor } from "./room.ts";
+import { marked } from "./transaction-marks.ts";
 import { readHead, walkFile } from "./walk.ts";
 
 export type BinaryDatabase = Database<Buffer, Buffer>;
@@ -116,10 +117,12 @@ export type Amount = { readonly records: number; readonly bytes: number };
 export function transact<Result>(environment: BinaryEnvironment, amount: Amount, step: () => Result): Result {
   environment.resetReadTxn();
   environment.doesExist(anyKey);
-  return environment.transactionSync(() => {
-    rooms.get(environment)?.take(roomFor(amount.records, amount.bytes));
-    return step();
-  });
+  return marked(() =>
+    environment.transactionSync(() => {
+      rooms.get(environment)?.take(roomFor(amount.records, amount.bytes));
+      return step();
+    }),
+  );
 }
 
 /** Opens databases that may be new, in one transaction instead of one each. @throws SaltworksError STORE_FAILED */

@@ -30,6 +30,8 @@ export type WorkerStart = {
   readonly mirrorQueueFile?: string | undefined;
   /** Counts of pending and rejected key files, shared by all workers (state/unproven-keys.ts). */
   readonly keyCounts: SharedArrayBuffer;
+  /** Marks of threads within a transaction (store/lmdb/transaction-marks.ts). */
+  readonly transactions: SharedArrayBuffer;
 };
 
 /** `target` is the network encoding of the target expression, which may be a string or a list. */

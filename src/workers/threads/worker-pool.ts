@@ -6,6 +6,7 @@
 import { Piscina } from "piscina";
 import { SaltworksError } from "../../errors.ts";
 import { idleThreadMs, workerStartTimeoutMs, workerTaskTimeoutMs } from "../../limits.ts";
+import { isInTransaction } from "../../store/lmdb/transaction-marks.ts";
 
 /**
  * A task for a slot. `build` is called for each try, because a transferred buffer is lost if the worker dies. `bytes` counts against
@@ -85,6 +86,8 @@ export type WorkerPoolOptions = {
   readonly taskTimeoutMs?: number;
   /** A thread whose first task takes longer is ended. A slot without a thread for this long counts as unserved. Default: `workerStartTimeoutMs`. */
   readonly startTimeoutMs?: number;
+  /** Marks of threads within a transaction of LMDB. Such a thread is not ended: it has longer, and then counts as unserved. */
+  readonly transactions?: SharedArrayBuffer;
 };
 
 /** Tries of a task whose worker dies. A second try is safe, because stores are idempotent. After the last try the task fails. */
@@ -97,7 +100,10 @@ const overdueCheckMs = 1_000;
 export class WorkerPool {
   readonly slotCount: number;
   readonly counters = { tasks: 0, refused: 0, retried: 0, workersLost: 0, timeouts: 0 };
-  /** Called once, if a slot gets no thread: Piscina does not replace a thread that failed while its modules loaded. */
+  /**
+   * Called once, if a slot gets no thread: Piscina does not replace a thread that failed while its modules loaded, and a thread that hangs within a
+   * transaction of LMDB cannot be ended.
+   */
   onUnserved: ((error: SaltworksError) => void) | undefined;
   readonly #options: WorkerPoolOptions;
   readonly #piscina: Piscina;
@@ -270,17 +276,26 @@ export class WorkerPool {
     for (const slot of this.#slots) {
       const [oldest] = slot.inFlight;
       const timeoutMs = slot.hasStarted ? taskTimeoutMs : startTimeoutMs;
-      if (oldest !== undefined && now - oldest.startedMs > timeoutMs) this.#endThread(slot);
+      if (oldest !== undefined) this.#endLate(slot, now - oldest.startedMs - timeoutMs, startTimeoutMs);
       if (slot.workerId !== undefined) continue;
       for (const queue of [slot.urgent, slot.queue]) this.#endUnserved(slot, queue, now - taskTimeoutMs);
-      if (now - slot.emptySinceMs > startTimeoutMs) this.#tellUnserved(slot);
+      if (now - slot.emptySinceMs > startTimeoutMs)
+        this.#tellUnserved(slot, "a worker thread ended and no other could start");
     }
   }
 
-  #tellUnserved(slot: Slot): void {
+  #endLate(slot: Slot, lateMs: number, hopelessMs: number): void {
+    if (lateMs <= 0) return;
+    const { transactions } = this.#options;
+    const isWriting = transactions !== undefined && isInTransaction(transactions, slot.workerId ?? 0);
+    if (!isWriting) this.#endThread(slot);
+    if (lateMs > hopelessMs) this.#tellUnserved(slot, "a worker thread hangs and cannot be ended");
+  }
+
+  #tellUnserved(slot: Slot, why: string): void {
     const tell = this.onUnserved;
     this.onUnserved = undefined;
-    tell?.(new SaltworksError("WORKER_LOST", "a worker thread ended and no other could start", { slot: slot.index }));
+    tell?.(new SaltworksError("WORKER_LOST", why, { slot: slot.index }));
   }
 
   /** Terminates the slot's thread; Piscina replaces it. Piscina's own cancellation, a signal per task, costs more than the thread hop. */

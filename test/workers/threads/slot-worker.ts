@@ -2,6 +2,7 @@
 import { closeSync, openSync } from "node:fs";
 import { threadId, workerData } from "node:worker_threads";
 import { SaltworksError } from "../../../src/errors.ts";
+import { marked, markTransactions } from "../../../src/store/lmdb/transaction-marks.ts";
 import { countTurns } from "../../../src/workers/threads/turns.ts";
 import { failed } from "../../../src/workers/threads/worker-pool.ts";
 
@@ -18,11 +19,15 @@ export type SlotTask = {
     | "grow"
     | "hang"
     | "hangOnce"
-    | "open";
+    | "open"
+    | "waitInTransaction";
   readonly flag?: SharedArrayBuffer;
   /** A file to open. A pipe that has no writer holds the thread in the system's call. */
   readonly file?: string;
 };
+
+const { transactions } = workerData as { transactions?: SharedArrayBuffer };
+if (transactions !== undefined) markTransactions(transactions);
 
 /** A module that loads slowly, as on a machine under load. */
 const loadMs = Number((workerData as { loadMs?: number }).loadMs ?? 0);
@@ -73,6 +78,9 @@ export default async function handle(task: SlotTask): Promise<object> {
       for (;;);
     case "open":
       closeSync(openSync(task.file ?? "/dev/null", "r"));
+      break;
+    case "waitInTransaction":
+      marked(() => Atomics.wait(new Int32Array(task.flag ?? new SharedArrayBuffer(4)), 0, 0));
       break;
     case "say":
       break;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import type { SaltworksError } from "../../../src/errors.ts";
 import { workerTaskTimeoutMs } from "../../../src/limits.ts";
+import { newTransactionMarks } from "../../../src/store/lmdb/transaction-marks.ts";
 import { WorkerPool, type WorkerPoolOptions } from "../../../src/workers/threads/worker-pool.ts";
 import type { SlotTask } from "./slot-worker.ts";
 
@@ -147,6 +148,24 @@ describe("WorkerPool", () => {
     assert.notEqual(behind.threadId, before.threadId);
     assert.equal((await hung).threadId, behind.threadId);
     assert.equal(pool.counters.timeouts, 1);
+  });
+
+  it("ends no thread within a transaction of LMDB, and tells its owner after the time that a start may take", async () => {
+    const transactions = newTransactionMarks();
+    const times = { taskTimeoutMs: 300, startTimeoutMs: 500 };
+    const pool = openPool({ slotCount: 1, ...times, transactions, workerData: { transactions } });
+    const unserved = new Promise<SaltworksError>((resolve) => {
+      pool.onUnserved = resolve;
+    });
+    const before = await say(pool, 0, { act: "say" });
+    const flag = new SharedArrayBuffer(4);
+    const held = say(pool, 0, { act: "waitInTransaction", flag });
+    const { code, message } = await unserved;
+    assert.deepEqual([code, message], ["WORKER_LOST", "a worker thread hangs and cannot be ended"]);
+    Atomics.store(new Int32Array(flag), 0, 1);
+    Atomics.notify(new Int32Array(flag), 0);
+    assert.equal((await held).threadId, before.threadId);
+    assert.equal(pool.counters.timeouts + pool.counters.workersLost, 0);
   });
 
   it("refuses with QUEUE_FULL beyond the slot's bytes, and takes more when there is room again", async () => {
