@@ -17,6 +17,8 @@ const clients: Readonly<Record<string, string>> = {
   pymongo: "pymongo",
   confluent_kafka: "confluent-kafka",
 };
+/** Returners that left Salt with release 3008. Without their dependencies, which would bring Salt itself. */
+const extensions = ["saltext-mysql", "saltext-redis"];
 const installTimeoutMs = 600_000;
 
 export type SaltsReturners = {
@@ -33,7 +35,7 @@ export async function openSaltsReturners(): Promise<SaltsReturners> {
   const release = isRequired ? await installRelease("3007", () => undefined) : await findRelease("3007");
   const folder = clientsFolder();
   if (release !== undefined && isRequired) await installClients(release);
-  const isThere = release !== undefined && missingClients().length === 0;
+  const isThere = release !== undefined && missingClients().length === 0 && existsSync(extensionsFolder());
   return {
     skip: isThere ? false : `Salt 3007 and ${folder} are not installed`,
     release,
@@ -56,11 +58,19 @@ function missingClients(): string[] {
   return Object.keys(clients).filter((name) => !existsSync(join(clientsFolder(), name)));
 }
 
-/** Installs the Python clients that are missing. */
+export function extensionsFolder(): string {
+  return join(venvsFolder(), "extensions");
+}
+
+/** Installs the Python clients and extensions of Salt that are missing. */
 export async function installClients(release: SaltRelease): Promise<void> {
   const missing = missingClients().map((name) => clients[name] ?? name);
-  if (missing.length === 0) return;
-  const args = ["install", "--quiet", "--target", clientsFolder(), ...missing];
+  if (missing.length > 0) await install(release, [clientsFolder(), ...missing]);
+  if (!existsSync(extensionsFolder())) await install(release, [extensionsFolder(), "--no-deps", ...extensions]);
+}
+
+async function install(release: SaltRelease, words: readonly string[]): Promise<void> {
+  const args = ["install", "--quiet", "--target", ...words];
   const ended = await runCommand(release.program("pip"), args, { timeoutMs: installTimeoutMs });
   if (ended.code !== 0) throw new Error(`pip ${args.join(" ")}: ${ended.stderr}`);
 }
