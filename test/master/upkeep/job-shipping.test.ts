@@ -13,7 +13,7 @@ const nothing: ShippedStep = {
 };
 
 /** Answers with `steps`, the last of them again and again. `reached(n)`: when the n-th step was asked for. `looked()`: after the next count of the feed. */
-function laneOf(steps: readonly ShippedStep[]) {
+function laneOf(steps: readonly (ShippedStep | Promise<ShippedStep>)[]) {
   const askedMs: number[] = [];
   const looks: (() => void)[] = [];
   let told: (() => void) | undefined;
@@ -35,7 +35,7 @@ function laneOf(steps: readonly ShippedStep[]) {
   return { lane: { run } as unknown as LanePool, reached, looked };
 }
 
-function opened(steps: readonly ShippedStep[]) {
+function opened(steps: readonly (ShippedStep | Promise<ShippedStep>)[]) {
   const lines: string[] = [];
   const note = (level: string) => (_: object, text: string) => void lines.push(`${level} ${text}`);
   const logger = { error: note("error"), warn: note("warn"), info: note("info") } as unknown as Logger;
@@ -66,11 +66,15 @@ describe("the copy of jobs into a database", () => {
   });
 
   it("counts what waits between two tries", async () => {
-    const { shipping, reached, looked } = opened([failing]);
+    // The second try begins right after the count, so its answer waits until the count was seen.
+    let answerSecond: (step: ShippedStep) => void = () => undefined;
+    const second = new Promise<ShippedStep>((resolve) => (answerSecond = resolve));
+    const { shipping, reached, looked } = opened([failing, second]);
     await reached(1);
     assert.equal(shipping.waiting, 5);
     await looked();
     assert.equal(shipping.waiting, 101);
+    answerSecond(failing);
     await shipping.close();
   });
 
