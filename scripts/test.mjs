@@ -68,7 +68,7 @@ const { values, positionals: words } = parseArgs({
   options: { group: { type: "string" }, times: { type: "string" }, "file-timeout": { type: "string" } },
 });
 /** A file that takes longer is ended and has failed: a process that a failed test left behind would hold the run up for ever. The longest takes 6 minutes. */
-const fileTimeoutMs = Number(values["file-timeout"] ?? 1_200_000);
+const fileTimeoutMs = Number(values["file-timeout"] ?? 900_000);
 const timesFolder = values.times ?? mkdtempSync(join(tmpdir(), "saltworks-test-times-"));
 mkdirSync(timesFolder, { recursive: true });
 if (values.times === undefined) process.once("exit", () => rmSync(timesFolder, { recursive: true, force: true }));

@@ -1,6 +1,6 @@
 /** The master's side of the database of jobs: it waits longer after each failure, tells the operator once, and says how far the database is behind. */
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { after, describe, it } from "node:test";
 import type { Logger } from "pino";
 import type { ShippedStep } from "../../../src/databases/shipper.ts";
 import { JobShipping } from "../../../src/master/upkeep/job-shipping.ts";
@@ -35,18 +35,24 @@ function laneOf(steps: readonly (ShippedStep | Promise<ShippedStep>)[]) {
   return { lane: { run } as unknown as LanePool, reached, looked };
 }
 
+const shippings: JobShipping[] = [];
+
 function opened(steps: readonly (ShippedStep | Promise<ShippedStep>)[]) {
   const lines: string[] = [];
   const note = (level: string) => (_: object, text: string) => void lines.push(`${level} ${text}`);
   const logger = { error: note("error"), warn: note("warn"), info: note("info") } as unknown as Logger;
   const { lane, reached, looked } = laneOf(steps);
   const shipping = new JobShipping({ lane, name: "mysql", place: "mysql://db:3306/salt", logger });
+  shippings.push(shipping);
   return { shipping, lines, reached, looked };
 }
 
 const failing = { ...nothing, fault: "refused", feed: { waiting: 5, oldestMs: 1_000, isMissing: false } };
 
 describe("the copy of jobs into a database", () => {
+  // One that a failed test leaves open would try again for ever, and keep the file's run from its end.
+  after(() => Promise.all(shippings.map((shipping) => shipping.close())));
+
   it("waits longer after each failure, and logs the failure once", async ({ mock }) => {
     mock.timers.enable({ apis: ["Date"], now: 1_000 });
     const { shipping, lines, reached } = opened([failing]);
