@@ -10,6 +10,7 @@ import { SaltworksError } from "../errors.ts";
 import { intField, textField } from "../wire/fields.ts";
 import { encode } from "../wire/msgpack.ts";
 import { type Encodable, Packed, type ValueMap } from "../wire/values.ts";
+import { answerKey } from "./answer-key.ts";
 import { askedFile } from "./asked-file.ts";
 import type { FileBackend, FileChanges, FileLists, FoundFile } from "./backends/contract/backend.ts";
 import type { FileServerSettings } from "./backends/contract/settings.ts";
@@ -32,6 +33,14 @@ const listNames: { readonly [cmd: string]: ListName } = {
 const noFile = { path: "", rel: "" };
 const nothing = { data: "", dest: "" };
 
+const noData = new Uint8Array(0);
+
+/** `onPushRefused`: the bound that refused a push. `onAhead`: the answer to what the client asks next, by its key (answer-key.ts). */
+export type FileServerHeard = {
+  readonly onPushRefused?: (bound: PushRefusal) => void;
+  readonly onAhead?: (key: string, answer: Encodable) => void;
+};
+
 /** A file, and the first backend that has it. */
 type Found = { readonly backend: string; readonly file: FoundFile };
 
@@ -52,19 +61,14 @@ export class FileServer {
   }
 
   /** Answers one request. `id`: the minion's id, which the session has proven. @throws the file system's errors, except for a missing file */
-  async answer(
-    cmd: string,
-    load: ValueMap,
-    id: string | undefined,
-    onPushRefused?: (bound: PushRefusal) => void,
-  ): Promise<Encodable> {
+  async answer(cmd: string, load: ValueMap, id: string | undefined, heard: FileServerHeard = {}): Promise<Encodable> {
     switch (cmd) {
       case "_serve_file":
-        return await this.#serve(load);
+        return await this.#serve(load, heard);
       case "_file_find":
         return await this.#find(load);
       case "_file_hash":
-        return (await this.#hashAndStat(load))[0] ?? "";
+        return await this.#hash(load, heard);
       case "_file_hash_and_stat":
         return await this.#hashAndStat(load);
       case "_file_list":
@@ -76,7 +80,7 @@ export class FileServer {
       case "_file_envs":
         return this.environments();
       case "_file_recv":
-        return id !== undefined && (await this.#receive(load, id, onPushRefused));
+        return id !== undefined && (await this.#receive(load, id, heard.onPushRefused));
       default:
         throw new SaltworksError("WIRE_MALFORMED", "not a request for files", { cmd });
     }
@@ -170,9 +174,26 @@ export class FileServer {
 
   async #find(load: ValueMap): Promise<Encodable> {
     const found = await this.#found(load.has("saltenv") ? load : new Map([...load, ["saltenv", "base"]]));
-    if (found === undefined) return noFile;
-    const { backend, file } = found;
-    return { path: file.path, rel: file.name, stat: file.stat(), back: backend };
+    return found === undefined ? noFile : placeOf(found);
+  }
+
+  /** A minion that asks for a file's hash asks for its place next, and often for the file. */
+  async #hash(load: ValueMap, { onAhead }: FileServerHeard): Promise<Encodable> {
+    const found = await this.#found(load);
+    if (found === undefined) return "";
+    const { file } = found;
+    const hash = { hash_type: this.#settings.hashType, hsum: await file.hash() };
+    if (onAhead === undefined) return hash;
+    const ahead = (cmd: string, more: Readonly<Record<string, number>>, value: Encodable) => {
+      const key = answerKey(cmd, (member) => more[member] ?? load.get(member));
+      if (key !== undefined) onAhead(key, value);
+    };
+    ahead("_file_find", {}, placeOf(found));
+    const content = file.content?.();
+    if (content === undefined || content.length > this.#settings.pieceBytes) return hash;
+    ahead("_serve_file", { loc: 0 }, { data: content, dest: file.name });
+    ahead("_serve_file", { loc: content.length }, { data: noData, dest: file.name });
+    return hash;
   }
 
   async #hashAndStat(load: ValueMap): Promise<readonly [Encodable, Encodable]> {
@@ -181,12 +202,16 @@ export class FileServer {
     return [{ hash_type: this.#settings.hashType, hsum: await file.hash() }, file.stat()];
   }
 
-  async #serve(load: ValueMap): Promise<Encodable> {
+  async #serve(load: ValueMap, { onAhead }: FileServerHeard): Promise<Encodable> {
     const file = (await this.#found(load))?.file;
     const loc = intField(load, "loc");
     if (file === undefined || loc === undefined || loc < 0) return nothing;
     const data = await file.read(loc, this.#settings.pieceBytes);
     const level = intField(load, "gzip") ?? 0;
+    const isLast = data.length > 0 && data.length < this.#settings.pieceBytes;
+    const key = answerKey("_serve_file", (member) => (member === "loc" ? loc + data.length : load.get(member)));
+    // A minion asks until a piece is empty.
+    if (isLast && key !== undefined) onAhead?.(key, { data: noData, dest: file.name });
     if (data.length === 0 || level < 1 || level > 9) return { data, dest: file.name };
     return { data: await compress(data, { level }), dest: file.name, gzip: level };
   }
@@ -209,6 +234,10 @@ export class FileServer {
     const prefix = prefixOf(load);
     return prefix === "" ? links : new Map([...links].filter(([path]) => path.startsWith(prefix)));
   }
+}
+
+function placeOf({ backend, file }: Found): Encodable {
+  return { path: file.path, rel: file.name, stat: file.stat(), back: backend };
 }
 
 function environmentOf(load: ValueMap): string | undefined {

@@ -59,6 +59,19 @@ export const fileListsKeptMax = 16;
 export const fileHashesMax = 65_536;
 /** Age from which a file's times count as exact, milliseconds: file systems round them to as much as two seconds. */
 export const fileTimesSettledMs = 2_000;
+/** A file whose content is kept with its hash, bytes: most sls files and templates. It goes to the worker with the hash, so that no minion waits for it. */
+export const smallFileBytesMax = 8_192;
+/** Contents of small files that a thread keeps, bytes: some 2,000 files. The one kept longest goes first. */
+export const smallFilesKeptBytesMax = 8 * 1024 * 1024;
+/**
+ * How long a worker gives the answer to one minion's request for files to others, milliseconds, from the time of the request on. A minion needs longer
+ * from a publish to its first request for a file, so that it sees what an operator changed before the publish.
+ */
+export const fileAnswerFreshMs = 500;
+/** Largest answer that a worker keeps, bytes: a list of 1,000 files has 30 KB. */
+export const fileAnswerKeptBytesMax = 128 * 1024;
+/** Answers to requests for files that a worker keeps, bytes. The oldest goes first. */
+export const fileAnswersKeptBytesMax = 16 * 1024 * 1024;
 /** File requests under way at once: enough to keep a disk busy. */
 export const fileRequestsMax = 32;
 /** File requests that wait, some 500 bytes each without the data of `cp.push`. Over it: QUEUE_FULL. */

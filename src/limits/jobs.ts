@@ -18,6 +18,10 @@ export const idleThreadMs = 20_000;
 export const idleCiphersMs = 15_000;
 /** How often a thread checks whether it is idle, milliseconds. Once idle it collects the garbage of its last burst. */
 export const idleLookMs = 5_000;
+/** How often the master checks whether it rests, to give free memory back to the system, milliseconds. */
+export const freeMemoryLookMs = 5_000;
+/** Looks at rest at which the master gives free memory back: once its threads have collected their garbage, and once idle lanes have ended. */
+export const freeMemoryRestLooks: readonly number[] = [2, 6];
 /** Heap for young objects of a worker or runner thread, MiB: V8's default of 48 stays resident once used, and a batch makes little garbage. */
 export const workerYoungHeapMb = 12;
 /** Between two full collections a thread's heap may grow by this share of what lives, percent. docs/decisions/0029-heap-growth.md */

@@ -16,6 +16,7 @@ import { ensureMasterKeys, openKeyDirectories, watchKeys } from "../store/keys/k
 import { newTransactionMarks } from "../store/lmdb/transaction-marks.ts";
 import { openSecretBox, type SecretBox } from "../store/secrets/sealed.ts";
 import { type MasterSecrets, openMasterSecrets, takeOverSessions } from "../store/secrets/secrets.ts";
+import { loadTrim, trimWhenIdle } from "../workers/measures/free-memory.ts";
 import { collectWhenIdle } from "../workers/measures/idle-collection.ts";
 import type { WorkerStart } from "../workers/messages/worker.ts";
 import { sealSession } from "../workers/state/session-record.ts";
@@ -181,10 +182,17 @@ async function openParts({ config, log, openedPorts }: Startup, opened: Opened):
     onError: (error) => logger.error({ err: error }, "the key directories cannot be watched"),
   });
   master.useKeyWatch(watch);
-  const idleCollection = collectWhenIdle();
-  master.onStop(() => idleCollection.close());
+  await giveMemoryBack(master);
   await serveMetrics(config, openedPorts.get("metrics_port"), logger, master);
   return master;
+}
+
+/** Once a burst is over, collects its garbage and gives free memory back to the system. */
+async function giveMemoryBack(master: Master): Promise<void> {
+  const parts = [collectWhenIdle(), trimWhenIdle({ trim: await loadTrim() })];
+  master.onStop(() => {
+    for (const part of parts) part.close();
+  });
 }
 
 /** Lanes whose threads start when they are needed. */

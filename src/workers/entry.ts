@@ -68,6 +68,7 @@ async function open(): Promise<void> {
   worker = opened;
   const idleCollection = collectWhenIdle();
   setInterval(() => {
+    worker.fileAnswers.forgetOld(performance.now());
     if (worker.restSessions() > 0) idleCollection.want();
   }, idleCiphersMs).unref();
 }

@@ -25,9 +25,10 @@ const push = (files: OpenFiles, path: string[], bytes: number, loc = 0, id = "we
 async function refusalOf(files: OpenFiles, path: string[], bytes: number, id = "web1"): Promise<string | undefined> {
   let refusedBy: string | undefined;
   const load = new Map<Value, Value>(Object.entries({ path, loc: 0, data: Buffer.alloc(bytes, 1) }));
-  const isKept = await files.server.answer("_file_recv", load, id, (bound) => {
+  const onPushRefused = (bound: string) => {
     refusedBy = bound;
-  });
+  };
+  const isKept = await files.server.answer("_file_recv", load, id, { onPushRefused });
   assert.equal(isKept, refusedBy === undefined);
   return refusedBy;
 }

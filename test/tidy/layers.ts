@@ -33,7 +33,12 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
 
 /** Packages that only these files may import, so that one file changes when a package is replaced. */
 export const packageHomes: Readonly<Record<string, readonly string[]>> = {
-  koffi: ["src/cli/host/system-calls.ts", "src/master/shutdown/leave.ts", "src/transport/keepalive.ts"],
+  koffi: [
+    "src/cli/host/system-calls.ts",
+    "src/master/shutdown/leave.ts",
+    "src/transport/keepalive.ts",
+    "src/workers/measures/free-memory.ts",
+  ],
   piscina: ["src/workers/threads/worker-pool.ts"],
 };
 

@@ -7,6 +7,7 @@ import type { MasterConfig } from "../../config/load.ts";
 import { SaltworksError } from "../../errors.ts";
 import type { PushRefusal, Usage } from "../../fileserver/pushed/usage.ts";
 import {
+  fileAnswerKeptBytesMax,
   fileBytesOnTheirWayMax,
   fileDeliveryMs,
   fileRequestsMax,
@@ -88,16 +89,17 @@ export class FileAnswers {
   }
 
   /** @returns the encrypted reply. @throws SaltworksError QUEUE_FULL, TASK_TIMEOUT, or what lane and pool throw */
-  async answer({ task, id, seal }: FileWork, { number: connection }: RequestConnection): Promise<Uint8Array> {
+  async answer({ task, id, seal, kept }: FileWork, { number: connection }: RequestConnection): Promise<Uint8Array> {
     // A client that asks again has read its previous answer, because a REQ socket sends one request at a time.
     this.#noteDelivered(connection);
     const expectedBytes = await this.#turn(task.cmd, task.load.byteLength);
     try {
-      const { answer, push } = await this.#options.lane.run<FileResult>(task);
+      const { answer, push, ahead } = await this.#options.lane.run<FileResult>(task);
       this.#notePush(id, push);
       if (task.cmd !== "_serve_file") this.#listBytes.set(task.cmd, answer.byteLength);
       const { pool, partitioner } = this.#options;
-      const build = () => ({ task: { kind: "sealReply", id, seal, parts: [answer] }, transfer: [] });
+      const others = kept === undefined ? {} : { kept: keptAnswers(kept, answer, ahead) };
+      const build = () => ({ task: { kind: "sealReply", id, seal, parts: [answer], ...others }, transfer: [] });
       const slot = partitioner.slotOf(id, pool.slotCount);
       const reply = await pool.offer<Uint8Array>(slot, { bytes: answer.byteLength, build });
       this.#noteSent(connection, reply.byteLength);
@@ -195,6 +197,12 @@ export class FileAnswers {
       this.#noteDelivered(connection);
     }
   }
+}
+
+/** For the worker, which gives the answers to other minions. A large one is left out, because it would be copied in vain. */
+function keptAnswers({ key, askedMs }: NonNullable<FileWork["kept"]>, answer: Uint8Array, ahead: FileResult["ahead"]) {
+  const own = answer.byteLength <= fileAnswerKeptBytesMax ? [{ key, answer }] : [];
+  return { answers: [...own, ...(ahead ?? [])], askedMs };
 }
 
 export function fileAnswersOf(parts: {

@@ -296,10 +296,10 @@ const minesAndTargets = {
   saltworks_file_requests_total: metric(
     "counter",
     ["outcome"],
-    "Requests for files: `answered`, `refused` because too many waited, `failed`.",
+    "Requests for files that the file lane answers: `answered`, `refused` because too many waited, `failed`.",
   ),
   saltworks_file_requests_waiting: metric("gauge", [], "Requests for files that wait for their turn."),
-  saltworks_file_bytes_total: metric("counter", [], "Bytes of the answers to requests for files, encrypted."),
+  saltworks_file_bytes_total: metric("counter", [], "Bytes of the file lane's answers, encrypted."),
   saltworks_target_index: metric(
     "gauge",
     ["worker", "part"],

@@ -12,9 +12,10 @@ import { transferring } from "../threads/worker-pool.ts";
  * @returns the whole reply; `badLoad` if the session or the master's key is no longer valid, so that the minion authenticates again
  */
 export async function sealReply(
-  worker: Pick<WorkerState, "session" | "masterCrypticle">,
-  { id, seal, parts }: Extract<WorkerTask, { kind: "sealReply" }>,
+  worker: Pick<WorkerState, "session" | "masterCrypticle" | "fileAnswers">,
+  { id, seal, parts, kept }: Extract<WorkerTask, { kind: "sealReply" }>,
 ): Promise<Uint8Array> {
+  if (kept !== undefined) worker.fileAnswers.keep(kept.answers, kept.askedMs, performance.now());
   const crypticle = seal.key === "session" ? worker.session(id)?.crypticle : worker.masterCrypticle(seal.key);
   if (crypticle === undefined) return badLoad;
   const sealed = await crypticle.sealInSteps(Buffer.concat(parts), seal.nonce, () => turn());

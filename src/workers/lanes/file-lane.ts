@@ -9,8 +9,9 @@ import { FileServer } from "../../fileserver/file-server.ts";
 import type { PushRefusal } from "../../fileserver/pushed/usage.ts";
 import { DecodeBudget } from "../../wire/decoder.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
+import type { Encodable } from "../../wire/values.ts";
 import { answerForMeasures } from "../measures/lane-measures.ts";
-import type { FileResult, FileStart, FileTask } from "../messages/lanes.ts";
+import type { FileResult, FileStart, FileTask, KeptAnswer } from "../messages/lanes.ts";
 import type { LaneStart } from "../threads/lane-pool.ts";
 import { nameLaneThread } from "../threads/name.ts";
 import { countTurns } from "../threads/turns.ts";
@@ -27,11 +28,16 @@ server.countPushed();
 export default async function handle({ cmd, load, id }: FileTask): Promise<FileResult> {
   const request = decode(load, "text", DecodeBudget.ofRequest());
   let refusedBy: PushRefusal | undefined;
-  const value = await server.answer(cmd, request instanceof Map ? request : new Map(), id, (bound) => {
-    refusedBy = bound;
-  });
+  const ahead: KeptAnswer[] = [];
+  const heard = {
+    onPushRefused: (bound: PushRefusal) => {
+      refusedBy = bound;
+    },
+    onAhead: (key: string, next: Encodable) => void ahead.push({ key, answer: Uint8Array.from(encode(next, "raw")) }),
+  };
+  const value = await server.answer(cmd, request instanceof Map ? request : new Map(), id, heard);
   // Copied, because small encodings share a block, which cannot be transferred.
   const answer = Uint8Array.from(encode(value, "raw"));
   const push = cmd === "_file_recv" ? { push: { refusedBy, total: server.pushed } } : {};
-  return transferring({ answer, ...push }, answer.buffer);
+  return transferring({ answer, ahead, ...push }, answer.buffer);
 }

@@ -60,7 +60,14 @@ export type Deferred = { readonly item: number } & (
   | { readonly kind: "mineGet"; readonly ask: MineAsk }
   | { readonly kind: "peer"; readonly ask: PeerAsk }
   /** `id`: the minion whose worker seals the answer; empty for an older request without an id. */
-  | { readonly kind: "files"; readonly task: FileTask; readonly id: string; readonly seal: ReplySeal }
+  | {
+      readonly kind: "files";
+      readonly task: FileTask;
+      readonly id: string;
+      readonly seal: ReplySeal;
+      /** Names the request for others that ask the same, and when it came, by the worker's `performance.now()`. */
+      readonly kept?: { readonly key: string; readonly askedMs: number };
+    }
   | { readonly kind: "publish"; readonly load: Uint8Array; readonly caller: Caller }
   | {
       readonly kind: "command";

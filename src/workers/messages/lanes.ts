@@ -18,12 +18,17 @@ export type PillarReplyTask = {
   readonly pillar: Uint8Array;
 };
 
+/** An answer in network encoding, with the key of the requests that it answers (fileserver/answer-key.ts). */
+export type KeptAnswer = { readonly key: string; readonly answer: Uint8Array };
+
 /** A request to read files, or to push one (`_file_recv`). `load`: its map as it came. `id`: the minion, if it proved its identity. */
 export type FileTask = { readonly cmd: string; readonly load: Uint8Array; readonly id: string | undefined };
 
 /** `answer`: in network encoding; its memory is transferred. */
 export type FileResult = {
   readonly answer: Uint8Array<ArrayBuffer>;
+  /** Answers to what a minion asks next, which cost nothing. */
+  readonly ahead?: readonly KeptAnswer[];
   /** For a pushed piece: the bound that refused it, if any, and the size of all minions' pushed files once the lane has counted them. */
   readonly push?: { readonly refusedBy: PushRefusal | undefined; readonly total: Readonly<Usage> | undefined };
 };

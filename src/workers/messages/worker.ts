@@ -4,6 +4,7 @@ import type { ForgottenFacts } from "../../runners/contract/contract.ts";
 import type { AskedTarget } from "../../target/asked-target.ts";
 import type { BatchTask } from "./batch.ts";
 import type { ReplySeal } from "./deferred.ts";
+import type { KeptAnswer } from "./lanes.ts";
 
 /** The master's AES keys for a worker. `signature`: X9.31 of the key, computed once per rotation. */
 export type MasterKeys = {
@@ -125,6 +126,8 @@ export type WorkerTask = { readonly slot: number } & (
       readonly id: string;
       readonly seal: ReplySeal;
       readonly parts: readonly Uint8Array[];
+      /** Answers for other minions that ask the same. */
+      readonly kept?: { readonly answers: readonly KeptAnswer[]; readonly askedMs: number };
     }
   | { readonly kind: "masterKeys"; readonly keys: MasterKeys }
   | { readonly kind: "minionKeys"; readonly added: string[]; readonly removed: string[]; readonly changed: string[] }

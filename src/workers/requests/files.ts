@@ -1,6 +1,11 @@
-/** Requests for the master's files. The file lane answers them, because disks are slow. docs/protocol.md section 7.1. */
+/**
+ * Requests for the master's files. The file lane answers them, because disks are slow; the worker answers what another minion has just asked.
+ * docs/protocol.md section 7.1, docs/decisions/0035-file-answers.md.
+ */
+import { answerKey } from "../../fileserver/answer-key.ts";
 import type { WorkerState } from "../state/worker-state.ts";
 import type { Answer, Opened } from "./context.ts";
+import { scalarOf } from "./fields.ts";
 import { replySeal } from "./reply-seal.ts";
 
 export const fileCommands: ReadonlySet<string> = new Set([
@@ -18,7 +23,15 @@ export const fileCommands: ReadonlySet<string> = new Set([
 
 /** Copies the load, because a view would clone the whole batch's memory to the other thread. */
 export function handleFiles(worker: WorkerState, opened: Opened): Answer {
-  const { cmd, id, isProven } = opened;
-  const task = { cmd, load: Uint8Array.from(opened.load), id: isProven ? id : undefined };
-  return { deferred: { kind: "files", task, id: id ?? "", seal: replySeal(worker, opened) } };
+  const { cmd, id, isProven, load, entries } = opened;
+  const key = answerKey(cmd, (member) => scalarOf(load, entries, member));
+  const askedMs = performance.now();
+  const packed = key === undefined ? undefined : worker.fileAnswers.find(key, askedMs);
+  if (packed !== undefined) {
+    worker.count("files.answeredFromMemory");
+    return { packed };
+  }
+  const task = { cmd, load: Uint8Array.from(load), id: isProven ? id : undefined };
+  const kept = key === undefined ? {} : { kept: { key, askedMs } };
+  return { deferred: { kind: "files", task, id: id ?? "", seal: replySeal(worker, opened), ...kept } };
 }

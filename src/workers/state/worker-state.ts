@@ -20,6 +20,7 @@ import type { SealKey } from "../messages/deferred.ts";
 import type { MasterKeys, WorkerStart } from "../messages/worker.ts";
 import { Partitioner } from "../threads/partition.ts";
 import { MinionFacts } from "./facts.ts";
+import { KeptFileAnswers } from "./kept-file-answers.ts";
 import { keepPresencePing } from "./presence-pings.ts";
 import { openSession, type SessionRecord, sealSession, sessionKeyName } from "./session-record.ts";
 import { UnprovenKeys } from "./unproven-keys.ts";
@@ -54,6 +55,7 @@ export class WorkerState {
   readonly facts: MinionFacts;
   readonly nodegroups: Nodegroups;
   readonly unprovenKeys: UnprovenKeys;
+  readonly fileAnswers = new KeptFileAnswers();
   slot = 0;
   current: Crypticle;
   /** `untilSteadyMs`: a time of `performance.now()`, which is monotonic. */

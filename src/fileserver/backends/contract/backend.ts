@@ -14,6 +14,8 @@ export type FoundFile = {
   stat(): Value[] | null;
   /** The hash by `hash_type`, in hexadecimal. @throws the storage's error */
   hash(): Promise<string>;
+  /** The whole file if it is small and already in memory. */
+  content?(): Uint8Array | undefined;
   /** At most `bytesMax` bytes from `offset` on; none behind the end. @throws the storage's error */
   read(offset: number, bytesMax: number): Promise<Uint8Array>;
 };

@@ -2,7 +2,8 @@
 import { createHash } from "node:crypto";
 import type { BigIntStats } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { fileHashesMax, fileTimesSettledMs } from "../../../limits.ts";
+import { fileHashesMax, fileTimesSettledMs, smallFileBytesMax } from "../../../limits.ts";
+import { SmallFiles } from "./small-files.ts";
 
 /** Bytes of one read. Other tasks run between two reads. */
 const readBytes = 256 * 1024;
@@ -16,6 +17,7 @@ export class FileHashes {
   /** By path, least recently used first. */
   readonly #kept = new Map<string, Kept>();
   readonly #underWay = new Map<string, Promise<string>>();
+  readonly #small = new SmallFiles();
 
   constructor(hashType: string, nowMs: () => number = Date.now) {
     this.#hashType = hashType;
@@ -43,17 +45,24 @@ export class FileHashes {
     }
   }
 
+  /** The content of a small file that was hashed and has not changed since. `stats`: the file's current stat. */
+  content(path: string, stats: BigIntStats): Buffer | undefined {
+    return this.#small.content(path, stampOf(stats));
+  }
+
   async #make(path: string): Promise<string> {
     this.counters.made += 1;
     const file = await open(path);
     try {
       const before = await file.stat({ bigint: true });
-      const hash = await hashOf(file, this.#hashType);
+      const { hash, content } = await hashOf(file, this.#hashType);
       const after = await file.stat({ bigint: true });
       const stamp = stampOf(after);
       const changedMs = Math.max(Number(after.mtimeMs), Number(after.ctimeMs));
-      if (stampOf(before) === stamp && this.#nowMs() - changedMs > fileTimesSettledMs)
+      if (stampOf(before) === stamp && this.#nowMs() - changedMs > fileTimesSettledMs) {
         this.#keep(path, { stamp, hash });
+        if (content !== undefined) this.#small.keep(path, stamp, content);
+      }
       return hash;
     } finally {
       await file.close();
@@ -68,15 +77,22 @@ export class FileHashes {
   }
 }
 
-async function hashOf(file: FileHandle, hashType: string): Promise<string> {
+/** `content`: of a small file. */
+async function hashOf(file: FileHandle, hashType: string): Promise<{ hash: string; content: Buffer | undefined }> {
   const hash = createHash(hashType);
   const buffer = Buffer.allocUnsafe(readBytes);
+  let content: Buffer | undefined = noBytes;
   for (;;) {
     const { bytesRead } = await file.read(buffer, 0, buffer.length);
-    if (bytesRead === 0) return hash.digest("hex");
-    hash.update(buffer.subarray(0, bytesRead));
+    if (bytesRead === 0) return { hash: hash.digest("hex"), content };
+    const read = buffer.subarray(0, bytesRead);
+    hash.update(read);
+    const isSmall: boolean = content !== undefined && content.length + bytesRead <= smallFileBytesMax;
+    content = content !== undefined && isSmall ? Buffer.concat([content, read]) : undefined;
   }
 }
+
+const noBytes = Buffer.alloc(0);
 
 function stampOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return `${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`;

@@ -30,7 +30,13 @@ export class LocalFile implements FoundFile {
     return this.#hashes.hash(this.path, this.#stats);
   }
 
+  content(): Uint8Array | undefined {
+    return this.#hashes.content(this.path, this.#stats);
+  }
+
   async read(offset: number, bytesMax: number): Promise<Uint8Array> {
+    const known = this.content();
+    if (known !== undefined) return known.subarray(offset, offset + bytesMax);
     const file = await open(this.path);
     try {
       const { size } = await file.stat();
