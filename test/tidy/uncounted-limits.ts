@@ -38,6 +38,8 @@ export const uncountedLimits: Readonly<Record<string, string>> = {
   pillarFilesMax: remembered,
   pillarCacheEnvironmentsMax: remembered,
   pillarCacheMemoryBytesMax: remembered,
+  smallFilesKeptBytesMax: "a cache: what goes is read again",
+  fileAnswersKeptBytesMax: "a cache: what goes is answered by the file lane",
   fileHashesMax: remembered,
   permissionPatternsMax: remembered,
   knownReturnsMax: remembered,
