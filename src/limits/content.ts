@@ -55,6 +55,8 @@ export const forgetCountsMax = 65_536;
 export const listedFilesMax = 1_000_000;
 /** Environments whose file lists a thread keeps in memory; others are read from the cache directory. */
 export const fileListsKeptMax = 16;
+/** How long the file lane's thread stays without work, milliseconds: fleets apply their states every half an hour, and the hashes of all files are in it. */
+export const idleFileThreadMs = 3_600_000;
 /** Hashes of files that a thread keeps, 200 bytes each. The hash used longest ago goes first. */
 export const fileHashesMax = 65_536;
 /** Age from which a file's times count as exact, milliseconds: file systems round them to as much as two seconds. */

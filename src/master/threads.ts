@@ -11,6 +11,7 @@ import {
   fileOverdueGraceMs,
   fileRequestsMax,
   fileTaskTimeoutMs,
+  idleFileThreadMs,
   laneOldHeapMb,
   laneQueueMax,
   laneTaskTimeoutMs,
@@ -98,6 +99,7 @@ export function openFileLane(config: MasterConfig, logger: Logger): LanePool {
     concurrentTasksPerThread: fileRequestsMax,
     taskTimeoutMs: fileTaskTimeoutMs,
     overdueGraceMs: fileOverdueGraceMs,
+    idleMs: idleFileThreadMs,
     workerData: { config } satisfies FileStart,
   });
 }

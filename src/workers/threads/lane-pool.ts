@@ -22,6 +22,8 @@ export type LanePoolOptions = {
   readonly concurrentTasksPerThread: number;
   /** Threads that stay while the lane is idle. The others start on demand, each within 0.1 s. */
   readonly threadsKept: number;
+  /** Default: `idleThreadMs`. */
+  readonly idleMs?: number;
   readonly queueMax: number;
   readonly taskTimeoutMs: number;
   readonly workerData: object;

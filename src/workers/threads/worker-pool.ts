@@ -50,6 +50,8 @@ export type ThreadOptions = {
   readonly threads: number;
   /** Threads that stay while the pool is idle. Default: all. */
   readonly threadsKept?: number;
+  /** After this time without work the other threads end. Default: `idleThreadMs`. */
+  readonly idleMs?: number;
   readonly tasksPerThread: number;
   readonly workerData: object;
 };
@@ -60,7 +62,7 @@ export function openThreads(o: ThreadOptions, loadBalancer?: LoadBalancer): Pisc
     filename: o.filename,
     minThreads: o.threadsKept ?? o.threads,
     maxThreads: o.threads,
-    idleTimeout: o.threadsKept === undefined ? Number.POSITIVE_INFINITY : idleThreadMs,
+    idleTimeout: o.threadsKept === undefined ? Number.POSITIVE_INFINITY : (o.idleMs ?? idleThreadMs),
     concurrentTasksPerWorker: o.tasksPerThread,
     maxQueue: o.threads * o.tasksPerThread,
     atomics: "disabled",
