@@ -14,7 +14,7 @@ const names = `
   disable_aes_with_tls disabled_requisites discovery django_auth_path django_auth_settings dummy_pub eauth_acl_module
   eauth_tokens eauth_tokens.cache_driver eauth_tokens.cluster_id enable_gpu_grains enable_hard_maps enable_lspci
   enable_ssh_minions enable_zip_modules environment event_match_type event_publisher_niceness event_return_niceness
-  event_return_queue_max_seconds ext_processes extmod_blacklist extmod_whitelist features
+  ext_processes extmod_blacklist extmod_whitelist features
   fileserver_interval fileserver_update_niceness
   fileserver_verify_config git_pillar_base git_pillar_branch git_pillar_depth git_pillar_disable_saltenv_mapping
   git_pillar_env git_pillar_fallback git_pillar_global_lock git_pillar_includes git_pillar_insecure_auth

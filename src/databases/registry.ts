@@ -1,15 +1,14 @@
 /** The drivers of databases by their names in `master_job_cache`, `ext_job_cache` and `ext_source`. */
-import { createRequire } from "node:module";
 import { type DatabaseName, databaseOf } from "../config/options/job-cache-drivers.ts";
-import { SaltworksError } from "../errors.ts";
 import type { DatabaseConfig, DatabaseDriver, JobDatabase } from "./contract/database.ts";
 import { mysqlDriver } from "./mysql/driver.ts";
+import { requirePackage } from "./packages.ts";
 
 const drivers: Readonly<Record<DatabaseName, DatabaseDriver>> = { mysql: mysqlDriver };
 
 /** @throws SaltworksError PACKAGE_MISSING */
 export function openDatabase(config: DatabaseConfig, name: DatabaseName): JobDatabase {
-  requirePackage(name);
+  checkPackage(name);
   return drivers[name].open(config);
 }
 
@@ -21,19 +20,9 @@ export function databasePlace(config: DatabaseConfig, name: DatabaseName): strin
 /** Refuses a configuration whose database needs a package that is not installed. @throws SaltworksError PACKAGE_MISSING */
 export function checkDatabasePackages(config: DatabaseConfig): void {
   const name = databaseOf(config);
-  if (name !== undefined) requirePackage(name);
+  if (name !== undefined) checkPackage(name);
 }
 
-function requirePackage(name: DatabaseName): void {
-  const { packageName } = drivers[name];
-  try {
-    createRequire(import.meta.url).resolve(packageName);
-  } catch (error) {
-    throw new SaltworksError(
-      "PACKAGE_MISSING",
-      `${name} as a job cache needs the package ${packageName}, which is not installed: npm install ${packageName}`,
-      { package: packageName },
-      { cause: error },
-    );
-  }
+function checkPackage(name: DatabaseName): void {
+  requirePackage(`${name} as a job cache`, drivers[name].packageName);
 }

@@ -73,5 +73,7 @@ export const databaseStatementMs = 15_000;
 export const databaseConnectMs = 5_000;
 /** The longest wait after a failure of the database, milliseconds. */
 export const databaseRetryMsMax = 30_000;
+/** Bytes of events on their way to the thread of `event_return`. Over it, because that thread has no turn, new events are dropped. */
+export const eventsHandedBytesMax = 16 * 1024 * 1024;
 /** Time that a stopping master gives to copying what waits, milliseconds; the next start copies the rest. */
 export const databaseStopMs = 3_000;

@@ -7,6 +7,7 @@ import type { Logger } from "pino";
 import { backendFaults } from "../config/external-auth.ts";
 import type { MasterConfig } from "../config/load.ts";
 import { unbuiltWarning } from "../config/options/unbuilt.ts";
+import { checkEventPackages } from "../databases/events/registry.ts";
 import { checkDatabasePackages } from "../databases/registry.ts";
 import { fileServerSettings } from "../fileserver/backends/contract/settings.ts";
 import { drainDeadlineMs, keyChangeSettleMs, logItemsMax } from "../limits.ts";
@@ -22,6 +23,7 @@ import type { WorkerStart } from "../workers/messages/worker.ts";
 import { sealSession } from "../workers/state/session-record.ts";
 import { createKeyCounts } from "../workers/state/unproven-keys.ts";
 import { letHeapsGrow } from "../workers/threads/heap-growth.ts";
+import type { LanePool } from "../workers/threads/lane-pool.ts";
 import { createPartitionKey, Partitioner } from "../workers/threads/partition.ts";
 import { LogLimit } from "./log/log-limit.ts";
 import { Master } from "./master.ts";
@@ -31,8 +33,8 @@ import { MetricsServer } from "./ports/metrics-server.ts";
 import { checkPorts, type OpenedPorts } from "./ports/port-check.ts";
 import { exitAtOnce, leaveProcess } from "./shutdown/leave.ts";
 import {
+  openCopyLanes,
   openCredentialLane,
-  openDatabaseLane,
   openExternalLane,
   openFileLane,
   openPillarLane,
@@ -75,6 +77,7 @@ export async function runMaster(config: MasterConfig, log: Logger, hooks: Master
   for (const sentence of [...accepted, ...config.inert, ...faults]) logger.warn(sentence);
   if (config.minion_event_tags === "salt") logger.warn(looseTagsWarning);
   checkDatabasePackages(config);
+  checkEventPackages(config);
   prepareDirectories(config);
   const lock = claimInstance([config.cachedir, config.pki_dir]);
   try {
@@ -151,8 +154,7 @@ async function openParts({ config, log, openedPorts }: Startup, opened: Opened):
   };
   const pool = keep(openWorkerPool(config, start, logger));
   const pendingJobs = keep(openPendingJobs(join(config.cachedir, "pending-jobs.lmdb")));
-  const lanes = openLanes(config, saltPlan, logger);
-  for (const lane of Object.values(lanes)) if (lane !== undefined) keep(lane);
+  const lanes = openLanes(config, saltPlan, logger, keep);
   // Before any port opens, because a worker that cannot open its stores would be replaced for ever while clients wait.
   await pool.broadcast(() => ({ kind: "counters" }));
   const master = await Master.open({
@@ -195,17 +197,19 @@ async function giveMemoryBack(master: Master): Promise<void> {
   });
 }
 
-/** Lanes whose threads start when they are needed. */
-function openLanes(config: MasterConfig, saltPlan: SaltPlan, logger: Logger) {
-  return {
+/** Lanes whose threads start when they are needed. `keep` gets each. */
+function openLanes(config: MasterConfig, saltPlan: SaltPlan, logger: Logger, keep: (lane: LanePool) => void) {
+  const copyLanes = openCopyLanes(config, logger);
+  const lanes = {
     runners: openRunnerLane(config, logger),
     pillars: openPillarLane(config, logger),
     sources: openExternalLane(config, process.env, logger),
     files: openFileLane(config, logger),
     credentials: openCredentialLane(config, logger),
     saltLane: openSaltLane(config, saltPlan, logger),
-    databases: openDatabaseLane(config, logger),
   };
+  for (const lane of [...Object.values(lanes), ...Object.values(copyLanes)]) keep(lane);
+  return { ...lanes, copyLanes };
 }
 
 /** @throws SaltworksError MASTER_RUNNING if the port is taken */

@@ -36,7 +36,7 @@ import { Targets } from "./publish/targets.ts";
 import { RequestPath } from "./requests/request-path.ts";
 import { finishWithin } from "./shutdown/deadline.ts";
 import { openPublishFront } from "./threads.ts";
-import { type JobShipping, jobShippingOf } from "./upkeep/job-shipping.ts";
+import { Copies, type CopyLanes } from "./upkeep/copies.ts";
 import { KeyManagement } from "./upkeep/key-management.ts";
 import { Maintenance } from "./upkeep/maintenance.ts";
 import type { Presence } from "./upkeep/presence.ts";
@@ -59,8 +59,7 @@ export type MasterParts = {
   readonly files: LanePool;
   readonly credentials: LanePool;
   readonly saltLane: LanePool;
-  /** Undefined if no database gets jobs. */
-  readonly databases: LanePool | undefined;
+  readonly copyLanes: CopyLanes;
   readonly saltPlan: SaltPlan;
   readonly partitioner: Partitioner;
   readonly pendingJobs: PendingJobs;
@@ -88,7 +87,7 @@ export class Master {
   readonly #faultListeners: (() => void)[] = [];
   readonly #maintenance: Maintenance;
   readonly #saltFiles: SaltFiles;
-  readonly #jobShipping: JobShipping;
+  readonly #copies: Copies;
   readonly #metered: MeteredParts;
   readonly metrics: Metrics;
   fault: Error | undefined;
@@ -131,7 +130,7 @@ export class Master {
     });
     this.#maintenance = this.#createMaintenance();
     this.#saltFiles = new SaltFiles(parts.saltPlan, parts);
-    this.#jobShipping = jobShippingOf(parts);
+    this.#copies = new Copies(parts);
     this.#metered = this.#meteredParts();
     this.metrics = new Metrics(this.#metered, (error) =>
       parts.logger.warn({ err: error }, "a worker gave no measures"),
@@ -159,7 +158,7 @@ export class Master {
         master.#presence.close();
         master.#maintenance.close();
         void master.#saltFiles.close();
-        void master.#jobShipping.close();
+        void master.#copies.close();
         master.metrics.close();
         await publishFront.close();
         throw error;
@@ -218,7 +217,7 @@ export class Master {
 
   /** Stops reading requests, drains until the deadline, then closes all parts. Minions send unacknowledged returns again. */
   async stop(deadlineMs: number): Promise<void> {
-    const { pool, rsa, runners, pillars, sources, files, credentials, saltLane, databases } = this.#parts;
+    const { pool, rsa, runners, pillars, sources, files, credentials, saltLane, copyLanes } = this.#parts;
     const { bus, secrets, logger } = this.#parts;
     const within = (limitMs: number, step: Promise<unknown>, warning: string) =>
       finishWithin(limitMs, step, warning, logger);
@@ -231,12 +230,12 @@ export class Master {
     await within(storeCloseTimeoutMs, this.#jobs.close(), "jobs that wait for minions were not written in time");
     const storesClosed = pool.broadcast(() => ({ kind: "close" }));
     await within(storeCloseTimeoutMs, storesClosed, "a worker did not close its stores in time");
-    const copied = this.#jobShipping.close();
+    const copied = this.#copies.close();
     await within(saltMirrorStopMs, this.#saltFiles.close(), "Salt's own files were not written in time");
-    await within(databaseStopMs, copied, "the database of jobs did not answer in time");
+    await within(databaseStopMs, copied, "a database did not answer in time");
     await this.#requests.close();
     await this.#publishFront.close();
-    const lanes = [rsa, runners, pillars, sources, files, credentials, saltLane, ...(databases ? [databases] : [])];
+    const lanes = [rsa, runners, pillars, sources, files, credentials, saltLane, ...Object.values(copyLanes)];
     const threadsEnded = Promise.all([pool, ...lanes].map((some) => some.close()));
     this.#isThreadStuck = !(await within(storeCloseTimeoutMs, threadsEnded, "a thread did not end in time"));
     await bus.close();
@@ -284,7 +283,7 @@ export class Master {
       fireForOperator: (tag, data) => bus.fireForOperator(tag, data),
       connected: () => this.#presence.connected(),
       counters: () => this.#gatherCounters(),
-      cacheStatus: () => this.#jobShipping.status(Date.now()),
+      cacheStatus: () => this.#copies.status(),
       user: config.user,
     });
     const direct = new Map([
@@ -351,7 +350,7 @@ export class Master {
 
   #meteredParts(): MeteredParts {
     const { config, logCounters, start, bus, pool, rsa, runners, pillars: pillar, sources } = this.#parts;
-    const { files, credentials, saltLane, databases } = this.#parts;
+    const { files, credentials, saltLane, copyLanes } = this.#parts;
     return {
       config,
       logCounters,
@@ -369,7 +368,7 @@ export class Master {
         file: files,
         eauth: credentials,
         salt: saltLane,
-        ...(databases && { database: databases }),
+        ...copyLanes,
       },
       ...this.#answers,
       credentialChecks: this.#credentialChecks,
@@ -383,7 +382,7 @@ export class Master {
       presence: this.#presence,
       maintenance: this.#maintenance,
       saltFiles: this.#saltFiles,
-      jobShipping: this.#jobShipping,
+      copies: this.#copies,
     };
   }
 

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
+import { eventReturnsOf } from "../config/options/event-returns.ts";
 import { databaseOf } from "../config/options/job-cache-drivers.ts";
 import {
   credentialChecksMax,
@@ -22,7 +23,7 @@ import {
   workerYoungHeapMb,
 } from "../limits.ts";
 import { ensureMasterKeys } from "../store/keys/keys.ts";
-import type { DatabaseStart, FileStart, RsaStart, SaltStart } from "../workers/messages/lanes.ts";
+import type { DatabaseStart, EventStart, FileStart, RsaStart, SaltStart } from "../workers/messages/lanes.ts";
 import type { PillarStart, SourceStart } from "../workers/messages/pillar.ts";
 import type { RunnerStart } from "../workers/messages/runner.ts";
 import type { WorkerStart } from "../workers/messages/worker.ts";
@@ -31,6 +32,7 @@ import { type HeapLimits, WorkerPool } from "../workers/threads/worker-pool.ts";
 import { portOptions } from "./ports/endpoint.ts";
 import type { OpenedPorts } from "./ports/port-check.ts";
 import { PublishFront } from "./ports/publish-front.ts";
+import type { CopyLanes } from "./upkeep/copies.ts";
 
 /** For lanes whose tasks are small in any fleet. */
 const laneHeap: HeapLimits = { youngMb: laneYoungHeapMb, oldMb: laneOldHeapMb };
@@ -127,8 +129,13 @@ export function openSaltLane(
   });
 }
 
+export function openCopyLanes(config: MasterConfig, logger: Logger): CopyLanes {
+  const [database, events] = [openDatabaseLane(config, logger), openEventLane(config, logger)];
+  return { ...(database && { database }), ...(events && { events }) };
+}
+
 /** Undefined if no database gets jobs. */
-export function openDatabaseLane(config: MasterConfig, logger: Logger): LanePool | undefined {
+function openDatabaseLane(config: MasterConfig, logger: Logger): LanePool | undefined {
   const name = databaseOf(config);
   if (name === undefined) return undefined;
   return openLane(logger, {
@@ -136,6 +143,19 @@ export function openDatabaseLane(config: MasterConfig, logger: Logger): LanePool
     heap: workerHeap(config),
     taskTimeoutMs: laneTaskTimeoutMs,
     workerData: { config, name } satisfies DatabaseStart,
+  });
+}
+
+/** Undefined without `event_return`. Its thread stays, because events wait in it. */
+function openEventLane(config: MasterConfig, logger: Logger): LanePool | undefined {
+  if (eventReturnsOf(config).length === 0) return undefined;
+  return openLane(logger, {
+    filename: new URL("../workers/lanes/event-lane.js", import.meta.url).href,
+    heap: workerHeap(config),
+    threadsKept: 1,
+    concurrentTasksPerThread: eventTasksAtOnce,
+    taskTimeoutMs: laneTaskTimeoutMs,
+    workerData: { config } satisfies EventStart,
   });
 }
 
@@ -149,6 +169,9 @@ export function openCredentialLane(config: MasterConfig, logger: Logger): LanePo
     workerData: { config } satisfies RunnerStart,
   });
 }
+
+/** Tasks of the event lane: each only hands over, except for the last. */
+const eventTasksAtOnce = 8;
 
 /** By default a lane has one thread, which starts when it is needed and does one task at a time. */
 function openLane(

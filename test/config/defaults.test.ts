@@ -23,6 +23,7 @@ const withoutSaltDefault: Record<string, readonly string[]> = {
     "autosign_timeout",
     "batch_safe_limit",
     "batch_safe_size",
+    "event_return_queue_max_seconds",
     "exclude_ext_pillar",
     "ext_pillar_first",
     "fileserver_events",
@@ -44,6 +45,7 @@ const withoutSaltDefault: Record<string, readonly string[]> = {
     "pillar_raise_on_missing",
     "pillarenv_from_saltenv",
     "presence_events",
+    "rawfile_json.filename",
   ],
   minion: ["append_domain", "autosign_grains", "beacons", "include", "mine_functions", "output", "return"],
 };

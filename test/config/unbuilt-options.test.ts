@@ -112,6 +112,8 @@ describe("options that feed minions or guard something and are not built", () =>
       ["ssl", "null"],
       ["fips_mode", "false"],
       ["event_return", "''"],
+      ["event_return", "mysql"],
+      ["event_return", "[nats, rawfile_json]"],
     ];
     for (const [name, value] of harmless) {
       put(`${name}: ${value}\n`);

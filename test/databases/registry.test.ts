@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import Module from "node:module";
 import { describe, it } from "node:test";
 import { loadMasterConfig } from "../../src/config/load.ts";
+import { checkEventPackages } from "../../src/databases/events/registry.ts";
 import { checkDatabasePackages } from "../../src/databases/registry.ts";
 
 type Resolver = { _resolveFilename: (request: string, ...rest: unknown[]) => string };
@@ -15,8 +16,14 @@ describe("the package of a database", () => {
       if (request === "mysql2") throw Object.assign(new Error("not installed"), { code: "MODULE_NOT_FOUND" });
       return real.call(Module, request, ...rest);
     });
-    const config = (more: Readonly<Record<string, string>>) => loadMasterConfig("/nowhere", { id: "m", ...more });
+    const config = (more: Readonly<Record<string, string | string[]>>) =>
+      loadMasterConfig("/nowhere", { id: "m", ...more });
     checkDatabasePackages(config({}));
+    checkEventPackages(config({ event_return: "rawfile_json" }));
+    assert.throws(() => checkEventPackages(config({ event_return: ["rawfile_json", "mysql"] })), {
+      code: "PACKAGE_MISSING",
+      message: /^event_return: mysql needs the package mysql2, which is not installed: npm install mysql2$/,
+    });
     for (const name of ["master_job_cache", "ext_job_cache"]) {
       assert.throws(() => checkDatabasePackages(config({ [name]: "mysql" })), {
         code: "PACKAGE_MISSING",

@@ -1,6 +1,6 @@
-/** Jobs in MariaDB beside Salt's: both masters write the same rows, and Salt's tools find what ours wrote. */
+/** Jobs and events in MariaDB beside Salt's: both masters write the same rows and lines, and Salt's tools find what ours wrote. */
 import assert from "node:assert/strict";
-import { mkdirSync, symlinkSync } from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { after, before, describe } from "node:test";
@@ -20,6 +20,7 @@ const minionId = "web1";
 /** The database of each master. */
 const databases = { theirs: "salt", ours: "ours" } as const;
 type Side = keyof typeof databases;
+type Row = { readonly tag: string; readonly masterId: string; readonly data: string };
 
 /** Words after `salt MINION`. */
 const jobs: readonly (readonly string[])[] = [
@@ -28,6 +29,7 @@ const jobs: readonly (readonly string[])[] = [
   ["cmd.run", "echo bad; exit 3", "--metadata={ticket: OPS-3}"],
   ["test.arg", "1", "a'b\"c\\d", "k={x: [1.5, null, grüße]}"],
   ["test.echo", "grüße \u{1f9c2}"],
+  ["event.send", "my/tag", "{x: [1.5, null, grüße, {a: true}]}"],
   ["test.exception", "on purpose"],
   ["test.nosuch"],
   ["state.single", "test.fail_without_changes", "name=x"],
@@ -52,8 +54,8 @@ describe("jobs in MariaDB beside Salt's", { skip: salts.skip || (mariadbMissing(
       await database.close();
     }
     await Promise.all([
-      openSite("theirs", { master_job_cache: "mysql" }),
-      openSite("ours", { master_job_cache: "mysql" }),
+      openSite("theirs", { master_job_cache: "mysql", ...events("theirs") }),
+      openSite("ours", { master_job_cache: "mysql", ...events("ours") }),
     ]);
   });
   after(async () => {
@@ -61,7 +63,13 @@ describe("jobs in MariaDB beside Salt's", { skip: salts.skip || (mariadbMissing(
     await server?.remove();
   });
 
-  async function openSite(name: Side, more: Readonly<Record<string, string>>): Promise<void> {
+  const eventFile = (side: Side) => join(bed.folder, `events of ${side}`);
+  function events(side: Side): Readonly<Record<string, unknown>> {
+    const lists = { event_return_blacklist: ["salt/auth", "*/start"] };
+    return { event_return: ["mysql", "rawfile_json"], "rawfile_json.filename": eventFile(side), ...lists };
+  }
+
+  async function openSite(name: Side, more: Readonly<Record<string, unknown>>): Promise<void> {
     if (release === undefined) return;
     const maker = name === "theirs" ? release : "ours";
     const options = { ...server.options(), "mysql.db": databases[name] };
@@ -109,6 +117,34 @@ describe("jobs in MariaDB beside Salt's", { skip: salts.skip || (mariadbMissing(
     assert.ok(theirs.every((rows) => rows.length === 2));
   });
 
+  bed.it("a master of ours writes the events of Salt's", async () => {
+    const found = await Promise.all((["theirs", "ours"] as const).map(eventsOf));
+    const [theirs, ours] = found.map(({ rows }) => rows);
+    assert.deepEqual(ours, theirs);
+    assert.ok((theirs ?? []).length >= 3 * jobs.length + 1);
+    for (const { rows, lines } of found) assert.deepEqual(lines, rows.map(lineOf));
+  });
+
+  /** The events of all jobs in their order, as rows and as lines of JSON. */
+  async function eventsOf(side: Side): Promise<{ readonly rows: readonly Row[]; readonly lines: readonly string[] }> {
+    const jids = server.sql(`SELECT jid FROM ${databases[side]}.jids ORDER BY jid`);
+    const last = `salt/job/${jids.at(-1)}/ret/${minionId}`;
+    const select = `SELECT tag, master_id, data FROM ${databases[side]}.salt_events`;
+    await until(`${side}: ${last}`, () => server.sql(`${select} WHERE tag = '${last}'`).length > 0);
+    const read = () => readFileSync(eventFile(side), "utf8").split("\n").slice(0, -1);
+    await until(`${side}: ${last} in the file`, () => read().some((line) => line.includes(last)));
+    const isOfJob = (text: string) => jids.some((jid) => text.includes(jid)) && !text.includes("saltworks/");
+    const timeless = (text: string) => withoutTimes(jids.reduce((left, jid) => left.replaceAll(jid, "JID"), text));
+    const rows = server.sql(`${select} ORDER BY id`).filter(isOfJob).map(timeless);
+    return {
+      rows: rows.map((row) => {
+        const [tag = "", masterId = "", data = ""] = row.split("\t");
+        return { tag, masterId: masterId.replace(side, "SIDE"), data };
+      }),
+      lines: read().filter(isOfJob).map(timeless),
+    };
+  }
+
   bed.it("Salt's salt-run finds a job of ours in the database", async () => {
     const { jid } = await new Operator("ours", masterOf("ours")).job(minionId, ["test.echo", "found"]);
     await until("the row", () => rowsIn("salt_returns", jid) === 1);
@@ -122,6 +158,10 @@ describe("jobs in MariaDB beside Salt's", { skip: salts.skip || (mariadbMissing(
     return server.sql(`SELECT jid FROM ours.${table} WHERE jid = '${jid}'`).length;
   }
 });
+
+function lineOf({ tag, data }: Row): string {
+  return `{"data": ${data}, "tag": "${tag}"}`;
+}
 
 /** The numbers of `df` change, and with them its columns. */
 function withoutTimes(row: string): string {

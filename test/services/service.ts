@@ -1,4 +1,4 @@
-/** Servers of other projects that tests use, each on loopback with a private directory: MariaDB, PostgreSQL, Redis, memcached. */
+/** Servers of other projects that tests use, each on loopback with a private directory: MariaDB, PostgreSQL, Redis, memcached, NATS. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -143,6 +143,17 @@ export function startRedis(): Promise<Service> {
     run: (directory, port) => [
       ...(["redis-server", "--port", String(port), "--bind", "127.0.0.1"] as const),
       ...["--save", "", "--dir", directory],
+    ],
+  });
+}
+
+/** With JetStream. `args`: further arguments. */
+export function startNats(...args: readonly string[]): Promise<Service> {
+  return start({
+    asOther: false,
+    run: (directory, port) => [
+      ...(["nats-server", "--addr", "127.0.0.1", "--port", String(port), "--jetstream"] as const),
+      ...["--store_dir", directory, ...args],
     ],
   });
 }

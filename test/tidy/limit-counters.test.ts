@@ -54,6 +54,7 @@ describe("counters of limits", () => {
 /** Options with such a name that refuse nothing. */
 const boundsWithoutRefusal: Readonly<Record<string, string>> = {
   max_open_files: "the process's limit is raised to it; reservedDescriptors bounds connections by what it got",
+  event_return_queue_max_seconds: "events that wait this long are written",
   batch_max_frames: "more travel in the next batch",
   batch_max_bytes: "more travel in the next batch",
 };

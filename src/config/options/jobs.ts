@@ -1,8 +1,9 @@
 /** The master's options about jobs: timeouts, where and how long jobs are kept, how results are shown. Part of the table in master.ts. */
 import { deliverWithinSecondsMax } from "../../limits.ts";
 import { day, kept, mebibyte, ours, seconds } from "./details.ts";
+import { eventReturnOptions } from "./event-returns.ts";
 import { jobCacheDriverNames, jobCacheDriverOptions } from "./job-cache-drivers.ts";
-import { boolean, choice, integer, list, text, textOrList } from "./option.ts";
+import { boolean, choice, integer, text } from "./option.ts";
 
 export const jobOptions = {
   timeout: integer(
@@ -76,15 +77,7 @@ export const jobOptions = {
     ours,
   ),
   unique_jid: boolean(false, "Job ids that carry the process id."),
-  event_return: textOrList("", "Returners that get every event.", kept),
-  event_return_queue: integer(0, "Events gathered for one call of the returner.", {
-    ...kept,
-    min: 0,
-    max: 1_000_000,
-    unit: "events",
-  }),
-  event_return_whitelist: list([], "Only events with these tags.", kept),
-  event_return_blacklist: list([], "No events with these tags.", kept),
+  ...eventReturnOptions,
   runner_returns: boolean(true, "Store what runners return.", kept),
   show_timeout: boolean(true, "Name the minions that did not return."),
   show_jid: boolean(false, "Show the job id."),

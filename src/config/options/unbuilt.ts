@@ -6,6 +6,7 @@
 
 import type { Setting, Settings } from "../files/settings.ts";
 import { type ConfigValue, isConfigMap } from "../yaml/values.ts";
+import { eventReturnNames } from "./event-returns.ts";
 import { fileBackendNames } from "./file-backends.ts";
 import { unbuiltJinja } from "./jinja.ts";
 import { jobCacheDriverNames } from "./job-cache-drivers.ts";
@@ -124,7 +125,10 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
   reactor: { about: "Starts jobs, runners and wheel functions when events come.", missing: keysOf },
   engines: { about: "Long-running plug-ins.", missing: keysOf },
   schedule: { about: "Jobs that the master runs at scheduled times.", missing: keysOf },
-  event_return: { about: "Sends all events to a returner, such as an audit log.", missing: textsOf },
+  event_return: {
+    about: `Writes all events, as for an audit; here to ${eventReturnNames.map((name) => `\`${name}\``).join(", ")}.`,
+    missing: (value) => textsOf(value).filter((name) => !eventReturnNames.some((known) => known === name)),
+  },
   enable_ssh_minions: { about: "Jobs reach the minions of `salt-ssh`, too.", missing: whole },
   discovery: { about: "Tells the master's address to minions that search for a master.", missing: whole },
   // Moves data that this master keeps in its own place:

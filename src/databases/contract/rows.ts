@@ -28,7 +28,7 @@ const unreadable = "VALUE_UNREADABLE";
 
 /** @throws SaltworksError DATABASE_REFUSED for a load that cannot be decoded */
 export function jobRow(jid: string, load: Uint8Array): JobRow {
-  return { kind: "job", jid, load: dumpJson(textual(fieldsOf(load)), json) };
+  return { kind: "job", jid, load: jsonText(fieldsOf(load)) };
 }
 
 /** @throws SaltworksError DATABASE_REFUSED for a return that cannot be decoded */
@@ -38,10 +38,10 @@ export function returnRow(jid: string, minionId: string, body: Uint8Array): Retu
     kind: "return",
     fun: cut(namesIn(fields.get("fun")), funLength),
     jid,
-    value: dumpJson(textual(fields.get("return") ?? null), json),
+    value: jsonText(fields.get("return") ?? null),
     minionId,
     success: successText(fields.get("success")),
-    whole: dumpJson(textual(fields), json),
+    whole: jsonText(fields),
   };
 }
 
@@ -79,7 +79,12 @@ function successText(success: Value | undefined): string {
 }
 
 function plainText(value: Value): string {
-  return typeof value === "string" ? value : dumpJson(textual(value), json);
+  return typeof value === "string" ? value : jsonText(value);
+}
+
+/** The JSON that Salt's returners write. */
+export function jsonText(value: Value): string {
+  return dumpJson(textual(value), json);
 }
 
 /** By characters, so that no pair of surrogates is torn. */
@@ -109,14 +114,18 @@ const wide = /[\u{10000}-\u{10ffff}]/gu;
 
 /** The row with escapes for the characters beyond U+FFFF in its JSON; undefined if it has none there. */
 export function withoutWideCharacters(row: Row): Row | undefined {
-  const escaped = (text: string) => text.replaceAll(wide, (pair) => `${unitText(pair, 0)}${unitText(pair, 1)}`);
   const narrow: Row =
     row.kind === "job"
-      ? { ...row, load: escaped(row.load) }
-      : { ...row, value: escaped(row.value), whole: escaped(row.whole) };
+      ? { ...row, load: narrowJson(row.load) }
+      : { ...row, value: narrowJson(row.value), whole: narrowJson(row.whole) };
   const isSame =
     narrow.kind === "job" ? narrow.load === (row as JobRow).load : narrow.whole === (row as ReturnRow).whole;
   return isSame ? undefined : narrow;
+}
+
+/** JSON with escapes for the characters beyond U+FFFF. It means the same. */
+export function narrowJson(text: string): string {
+  return text.replaceAll(wide, (pair) => `${unitText(pair, 0)}${unitText(pair, 1)}`);
 }
 
 function unitText(pair: string, at: number): string {

@@ -18,8 +18,8 @@ export type MysqlOptions = {
 export type MysqlTls = { readonly ca?: Buffer; readonly cert?: Buffer; readonly key?: Buffer };
 export type MysqlValue = string | number;
 export type MysqlRow = Readonly<Record<string, string | number | null>>;
-/** Rows of a query, or the counts of a write. */
-export type MysqlAnswer = readonly MysqlRow[] | { readonly affectedRows: number };
+/** Rows of a query, or the facts of a write. `insertId`: the number that the table gave to the first row of the statement. */
+export type MysqlAnswer = readonly MysqlRow[] | { readonly affectedRows: number; readonly insertId: number };
 
 export type MysqlClient = {
   execute(sql: string, values: readonly MysqlValue[]): Promise<readonly [MysqlAnswer, unknown]>;

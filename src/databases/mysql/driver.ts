@@ -1,9 +1,8 @@
 /** The driver `mysql`: MariaDB and MySQL, in the tables of Salt's returner `mysql`. */
-import { createHash } from "node:crypto";
-import { hostname } from "node:os";
 import { databaseStatementMs } from "../../limits.ts";
 import type { DatabaseConfig, DatabaseDriver, JobDatabase, Written } from "../contract/database.ts";
 import type { Row } from "../contract/rows.ts";
+import { writerName } from "../contract/writer.ts";
 import { packageName } from "./client.ts";
 import { MysqlReader } from "./reader.ts";
 import { tables } from "./schema.ts";
@@ -55,9 +54,4 @@ class MysqlDatabase implements JobDatabase {
   async close(): Promise<void> {
     await Promise.all([this.#writing.close(), this.#reading.close()]);
   }
-}
-
-/** The name of this master's writing connection on the server. Another master, or a copy on another machine, has another name. */
-function writerName({ id, cachedir }: DatabaseConfig): string {
-  return `saltworks.${createHash("sha256").update([id, hostname(), cachedir].join("\0")).digest("hex").slice(0, 32)}`;
 }

@@ -10,7 +10,7 @@ const statementRows = [256, 64, 16, 4, 1];
 /** Bytes that a packet needs beside the values: types and lengths. */
 const packetRestBytes = 64 * 1024;
 
-type Insert = { readonly head: string; readonly tail: string; readonly columns: number };
+export type Insert = { readonly head: string; readonly tail: string; readonly columns: number };
 
 const intoJids: Insert = {
   head: "INSERT INTO `jids` (`jid`, `load`) VALUES ",
@@ -28,7 +28,7 @@ const intoReturns: Insert = {
 export async function writeRows(session: MysqlSession, rows: readonly Row[], mayBePresent: boolean): Promise<Written> {
   const jobs = rows.filter((row): row is JobRow => row.kind === "job");
   const returns = rows.filter((row): row is ReturnRow => row.kind === "return");
-  const bytesMax = (await session.packetBytesMax()) - packetRestBytes;
+  const bytesMax = await statementBytesMax(session);
   return await session.transaction(async () => {
     const added = mayBePresent ? await absent(session, returns) : returns;
     await insert(
@@ -60,18 +60,28 @@ async function absent(session: MysqlSession, returns: readonly ReturnRow[]): Pro
   return returns.filter(({ jid, minionId }) => !present.has(`${jid}\0${minionId}`));
 }
 
-async function insert(
+/** Bytes that the values of one statement may have. */
+export async function statementBytesMax(session: MysqlSession): Promise<number> {
+  return (await session.packetBytesMax()) - packetRestBytes;
+}
+
+/** @returns the least number that the table can have given to the last row, if it numbers its rows */
+export async function insert(
   session: MysqlSession,
   { head, tail, columns }: Insert,
   rows: readonly (readonly MysqlValue[])[],
   bytesMax: number,
-): Promise<void> {
+): Promise<number> {
   const one = `(${marks(columns)})`;
+  let lastId = 0;
   for (let at = 0; at < rows.length; ) {
     const count = fitting(rows, at, bytesMax);
-    await session.run(head + Array(count).fill(one).join(", ") + tail, rows.slice(at, at + count).flat());
+    const sql = head + Array(count).fill(one).join(", ") + tail;
+    const answer = await session.run(sql, rows.slice(at, at + count).flat());
+    if ("insertId" in answer) lastId = answer.insertId + count - 1;
     at += count;
   }
+  return lastId;
 }
 
 /** How many rows from `at` on go into the next statement. @throws SaltworksError DATABASE_REFUSED for a row that no packet can hold */

@@ -4,6 +4,7 @@ import { metricsWorkerTimeoutMs } from "../../limits.ts";
 import { diskFaultCounts } from "../../store/disk/faults.ts";
 import type { RouterServer } from "../../transport/zmtp/router-server.ts";
 import type { WorkerCounts } from "../../workers/messages/worker.ts";
+import type { MeteredEventReturns } from "./event-returns.ts";
 import type { MeteredParts } from "./sources.ts";
 
 type CounterSource = () => Readonly<Record<string, number>>;
@@ -35,6 +36,16 @@ function connectionCounters(server: RouterServer | undefined): Readonly<Record<s
   const { strangers, proven } = groups;
   const pauses = { pausesOfStrangers: strangers.pauses, pausesOfProven: proven.pauses };
   return { ...counters, ...closed, ...pauses, unfinishedChargedBytes };
+}
+
+function eventReturnCounters(returns: MeteredEventReturns): Readonly<Record<string, number>> {
+  if (!returns.isConfigured) return {};
+  const each = returns
+    .status()
+    .flatMap(({ name, waiting, counters }) =>
+      Object.entries({ ...counters, waiting }).map(([count, value]): [string, number] => [`${name}.${count}`, value]),
+    );
+  return { ...returns.counters, ...Object.fromEntries(each) };
 }
 
 function mainSources(parts: MeteredParts): Readonly<Record<string, CounterSource>> {
@@ -95,8 +106,11 @@ function mainSources(parts: MeteredParts): Readonly<Record<string, CounterSource
     disk: diskFaultCounts,
     keys: () => keyManagement.counters,
     saltFiles: () => parts.saltFiles.counters,
-    database: () =>
-      parts.jobShipping.isConfigured ? { ...parts.jobShipping.counters, waiting: parts.jobShipping.waiting } : {},
+    database: () => {
+      const { isConfigured, counters, waiting } = parts.copies.jobShipping;
+      return isConfigured ? { ...counters, waiting } : {};
+    },
+    eventReturns: () => eventReturnCounters(parts.copies.eventReturns),
     presence: () => ({ ...presence.counters, connected: presence.connectedCount }),
   };
 }

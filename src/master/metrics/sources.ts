@@ -43,12 +43,13 @@ import type { RequestFront } from "../ports/request-front.ts";
 import type { Publisher } from "../publish/publisher.ts";
 import type { AuthResponder } from "../requests/auth-responder.ts";
 import type { Batcher } from "../requests/batcher.ts";
-import type { JobShipping } from "../upkeep/job-shipping.ts";
+import type { Copies } from "../upkeep/copies.ts";
 import type { KeyManagement } from "../upkeep/key-management.ts";
 import type { Maintenance } from "../upkeep/maintenance.ts";
 import type { Presence } from "../upkeep/presence.ts";
 import type { SaltFiles } from "../upkeep/salt-files.ts";
 import { sampleConnections } from "./connections.ts";
+import { sampleEventReturnLimits, sampleEventReturns } from "./event-returns.ts";
 import { samplePillarLimits, samplePillars } from "./pillars.ts";
 import { samplePublishes } from "./publishes.ts";
 import { type Limit, samplePushLimits } from "./push-limits.ts";
@@ -82,7 +83,7 @@ export type MeteredParts = {
   readonly presence: Presence;
   readonly maintenance: Maintenance;
   readonly saltFiles: Pick<SaltFiles, "counters">;
-  readonly jobShipping: Pick<JobShipping, "counters" | "isConfigured" | "isReachable" | "waiting" | "lagSeconds">;
+  readonly copies: Pick<Copies, "eventReturns" | "jobShipping">;
 };
 
 /** Samples everything that the main thread knows without asking a thread. */
@@ -99,7 +100,8 @@ export function sampleMain(samples: Samples, parts: MeteredParts): void {
   sampleFiles(samples, parts);
   sampleCredentials(samples, parts);
   sampleSaltFiles(samples, parts.saltFiles.counters);
-  sampleDatabase(samples, parts.jobShipping);
+  sampleDatabase(samples, parts.copies.jobShipping);
+  sampleEventReturns(samples, parts.copies.eventReturns);
   for (const [lane, pool] of Object.entries(parts.lanes)) sampleLane(samples, lane, pool);
   sampleProcess(samples);
 }
@@ -270,7 +272,7 @@ function sampleSaltFiles(samples: Samples, counters: MeteredParts["saltFiles"]["
 }
 
 /** Only if a database gets jobs. */
-export function sampleDatabase(samples: Samples, shipping: MeteredParts["jobShipping"]): void {
+export function sampleDatabase(samples: Samples, shipping: Copies["jobShipping"]): void {
   if (!shipping.isConfigured) return;
   for (const outcome of ["jobs", "returns", "present", "refused", "gone"] as const)
     samples.set("saltworks_database_rows_total", { outcome }, shipping.counters[outcome]);
@@ -340,6 +342,7 @@ export function sampleLimits(
   limit("trackedMinionsMax", tracker.minionCount, trackedMinionsMax, tracker.counters.recordsForgotten);
   limit("pendingJobsMax", deliveries.jobCount, pendingJobsMax, deliveries.counters.refused);
   limit("pendingMinionsMax", deliveries.minionCount, pendingMinionsMax, deliveries.counters.refused);
-  limit("feedEntriesMax", parts.jobShipping.waiting, feedEntriesMax, undefined);
+  limit("feedEntriesMax", parts.copies.jobShipping.waiting, feedEntriesMax, undefined);
+  sampleEventReturnLimits(limit, parts.copies.eventReturns, config);
   limit("deliveryTriesMax", 0, deliveryTriesMax, deliveries.counters.spent);
 }

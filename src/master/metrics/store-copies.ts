@@ -1,4 +1,4 @@
-/** The metrics of what is copied from the local store: Salt's own files and the database of jobs. */
+/** The metrics of what is copied from the local store: Salt's own files and the database of jobs; and of the returners of events. */
 import { metric } from "./metric.ts";
 
 export const saltFiles = {
@@ -24,5 +24,27 @@ export const databases = {
     "gauge",
     [],
     "1 if the last attempt to write into the database of jobs was successful.",
+  ),
+};
+
+export const eventReturns = {
+  saltworks_event_return_events_total: metric(
+    "counter",
+    ["returner", "outcome"],
+    "Events for a returner of `event_return`: `written`; `present`: an earlier attempt had written them; `refused`: the returner does not take what they hold; `dropped`: too many waited; `lost`: with a thread that failed.",
+  ),
+  saltworks_event_return_waiting: metric("gauge", ["returner"], "Events that wait in memory for the returner."),
+  saltworks_event_return_waiting_bytes: metric("gauge", ["returner"], "Bytes of the events that wait."),
+  saltworks_event_return_lag_seconds: metric("gauge", ["returner"], "Age of the oldest event that waits."),
+  saltworks_event_return_failures_total: metric(
+    "counter",
+    ["returner"],
+    "Attempts that the returner did not answer well.",
+  ),
+  saltworks_event_return_up: metric("gauge", ["returner"], "1 if the last attempt was successful."),
+  saltworks_event_return_unwritten_total: metric(
+    "counter",
+    ["outcome"],
+    "Events that no returner got: `filtered` by `event_return_whitelist` or `event_return_blacklist`; `unreadable`; `dropped`: the thread of the returners took none in; `lost`: with that thread.",
   ),
 };

@@ -5,7 +5,7 @@
 import { delayBounds, itemsBounds, secondsBounds } from "../../workers/measures/histogram.ts";
 import { histogram, type Metric, metric } from "./metric.ts";
 import { minionBounds } from "./minion-bounds.ts";
-import { databases, saltFiles } from "./store-copies.ts";
+import { databases, eventReturns, saltFiles } from "./store-copies.ts";
 
 export type { Metric } from "./metric.ts";
 
@@ -360,6 +360,7 @@ export const metricGroups = {
   "Mines, files and targets": minesAndTargets,
   "Salt's own files": saltFiles,
   "Database of jobs": databases,
+  "Returners of events": eventReturns,
   Events: events,
   Limits: limits,
   Process: process,
@@ -377,6 +378,7 @@ export const metrics = {
   ...minesAndTargets,
   ...saltFiles,
   ...databases,
+  ...eventReturns,
   ...events,
   ...limits,
   ...process,

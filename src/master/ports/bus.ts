@@ -26,6 +26,8 @@ function stamp(): string {
 
 export class Bus {
   readonly counters = { fired: 0, ofWorkers: 0, pulled: 0, badFrames: 0, turnedAway: 0 };
+  /** Gets all frames, as `publishFrames` does. It neither changes them nor throws. */
+  tap: ((frames: Uint8Array, eventCount: number) => void) | undefined;
   readonly #server: EventStreamServer;
 
   private constructor(server: EventStreamServer) {
@@ -68,6 +70,11 @@ export class Bus {
     return this.#server.subscriberCount;
   }
 
+  /** Whether anything takes events. If not, they need not be encoded. */
+  get isHeard(): boolean {
+    return this.#server.subscriberCount > 0 || this.tap !== undefined;
+  }
+
   get fullestSubscriberBytes(): number {
     return this.#server.fullestSubscriberBytes;
   }
@@ -89,23 +96,28 @@ export class Bus {
   #fire(tag: string, data: EventData, frame: (body: Uint8Array) => Buffer): void {
     this.counters.fired += 1;
     // Encoding a job's 100,000 minions for no subscriber would waste megabytes.
-    if (this.#server.subscriberCount === 0) return;
+    if (!this.isHeard) return;
     const fields = new Map<Encodable, Encodable>(data instanceof Map ? data : Object.entries(data));
     fields.set("_stamp", stamp());
-    this.#server.publish(frame(encodeEvent(tag, fields)));
+    this.#publish(frame(encodeEvent(tag, fields)), 1);
   }
 
   /** Publishes event frames that a worker has encoded. */
   publishFrames(frames: Uint8Array, eventCount: number): void {
     if (eventCount === 0) return;
     this.counters.ofWorkers += eventCount;
-    this.#server.publish(frames, eventCount);
+    this.#publish(frames, eventCount);
   }
 
   /** Publishes an event that a local program wrote to the pull socket (mode 0600), unchanged and without the master's mark. */
   relay(body: Uint8Array): void {
     this.counters.pulled += 1;
-    this.#server.publish(frameEvent(body));
+    this.#publish(frameEvent(body), 1);
+  }
+
+  #publish(frames: Uint8Array, eventCount: number): void {
+    this.#server.publish(frames, eventCount);
+    this.tap?.(frames, eventCount);
   }
 
   async close(): Promise<void> {

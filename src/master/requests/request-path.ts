@@ -220,7 +220,7 @@ export class RequestPath {
         hasProven: (address) => this.#front?.hasProven(address) ?? false,
       },
       isOverMinionsMax: (id) => minionsMax > 0 && !presence.isConnected(id) && presence.connectedCount > minionsMax,
-      isHeard: () => bus.subscriberCount > 0 || jobs.isListening,
+      isHeard: () => bus.isHeard || jobs.isListening,
       isFollowed: () => jobs.isListening,
       onContact: (id) => {
         presence.noteContact(id);

@@ -82,7 +82,7 @@ export class JobShipping {
     return this.#feed.oldestMs === undefined ? 0 : Math.max(0, (nowMs - this.#feed.oldestMs) / 1_000);
   }
 
-  status(nowMs: number): CacheStatus {
+  status(nowMs: number): Omit<CacheStatus, "eventReturns"> {
     const { name, place } = this.#parts;
     return {
       ...{ name, place, counters: { ...this.counters } },

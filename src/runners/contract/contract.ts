@@ -27,6 +27,23 @@ export type CacheStatus = {
   readonly failingSeconds: number;
   readonly nextTrySeconds: number | undefined;
   readonly counters: Readonly<Record<string, number>>;
+  readonly eventReturns: readonly EventReturnStatus[];
+};
+
+/** How far one returner of `event_return` is behind. `nextTrySeconds`: while it fails. */
+export type EventReturnStatus = {
+  readonly name: string;
+  readonly place: string;
+  readonly state: "starting" | "writing" | "failing";
+  readonly waiting: number;
+  readonly waitingBytes: number;
+  readonly lagSeconds: number;
+  readonly eventsPerSecond: number;
+  readonly fault: string | undefined;
+  readonly lastFault: string | undefined;
+  readonly failingSeconds: number;
+  readonly nextTrySeconds: number | undefined;
+  readonly counters: Readonly<Record<string, number>>;
 };
 
 /** A runner call that the master is executing. */

@@ -4,7 +4,7 @@ import { SaltworksError } from "../../errors.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import { floatItem } from "../../wire/values.ts";
 import { parametersOf, textArgument } from "../contract/arguments.ts";
-import type { CacheStatus, RunnerContext, RunnerFunction } from "../contract/contract.ts";
+import type { CacheStatus, EventReturnStatus, RunnerContext, RunnerFunction } from "../contract/contract.ts";
 import { masterOf } from "../contract/run-job.ts";
 
 async function cacheStatus(context: RunnerContext): Promise<Encodable> {
@@ -25,20 +25,49 @@ function shown(status: CacheStatus): Encodable {
     ["State", state],
     ["Meaning", sentences[state]],
   ]);
-  if (name === undefined) return found;
+  if (name === undefined) return withEventReturns(found, status);
   found.set("Database", name).set("Place", place);
   found.set("Waiting", status.waiting).set("Lag-seconds", seconds(status.lagSeconds));
   found.set("Rows-per-second", status.rowsPerSecond);
-  if (status.fault !== undefined) {
-    found.set("Reason", status.fault).set("Failing-seconds", seconds(status.failingSeconds));
-    if (status.nextTrySeconds !== undefined) found.set("Next-try-seconds", seconds(status.nextTrySeconds));
-  } else if (status.lastFault !== undefined) found.set("Last-failure", status.lastFault);
+  setReasons(found, status);
   if (status.isMissing)
     found.set(
       "Left-out",
       "so much waited that later jobs are in the local store only; they are copied after the others",
     );
-  return found.set("Counts", new Map(Object.entries(counters)));
+  return withEventReturns(found.set("Counts", new Map(Object.entries(counters))), status);
+}
+
+function withEventReturns(found: Map<string, Encodable>, { eventReturns }: CacheStatus): Encodable {
+  if (eventReturns.length === 0) return found;
+  return found.set(
+    "Event-returns",
+    new Map(eventReturns.map((one): [string, Encodable] => [one.name, shownEvents(one)])),
+  );
+}
+
+function shownEvents(status: EventReturnStatus): Encodable {
+  const found = new Map<string, Encodable>([
+    ["State", status.state],
+    ["Place", status.place],
+    ["Waiting", status.waiting],
+    ["Waiting-bytes", status.waitingBytes],
+    ["Lag-seconds", seconds(status.lagSeconds)],
+    ["Events-per-second", status.eventsPerSecond],
+  ]);
+  setReasons(found, status);
+  return found.set("Counts", new Map(Object.entries(status.counters)));
+}
+
+/** Why nothing is written, or why it last was not. */
+function setReasons(
+  found: Map<string, Encodable>,
+  status: Pick<CacheStatus, "fault" | "lastFault" | "failingSeconds" | "nextTrySeconds">,
+): void {
+  if (status.fault !== undefined) {
+    found.set("Reason", status.fault).set("Failing-seconds", seconds(status.failingSeconds));
+    if (status.nextTrySeconds !== undefined) found.set("Next-try-seconds", seconds(status.nextTrySeconds));
+  } else if (status.lastFault !== undefined) found.set("Last-failure", status.lastFault);
 }
 
 /** To a tenth. */
@@ -70,7 +99,7 @@ export const jobsDatabase: readonly (readonly [string, RunnerFunction])[] = [
     "jobs.cache_status",
     {
       parameters: [],
-      doc: "How far the database of jobs (master_job_cache or ext_job_cache) is behind the local store, and why: what waits, for how long, rows a second, failures and the next try.",
+      doc: "How far the database of jobs (master_job_cache or ext_job_cache) is behind the local store, and why: what waits, for how long, rows a second, failures and the next try. The same of each returner of event_return.",
       run: cacheStatus,
     },
   ],

@@ -1,6 +1,7 @@
-/** Tasks of the lanes for RSA, files, Salt's own files and the database of jobs, and their answers. Types only. */
+/** Tasks of the lanes for RSA, files, Salt's own files, the database of jobs and the returners of events, and their answers. Types only. */
 import type { MasterConfig } from "../../config/load.ts";
 import type { DatabaseName } from "../../config/options/job-cache-drivers.ts";
+import type { EventReturnStates } from "../../databases/events/returning.ts";
 import type { PushRefusal, Usage } from "../../fileserver/pushed/usage.ts";
 import type { MinionLayout } from "../../store/salt/minion-files.ts";
 
@@ -62,6 +63,15 @@ export type SaltStart = {
 export type DatabaseTask = { readonly kind: "ship" | "look" };
 
 export type DatabaseStart = { readonly config: MasterConfig; readonly name: DatabaseName };
+
+/** `take`: frames of the event bus, whose memory is transferred. `finish`: writes what waits. Each is answered with an `EventTaskAnswer`. */
+export type EventTask =
+  | { readonly kind: "take"; readonly frames: Uint8Array<ArrayBuffer> }
+  | { readonly kind: "look" }
+  | { readonly kind: "finish"; readonly withinMs: number };
+/** `thread`: its name. Another one than before means that what waited in the former thread is lost. */
+export type EventTaskAnswer = EventReturnStates & { readonly thread: string };
+export type EventStart = { readonly config: MasterConfig };
 
 export type RsaTask =
   | {

@@ -1,0 +1,27 @@
+/** The lane of `event_return`: decodes events and writes them to the returners. It runs at a low priority, and nothing waits for it. */
+import { isMainThread, workerData } from "node:worker_threads";
+import { EventReturning } from "../../databases/events/returning.ts";
+import { SaltworksError } from "../../errors.ts";
+import { answerForMeasures } from "../measures/lane-measures.ts";
+import type { EventStart, EventTask, EventTaskAnswer } from "../messages/lanes.ts";
+import type { LaneStart } from "../threads/lane-pool.ts";
+import { nameLaneThread } from "../threads/name.ts";
+import { yieldToOthers } from "../threads/priority.ts";
+import { countTurns } from "../threads/turns.ts";
+
+if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/lanes/event-lane.ts runs in a worker thread only");
+
+const { config, startedThreads, turns } = workerData as EventStart & LaneStart;
+const thread = nameLaneThread("events", startedThreads);
+answerForMeasures(thread);
+yieldToOthers();
+countTurns(turns);
+let returning: EventReturning | undefined;
+
+export default async function handle(task: EventTask): Promise<EventTaskAnswer> {
+  // Opened at the first task. If it were opened as the thread starts, a failure would leave the task without an answer.
+  returning ??= new EventReturning(config);
+  if (task.kind === "take") returning.take(task.frames);
+  if (task.kind === "finish") await returning.finish(task.withinMs);
+  return { thread, ...returning.states() };
+}
