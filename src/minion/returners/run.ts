@@ -15,8 +15,10 @@ import { ReturnerSettings } from "./contract/settings.ts";
 /** Texts of failures by the name of the returner. Empty if all went well. */
 export type Failures = Map<string, string>;
 
-/** Tag of the event that reports a failure, on the minion's bus and on the master's. */
-export const failureTag = "saltworks/returner/failed";
+/** Tag of the event that reports a failure, on the minion's bus and on the master's, which takes it only from that minion. */
+export function failureTag(minionId: string): string {
+  return `saltworks/minion/${minionId}/returner_failed`;
+}
 
 export type PassingOptions = {
   readonly surroundings: Surroundings;
@@ -119,13 +121,18 @@ function textOf(error: unknown): string {
   return reason === undefined ? text : `${text}: ${textOf(reason)}`;
 }
 
-async function report({ host, log }: Surroundings, name: string, failure: string, ret: ValueMap): Promise<void> {
+async function report(
+  { host, log, config }: Surroundings,
+  name: string,
+  failure: string,
+  ret: ValueMap,
+): Promise<void> {
   const jid = strOf(ret.get("jid") ?? null);
   log.error(`The return failed for job ${jid}: ${name}: ${failure}`);
   const data = { jid, fun: ret.get("fun"), id: ret.get("id"), returner: name, error: failure };
   try {
-    await host.fireMinion(failureTag, data);
-    await host.fireMaster(failureTag, data);
+    await host.fireMinion(failureTag(config.id), data);
+    await host.fireMaster(failureTag(config.id), data);
   } catch (error) {
     log.warn(`the failure of returner ${name} was not sent as an event: ${textOf(error)}`);
   }

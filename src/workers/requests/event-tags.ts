@@ -27,7 +27,7 @@ const mastersBelowSalt = new Set([
 ]);
 /** Second parts of tags that begin with `salt/` and whose third part must be the sender's id. */
 const minionsBelowSalt = new Set(["beacon", "minion", "proxy", "syndic"]);
-/** First parts of the master's own tags. */
+/** First parts of the master's own tags. Minions of ours fire `saltworks/minion/ID/...`. */
 const mastersFirst = new Set(["cluster", "key", "new_job", "rotate_cluster_aes_key", "saltworks"]);
 /** Tags of older minions' start events. They name the minion only in the data. */
 const legacyStarts = new Set(["minion_start", "proxy_start", "syndic_start"]);
@@ -58,6 +58,7 @@ export function kindOfTag(tag: string, id: string, rules: TagRules): TagKind {
   if (tag.length === 0 || Buffer.byteLength(tag) > minionEventTagBytesMax || controlCharacter.test(tag))
     return "refused";
   const parts = partsOf(tag);
+  if (parts[0] === "saltworks" && parts[1] === "minion") return parts[2] === id ? "own" : "refused";
   if (rules === "salt") return [tag, parts.join("/")].some((form) => saltsList.test(form)) ? "refused" : "free";
   const [first = "", second = "", third = ""] = parts;
   if (first === "" || mastersFirst.has(first)) return "refused";

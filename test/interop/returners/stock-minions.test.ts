@@ -8,6 +8,7 @@ import { openDatabase } from "../../../src/databases/registry.ts";
 import { loadLibrary } from "../../../src/minion/returners/contract/library.ts";
 import { MariadbServer, mariadbMissing } from "../../databases/mariadb.ts";
 import { type Service, skipWithout, startRedis } from "../../services/service.ts";
+import type { EventWatch, SeenEvent } from "../event-watch.ts";
 import { Operator } from "../operator.ts";
 import { openReleases } from "../salt-releases.ts";
 import { MasterUnderTest, MinionUnderTest, TestBed } from "../test-bed.ts";
@@ -35,6 +36,7 @@ describe("stock minions' returners on our master", { skip, timeout: 400_000 }, (
   let redis: Service;
   let client: Client;
   let operator: Operator;
+  let watch: EventWatch;
 
   before(async () => {
     [database, redis] = await Promise.all([MariadbServer.start(), startRedis()]);
@@ -74,7 +76,7 @@ describe("stock minions' returners on our master", { skip, timeout: 400_000 }, (
     const master = await MasterUnderTest.create(bed, "ours", { auto_accept: true, ...database.options() });
     await master.start();
     operator = new Operator("ours", master);
-    const watch = await bed.watchEvents(master.sockDir);
+    watch = await bed.watchEvents(master.sockDir);
     for (const release of releases.all) {
       process.env.PYTHONPATH = release.name === "3008" ? `${clients}:${extensionsFolder()}` : clients;
       new MinionUnderTest(master, release, `stock-${release.name}`, options);
@@ -142,6 +144,20 @@ describe("stock minions' returners on our master", { skip, timeout: 400_000 }, (
       assert.deepEqual([...(await rowsOf(jid, "other")).keys()], [...ids].sort());
       assert.deepEqual(database.sql(`SELECT id FROM salt.salt_returns WHERE jid = '${jid}'`), []);
     }
+  });
+
+  bed.it("a failure of our minion is in the return, or on the master's event bus", async () => {
+    const failing = ["ours", "test.ping", "--return", "nosuch,mysql", "--return_kwargs", '{"port": 1}'];
+    assert.equal((await operator.run("salt", failing)).code, 0);
+    const toldBy = ({ data }: SeenEvent) => data.get("data") as ReadonlyMap<unknown, unknown>;
+    const isFailure = (event: SeenEvent) =>
+      event.tag === "saltworks/minion/ours/returner_failed" && toldBy(event).get("returner") === "mysql";
+    const told = toldBy(await watch.until("failure of mysql", isFailure, writtenTimeoutMs));
+    assert.match(String(told.get("error")), /ECONNREFUSED/);
+    const jid = told.get("jid");
+    const { data: returned } = await watch.until("return", ({ tag }) => tag === `salt/job/${jid}/ret/ours`, pollMs);
+    const errors = returned.get("returner_errors") as ReadonlyMap<unknown, unknown>;
+    assert.deepEqual([...errors], [["nosuch", "'nosuch.returner' is not available."]]);
   });
 
   bed.it("all of them list mysql", async () => {

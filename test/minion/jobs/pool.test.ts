@@ -214,7 +214,7 @@ describe("JobPool", { timeout: 180_000 }, () => {
     assert.equal(line.jid, load.get("jid"));
     pool.submit(job("test.ping"));
     await returned(2);
-    await until(() => fired.filter((tag) => tag === failureTag).length === 2);
+    await until(() => fired.filter((tag) => tag === failureTag("unit")).length === 2);
   });
 
   it("uses the configuration's returners too, each once", async () => {

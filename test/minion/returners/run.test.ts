@@ -28,7 +28,7 @@ describe("passOn", { timeout: 60_000 }, () => {
       passed.logged[0],
       "The return failed for job 20261123200000000001: nosuch: 'nosuch.returner' is not available.",
     );
-    const events = passed.asked.filter(({ tag }) => tag === failureTag);
+    const events = passed.asked.filter(({ tag }) => tag === failureTag("unit"));
     assert.deepEqual(
       events.map(({ call }) => call),
       ["fireMinion", "fireMaster", "fireMinion", "fireMaster"],

@@ -55,12 +55,20 @@ const ofAnother = [
   "salt/proxy/web2/start",
   "minion/refresh/web2",
   "syndic/web2/anything",
+  "saltworks/minion/web2/returner_failed",
+  "saltworks/minion",
   `salt/job/${jid}/prog/web2/1`,
   `salt/job/${jid}/prog/web1`,
   `salt/job/${jid}/prog/web1/ret/web2`,
   `salt/job/${jid}/prog/web1/1/2`,
 ];
-const own = ["salt/minion/web1/start", "salt/beacon/web1/load/", "salt/syndic/web1/start", "minion/refresh/web1"];
+const own = [
+  "salt/minion/web1/start",
+  "salt/beacon/web1/load/",
+  "salt/syndic/web1/start",
+  "minion/refresh/web1",
+  "saltworks/minion/web1/returner_failed",
+];
 const legacy = ["minion_start", "syndic_start"];
 const free = [
   "minion_ping",
@@ -117,5 +125,7 @@ describe("tags of minions' events", () => {
       assert.equal(kindOfTag(tag, "web1", "salt"), "refused", tag);
     for (const tag of ["salt/auth", `salt/job/${jid}/ret/web2`, "key", jid, "salt/presence/present"])
       assert.equal(kindOfTag(tag, "web1", "salt"), "free", tag);
+    assert.equal(kindOfTag("saltworks/minion/web1/returner_failed", "web1", "salt"), "own");
+    assert.equal(kindOfTag("saltworks/minion/web2/returner_failed", "web1", "salt"), "refused");
   });
 });
