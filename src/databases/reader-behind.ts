@@ -6,7 +6,6 @@ import { hasCode } from "../errors.ts";
 import { compareNewestFirst, type JobQuery } from "../store/jobs/facts.ts";
 import { FilledPage } from "../store/jobs/filled-page.ts";
 import { compareIds, type JobCacheReader, type ReturnPage, type ReturnsFound } from "../store/jobs/job-cache.ts";
-import type { DatabaseReader } from "./contract/database.ts";
 
 export type BehindOptions = {
   /** The minions write their returns into the database, so the local store has none (`ext_job_cache`). */
@@ -17,7 +16,7 @@ export type BehindOptions = {
 
 type Reader = Omit<JobCacheReader, "list">;
 
-export function withDatabaseBehind(jobs: Reader, database: DatabaseReader, o: BehindOptions): Reader {
+export function withDatabaseBehind(jobs: Reader, database: Reader, o: BehindOptions): Reader {
   const ask = async <Answer>(otherwise: Answer, question: () => Promise<Answer>): Promise<Answer> => {
     try {
       return await question();

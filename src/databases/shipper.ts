@@ -165,13 +165,12 @@ export class Shipper {
 
   async #writeAll(part: number, rows: readonly Entry[], step: ShippedStep): Promise<void> {
     const mayBePresent = (this.#unsure[part] ?? 0) > 0;
-    const { present } = await this.#database.write(
+    const { jobs, returns, present } = await this.#database.write(
       rows.map(({ row }) => row),
       { mayBePresent },
     );
-    const jobs = rows.filter(({ row }) => row.kind === "job").length;
     step.jobs += jobs;
-    step.returns += rows.length - jobs - present;
+    step.returns += returns;
     step.present += present;
   }
 }

@@ -67,6 +67,12 @@ export const saltMirrorStopMs = 20_000;
 export const feedEntriesMax = 10_000_000;
 /** Rows in one transaction of the database: more cost no less each, and would be lost together. */
 export const databaseRowsMax = 512;
+/** One step of the removal of old rows, milliseconds, apart from its last transaction: jobs that are to be copied wait meanwhile. */
+export const databaseExpiryMs = 100;
+/** Index entries that one step of the removal of old rows looks at, so that no statement of it takes long. */
+export const databaseLooksMax = 10_000;
+/** The largest difference between the clocks of database and master at which old rows are removed, milliseconds. Over it: DATABASE_FAILED. */
+export const databaseClockMsMax = 3_600_000;
 /** One statement of the database, milliseconds. Over it the connection is closed and the transaction tried again. */
 export const databaseStatementMs = 15_000;
 /** Connecting to the database, milliseconds. */

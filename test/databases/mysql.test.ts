@@ -136,7 +136,7 @@ describe("the database mysql", { timeout: 180_000, skip: mariadbMissing() ?? fal
   it("adds rows that may be there only if they are not, and a job once", async () => {
     const rows = [published(jid), returned("a", 1), returned("b", 2)];
     await write(rows.slice(0, 2));
-    assert.deepEqual(await write([...rows, returned("A", 3)], true), { added: 3, present: 1 });
+    assert.deepEqual(await write([...rows, returned("A", 3)], true), { jobs: 0, returns: 2, present: 2 });
     assert.equal(server.count("salt_returns"), 3);
     assert.equal(server.count("jids"), 1);
   });
@@ -242,7 +242,7 @@ describe("the database mysql", { timeout: 180_000, skip: mariadbMissing() ?? fal
     const successor = write([returned("b", 1)], true);
     await waiting;
     await locker.end();
-    assert.deepEqual(await successor, { added: 1, present: 0 });
+    assert.deepEqual(await successor, { jobs: 0, returns: 1, present: 0 });
     assert.equal(server.count("salt_returns"), 2);
     await earlier.close();
   });

@@ -1,12 +1,14 @@
 /** Reads with a database behind the local store: local while the store has the job, and never an answer without what either has. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { DatabaseReader } from "../../src/databases/contract/database.ts";
+
 import { withDatabaseBehind } from "../../src/databases/reader-behind.ts";
 import { SaltworksError } from "../../src/errors.ts";
-import { allReturns } from "../../src/store/jobs/job-cache.ts";
+import { allReturns, type JobCacheReader } from "../../src/store/jobs/job-cache.ts";
 import { loadOf, returnOf } from "../contract/job-samples.ts";
 import { memoryDriver } from "../store/drivers/memory-driver.ts";
+
+type Reader = Omit<JobCacheReader, "list">;
 
 const newJid = "20260102030405000001";
 const oldJid = "20250102030405000001";
@@ -16,7 +18,7 @@ function memory() {
 }
 
 /** A database that cannot be reached. Each question fails. */
-const down = new Proxy({} as DatabaseReader, {
+const down = new Proxy({} as Reader, {
   get: () => async () => {
     throw new SaltworksError("DATABASE_FAILED", "mysql://db:3306/salt: refused");
   },
@@ -29,7 +31,7 @@ async function site() {
   await behind.keepJobs([loadOf(newJid), loadOf(oldJid)]);
   await behind.keepReturns([returnOf(newJid, "copied"), returnOf(oldJid, "a"), returnOf(oldJid, "late")]);
   const notes: string[] = [];
-  const open = (database: DatabaseReader, areReturnsBehind = false) =>
+  const open = (database: Reader, areReturnsBehind = false) =>
     withDatabaseBehind(local, database, { areReturnsBehind, onLeftOut: (text) => notes.push(text) });
   return { local, behind, notes, open };
 }

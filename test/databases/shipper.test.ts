@@ -31,13 +31,14 @@ class ForgetfulDatabase {
     if (this.isDown) throw new SaltworksError("DATABASE_FAILED", "down");
     if (rows.some((row) => this.refuses(row))) throw new SaltworksError("DATABASE_REFUSED", "refused");
     if (mayBePresent) this.checks += 1;
-    const added = rows.map(nameOf).filter((name) => !mayBePresent || !this.rows.includes(name));
-    this.rows.push(...added);
+    const added = rows.filter((row) => !mayBePresent || !this.rows.includes(nameOf(row)));
+    this.rows.push(...added.map(nameOf));
     if (this.losesAnswer) {
       this.losesAnswer = false;
       throw new SaltworksError("DATABASE_FAILED", "the connection was lost");
     }
-    return { added: added.length, present: rows.length - added.length };
+    const jobs = added.filter(({ kind }) => kind === "job").length;
+    return { jobs, returns: added.length - jobs, present: rows.length - added.length };
   }
 }
 

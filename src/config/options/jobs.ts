@@ -43,7 +43,10 @@ export const jobOptions = {
     max: 876_000,
     unit: "hours",
   }),
-  archive_jobs: boolean(false, "Move old jobs to archive tables instead of deleting them.", kept),
+  archive_jobs: boolean(
+    false,
+    "Move old rows of the database of jobs (`master_job_cache`) to archive tables instead of deleting them.",
+  ),
   job_cache: boolean(true, "Store returns. Off: only loads and expected minions are stored."),
   master_job_cache: choice(
     "lmdb",

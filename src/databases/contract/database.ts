@@ -5,12 +5,38 @@ import type { JobCacheReader } from "../../store/jobs/job-cache.ts";
 import type { Row } from "./rows.ts";
 
 /** The part of a job cache that a database answers. It does not keep expected minions. */
-export type DatabaseReader = Omit<JobCacheReader, "list">;
+export type DatabaseReader = Omit<JobCacheReader, "list"> & {
+  /** Ids that have a job or a return, each once, in an order of the database's own. `after`: the last id of the page before. */
+  jids(o: { readonly after: string | undefined; readonly limit: number }): Promise<readonly string[]>;
+  /** About how many jobs there are, for a progress bar; undefined if that is costly to know. */
+  jobCount(): Promise<number | undefined>;
+};
 
-/** How many rows were added, and how many the database had already. */
-export type Written = { readonly added: number; readonly present: number };
+/** Rows that were added. `present`: rows that the database had already, counted only with `mayBePresent`. */
+export type Written = { readonly jobs: number; readonly returns: number; readonly present: number };
 
-/** Each method fails with SaltworksError DATABASE_FAILED or DATABASE_REFUSED, whose messages have no password. */
+/**
+ * One step of the removal of old rows. `keepSeconds`: rows that are older by the database's own clock leave. `archives`: they go into Salt's archive
+ * tables, where the database has them. `rowsMax`: bound of the rows of one transaction. `after`: `next` of the step before; undefined at the start.
+ */
+export type ExpiryStep = {
+  readonly keepSeconds: number;
+  readonly archives: boolean;
+  readonly rowsMax: number;
+  readonly after: string | undefined;
+};
+/** Rows that left. `next`: where the next step goes on; undefined if no old row is left. */
+export type Expired = {
+  readonly jobs: number;
+  readonly returns: number;
+  readonly events: number;
+  readonly next: string | undefined;
+};
+
+/**
+ * Each method fails with SaltworksError DATABASE_FAILED or DATABASE_REFUSED, whose messages have no password. DATABASE_FAILED has `isCut` in its
+ * detail if the connection ended or was silent while a statement was under way.
+ */
 export interface JobDatabase {
   readonly name: DatabaseName;
   /** Where the database is, for messages: an address without a password. */
@@ -23,6 +49,12 @@ export interface JobDatabase {
    * @throws SaltworksError DATABASE_REFUSED if it refuses a row for what the row holds
    */
   write(rows: readonly Row[], o: { readonly mayBePresent: boolean }): Promise<Written>;
+  /**
+   * Removes old rows as Salt's `clean_old_jobs` does, in one small transaction. A database that forgets by itself has nothing to do.
+   *
+   * @throws SaltworksError DATABASE_FAILED also if `checkClock` refuses the database's clock
+   */
+  expire(o: ExpiryStep): Promise<Expired>;
   readonly reader: DatabaseReader;
   /** Makes the tables that are missing. @returns the names of the tables that it made */
   createSchema(): Promise<readonly string[]>;

@@ -1,9 +1,12 @@
 /** A place that gets the master's events (`event_return`): all that the rest of the master knows of a database, a file or a message server. */
 import type { EventReturnName } from "../../config/options/event-returns.ts";
-import type { DatabaseConfig, Written } from "./database.ts";
+import type { DatabaseConfig } from "./database.ts";
 
 /** `data`: the event's data as JSON. `serial`: counts the events of this thread, so that no two have the same. */
 export type EventRow = { readonly tag: string; readonly data: string; readonly serial: number };
+
+/** How many events were added, and how many the returner had already. */
+export type EventsWritten = { readonly added: number; readonly present: number };
 
 /** Each method fails with SaltworksError DATABASE_FAILED or DATABASE_REFUSED, whose messages have no password. */
 export interface EventSink {
@@ -18,7 +21,7 @@ export interface EventSink {
    *
    * @throws SaltworksError DATABASE_REFUSED if it refuses a row for what the row holds
    */
-  write(rows: readonly EventRow[], o: { readonly mayBePresent: boolean }): Promise<Written>;
+  write(rows: readonly EventRow[], o: { readonly mayBePresent: boolean }): Promise<EventsWritten>;
   close(): Promise<void>;
 }
 

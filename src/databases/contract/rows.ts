@@ -7,7 +7,10 @@ import { Ext, Float, type Value, type ValueMap } from "../../wire/values.ts";
 
 /** A row of `jids`. */
 export type JobRow = { readonly kind: "job"; readonly jid: string; readonly load: string };
-/** A row of `salt_returns`. `value`: the JSON of what the function returned; `whole`: of the whole return. */
+/**
+ * A row of `salt_returns`. `value`: the JSON of what the function returned; `whole`: of the whole return. `atMs`: when the return came, for
+ * `alter_time`; without it the database's clock counts.
+ */
 export type ReturnRow = {
   readonly kind: "return";
   readonly fun: string;
@@ -16,6 +19,7 @@ export type ReturnRow = {
   readonly minionId: string;
   readonly success: string;
   readonly whole: string;
+  readonly atMs?: number;
 };
 export type Row = JobRow | ReturnRow;
 

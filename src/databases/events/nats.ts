@@ -2,9 +2,9 @@
 import { randomUUID } from "node:crypto";
 import { SaltworksError } from "../../errors.ts";
 import { databaseConnectMs, databaseStatementMs } from "../../limits.ts";
-import type { DatabaseConfig, Written } from "../contract/database.ts";
+import type { DatabaseConfig } from "../contract/database.ts";
 import { deadline } from "../contract/deadline.ts";
-import type { EventDriver, EventRow, EventSink } from "../contract/events.ts";
+import type { EventDriver, EventRow, EventSink, EventsWritten } from "../contract/events.ts";
 import { jsonText } from "../contract/rows.ts";
 
 const packageName = "@nats-io/transport-node";
@@ -49,7 +49,7 @@ class NatsEvents implements EventSink {
   }
 
   /** A stream of JetStream leaves out what it has already by `Nats-Msg-Id`. */
-  async write(rows: readonly EventRow[]): Promise<Written> {
+  async write(rows: readonly EventRow[]): Promise<EventsWritten> {
     const bodies = rows.map(({ tag, data }) => `{"data": ${data}, "tag": ${jsonText(tag)}}`);
     await this.#ask(async (connection) => {
       const max = connection.info?.max_payload ?? Number.POSITIVE_INFINITY;

@@ -2,8 +2,8 @@
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { SaltworksError } from "../../errors.ts";
-import type { DatabaseConfig, Written } from "../contract/database.ts";
-import type { EventDriver, EventRow, EventSink } from "../contract/events.ts";
+import type { DatabaseConfig } from "../contract/database.ts";
+import type { EventDriver, EventRow, EventSink, EventsWritten } from "../contract/events.ts";
 import { jsonText } from "../contract/rows.ts";
 
 /** Returns may hold secrets, so other users do not read a new file. One that exists keeps its mode. */
@@ -27,7 +27,7 @@ class RawfileEvents implements EventSink {
     await this.#withFile(async () => undefined);
   }
 
-  async write(rows: readonly EventRow[]): Promise<Written> {
+  async write(rows: readonly EventRow[]): Promise<EventsWritten> {
     const lines = rows.map(({ tag, data }) => `{"data": ${data}, "tag": ${jsonText(tag)}}\n`);
     await this.#withFile((file) => appendWhole(file, lines.join("")));
     return { added: rows.length, present: 0 };

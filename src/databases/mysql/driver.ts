@@ -1,9 +1,17 @@
 /** The driver `mysql`: MariaDB and MySQL, in the tables of Salt's returner `mysql`. */
 import { databaseStatementMs } from "../../limits.ts";
-import type { DatabaseConfig, DatabaseDriver, JobDatabase, Written } from "../contract/database.ts";
+import type {
+  DatabaseConfig,
+  DatabaseDriver,
+  Expired,
+  ExpiryStep,
+  JobDatabase,
+  Written,
+} from "../contract/database.ts";
 import type { Row } from "../contract/rows.ts";
 import { writerName } from "../contract/writer.ts";
 import { packageName } from "./client.ts";
+import { expireRows } from "./expire.ts";
 import { MysqlReader } from "./reader.ts";
 import { tables } from "./schema.ts";
 import { MysqlSession, placeOf } from "./session.ts";
@@ -36,6 +44,10 @@ class MysqlDatabase implements JobDatabase {
 
   async write(rows: readonly Row[], { mayBePresent }: { readonly mayBePresent: boolean }): Promise<Written> {
     return await writeRows(this.#writing, rows, mayBePresent);
+  }
+
+  async expire(o: ExpiryStep): Promise<Expired> {
+    return await expireRows(this.#writing, o);
   }
 
   async createSchema(): Promise<readonly string[]> {

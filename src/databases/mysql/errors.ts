@@ -13,6 +13,9 @@ const refusals: ReadonlySet<string> = new Set([
   "ER_WARN_DATA_OUT_OF_RANGE",
 ]);
 
+/** The server has answered with an error. Other errors are of the connection. */
+export const answered = /^ER_/;
+
 /** What an operator can do about the most frequent errors. */
 const advice: Readonly<Record<string, string>> = {
   ER_NO_SUCH_TABLE: ": make the tables with `saltworks run jobs.create_schema`",
@@ -34,5 +37,8 @@ export function mysqlError(error: unknown, place: string): SaltworksError {
   const reason = isQuoted
     ? code
     : `${sqlMessage ?? message ?? ""}${code === "" || sqlMessage !== undefined ? "" : ` (${code})`}`;
-  return new SaltworksError("DATABASE_FAILED", `${place}: ${reason}${advice[code] ?? ""}`, { reason: code });
+  return new SaltworksError("DATABASE_FAILED", `${place}: ${reason}${advice[code] ?? ""}`, {
+    reason: code,
+    ...(answered.test(code) ? {} : { isCut: true }),
+  });
 }

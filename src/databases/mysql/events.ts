@@ -1,8 +1,8 @@
 /** The master's events in the table `salt_events` of Salt's returner `mysql`. */
 import { createHash } from "node:crypto";
 import { databaseStatementMs } from "../../limits.ts";
-import type { DatabaseConfig, Written } from "../contract/database.ts";
-import { columnTag, type EventDriver, type EventRow, type EventSink } from "../contract/events.ts";
+import type { DatabaseConfig } from "../contract/database.ts";
+import { columnTag, type EventDriver, type EventRow, type EventSink, type EventsWritten } from "../contract/events.ts";
 import { writerName } from "../contract/writer.ts";
 import { packageName } from "./client.ts";
 import { MysqlSession, placeOf } from "./session.ts";
@@ -39,7 +39,7 @@ class MysqlEvents implements EventSink {
     this.#lastId ??= Number(found?.id ?? 0);
   }
 
-  async write(rows: readonly EventRow[], { mayBePresent }: { readonly mayBePresent: boolean }): Promise<Written> {
+  async write(rows: readonly EventRow[], { mayBePresent }: { readonly mayBePresent: boolean }): Promise<EventsWritten> {
     const bytesMax = await statementBytesMax(this.#session);
     const { added, lastId } = await this.#session.transaction(async () => {
       const absent = mayBePresent ? await this.#absent(rows) : rows;

@@ -6,14 +6,13 @@ import { isJid } from "../../wire/jid.ts";
 import type { DatabaseReader } from "../contract/database.ts";
 import { bodyOf } from "../contract/rows.ts";
 import type { MysqlRow, MysqlValue } from "./client.ts";
+import { afterTimes } from "./schema.ts";
 import type { MysqlSession } from "./session.ts";
 
 /** Jobs that a search reads at a time. */
 const databaseSearchPage = 500;
 /** Returns that are read together. Each may be as large as `mediumtext` holds. */
 const bodiesAtOnce = 16;
-/** Above every job id that is a time, and beneath every other id with a letter, in all collations. */
-const afterTimes = "99999999999999999999";
 
 export class MysqlReader implements DatabaseReader {
   readonly #session: MysqlSession;
@@ -83,6 +82,33 @@ export class MysqlReader implements DatabaseReader {
       );
     }
     return found;
+  }
+
+  /** Reads index entries of both tables. A page ends where one of them may have more. */
+  async jids({ after = "", limit }: { readonly after: string | undefined; readonly limit: number }): Promise<string[]> {
+    const part = (table: string) =>
+      `(SELECT '${table}' AS part, \`jid\` FROM \`${table}\` WHERE \`jid\` > ? ORDER BY \`jid\` LIMIT ${limit})`;
+    const sql = `SELECT * FROM (${part("jids")} UNION ALL ${part("salt_returns")}) AS both_tables ORDER BY \`jid\``;
+    const left = new Map([
+      ["jids", limit],
+      ["salt_returns", limit],
+    ]);
+    const found = new Set<string>();
+    for (const { part: table, jid } of await this.#session.rows(sql, [after, after])) {
+      found.add(String(jid));
+      const rest = (left.get(String(table)) ?? 0) - 1;
+      if (rest === 0) break;
+      left.set(String(table), rest);
+    }
+    return [...found];
+  }
+
+  /** The server's own estimate. */
+  async jobCount(): Promise<number | undefined> {
+    const sql =
+      "SELECT TABLE_ROWS AS count FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'jids'";
+    const [row] = await this.#session.rows(sql, []);
+    return row === undefined ? undefined : Number(row.count);
   }
 
   async #bodies(jid: string, ids: readonly string[]): Promise<Map<string, Uint8Array>> {

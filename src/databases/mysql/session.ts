@@ -13,12 +13,10 @@ import {
   type MysqlTls,
   type MysqlValue,
 } from "./client.ts";
-import { mysqlError } from "./errors.ts";
+import { answered, mysqlError } from "./errors.ts";
 
 /** Truncation is an error, so that no row is stored otherwise than it was sent; and a backslash is what the client takes it for. */
 const sessionModes = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION";
-/** Errors of the server after which the connection goes on: it has answered. */
-const answered = /^ER_/;
 
 export type SessionOptions = {
   readonly statementMs: number;

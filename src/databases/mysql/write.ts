@@ -3,6 +3,7 @@ import { SaltworksError } from "../../errors.ts";
 import type { Written } from "../contract/database.ts";
 import type { JobRow, ReturnRow, Row } from "../contract/rows.ts";
 import type { MysqlValue } from "./client.ts";
+import { inList } from "./in-list.ts";
 import type { MysqlSession } from "./session.ts";
 
 /** Rows of one statement. A few fixed numbers, so that few statements are prepared. */
@@ -10,7 +11,8 @@ const statementRows = [256, 64, 16, 4, 1];
 /** Bytes that a packet needs beside the values: types and lengths. */
 const packetRestBytes = 64 * 1024;
 
-export type Insert = { readonly head: string; readonly tail: string; readonly columns: number };
+/** `last`: one more column, as an expression. */
+export type Insert = { readonly head: string; readonly tail: string; readonly columns: number; readonly last?: string };
 
 const intoJids: Insert = {
   head: "INSERT INTO `jids` (`jid`, `load`) VALUES ",
@@ -23,6 +25,14 @@ const intoReturns: Insert = {
   tail: "",
   columns: 6,
 };
+/** `alter_time` is a timestamp, whose last second is in January 2038. */
+const timestampMsMax = (2 ** 31 - 1) * 1_000;
+const intoReturnsAt: Insert = {
+  head: "INSERT INTO `salt_returns` (`fun`, `jid`, `return`, `id`, `success`, `full_ret`, `alter_time`) VALUES ",
+  tail: "",
+  columns: 6,
+  last: "FROM_UNIXTIME(?)",
+};
 
 /** Writes all rows in one transaction. @throws SaltworksError DATABASE_FAILED, DATABASE_REFUSED */
 export async function writeRows(session: MysqlSession, rows: readonly Row[], mayBePresent: boolean): Promise<Written> {
@@ -30,32 +40,54 @@ export async function writeRows(session: MysqlSession, rows: readonly Row[], may
   const returns = rows.filter((row): row is ReturnRow => row.kind === "return");
   const bytesMax = await statementBytesMax(session);
   return await session.transaction(async () => {
-    const added = mayBePresent ? await absent(session, returns) : returns;
+    const [newJobs, newReturns] = mayBePresent
+      ? [await absentJobs(session, jobs), await absentReturns(session, returns)]
+      : [jobs, returns];
     await insert(
       session,
       intoJids,
-      jobs.map(({ jid, load }) => [jid, load]),
+      newJobs.map(({ jid, load }) => [jid, load]),
       bytesMax,
     );
+    await insert(session, intoReturns, newReturns.filter((row) => timeOf(row) === undefined).map(valuesOf), bytesMax);
     await insert(
       session,
-      intoReturns,
-      added.map((row) => [row.fun, row.jid, row.value, row.minionId, row.success, row.whole]),
+      intoReturnsAt,
+      newReturns.flatMap((row) => {
+        const seconds = timeOf(row);
+        return seconds === undefined ? [] : [[...valuesOf(row), seconds]];
+      }),
       bytesMax,
     );
-    return { added: jobs.length + added.length, present: returns.length - added.length };
+    const added = newJobs.length + newReturns.length;
+    return { jobs: newJobs.length, returns: newReturns.length, present: rows.length - added };
   });
 }
 
+function valuesOf(row: ReturnRow): MysqlValue[] {
+  return [row.fun, row.jid, row.value, row.minionId, row.success, row.whole];
+}
+
+/** Seconds since 1970; undefined if the server's clock counts. */
+function timeOf({ atMs }: ReturnRow): number | undefined {
+  return atMs === undefined || atMs < 1_000 || atMs > timestampMsMax ? undefined : Math.floor(atMs / 1_000);
+}
+
+async function absentJobs(session: MysqlSession, jobs: readonly JobRow[]): Promise<readonly JobRow[]> {
+  if (jobs.length === 0) return [];
+  const { marks, values } = inList(jobs.map(({ jid }) => jid));
+  const found = await session.rows(`SELECT \`jid\` FROM \`jids\` WHERE \`jid\` IN (${marks})`, values);
+  const present = new Set(found.map(({ jid }) => jid));
+  return jobs.filter(({ jid }) => !present.has(jid));
+}
+
 /** The returns that the table does not have. Compared here, because the table's collation may take two ids for one. */
-async function absent(session: MysqlSession, returns: readonly ReturnRow[]): Promise<readonly ReturnRow[]> {
+async function absentReturns(session: MysqlSession, returns: readonly ReturnRow[]): Promise<readonly ReturnRow[]> {
   if (returns.length === 0) return [];
-  const [jids, ids] = [
-    [...new Set(returns.map(({ jid }) => jid))],
-    [...new Set(returns.map(({ minionId }) => minionId))],
-  ];
-  const sql = `SELECT \`jid\`, \`id\` FROM \`salt_returns\` WHERE \`jid\` IN (${marks(jids.length)}) AND \`id\` IN (${marks(ids.length)})`;
-  const found = await session.rows(sql, [...jids, ...ids]);
+  const jids = inList(returns.map(({ jid }) => jid));
+  const ids = inList(returns.map(({ minionId }) => minionId));
+  const sql = `SELECT \`jid\`, \`id\` FROM \`salt_returns\` WHERE \`jid\` IN (${jids.marks}) AND \`id\` IN (${ids.marks})`;
+  const found = await session.rows(sql, [...jids.values, ...ids.values]);
   const present = new Set(found.map(({ jid, id }) => `${jid}\0${id}`));
   return returns.filter(({ jid, minionId }) => !present.has(`${jid}\0${minionId}`));
 }
@@ -68,11 +100,11 @@ export async function statementBytesMax(session: MysqlSession): Promise<number> 
 /** @returns the least number that the table can have given to the last row, if it numbers its rows */
 export async function insert(
   session: MysqlSession,
-  { head, tail, columns }: Insert,
+  { head, tail, columns, last }: Insert,
   rows: readonly (readonly MysqlValue[])[],
   bytesMax: number,
 ): Promise<number> {
-  const one = `(${marks(columns)})`;
+  const one = `(${[...Array(columns).fill("?"), ...(last === undefined ? [] : [last])].join(", ")})`;
   let lastId = 0;
   for (let at = 0; at < rows.length; ) {
     const count = fitting(rows, at, bytesMax);
@@ -98,8 +130,4 @@ function fitting(rows: readonly (readonly MysqlValue[])[], at: number, bytesMax:
     bytes,
     bytesMax,
   });
-}
-
-function marks(count: number): string {
-  return Array(count).fill("?").join(", ");
 }

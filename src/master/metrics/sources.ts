@@ -280,6 +280,9 @@ export function sampleDatabase(samples: Samples, shipping: Copies["jobShipping"]
   samples.set("saltworks_database_waiting", {}, shipping.waiting);
   samples.set("saltworks_database_lag_seconds", {}, shipping.lagSeconds(Date.now()));
   samples.set("saltworks_database_up", {}, shipping.isReachable);
+  for (const rows of ["jobs", "returns", "events"] as const)
+    samples.set("saltworks_database_removed_total", { rows }, shipping.expiry?.counters[rows] ?? 0);
+  samples.set("saltworks_database_remove_failures_total", {}, shipping.expiry?.counters.failures ?? 0);
 }
 
 /** Samples limits. A limit is named after its option, or else after its constant in src/limits.ts. */

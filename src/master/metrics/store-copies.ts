@@ -20,6 +20,16 @@ export const databases = {
   saltworks_database_waiting: metric("gauge", [], "Jobs and returns that wait for the database of jobs."),
   saltworks_database_lag_seconds: metric("gauge", [], "Age of the oldest job or return that waits for the database."),
   saltworks_database_failures_total: metric("counter", [], "Attempts that the database of jobs did not answer well."),
+  saltworks_database_removed_total: metric(
+    "counter",
+    ["rows"],
+    "Old rows (`keep_jobs_seconds`) that left the tables of jobs, returns or events, for the archive or for good.",
+  ),
+  saltworks_database_remove_failures_total: metric(
+    "counter",
+    [],
+    "Attempts to remove old rows that the database of jobs did not answer well.",
+  ),
   saltworks_database_up: metric(
     "gauge",
     [],

@@ -14,6 +14,7 @@ import type { CacheStatus } from "../../runners/contract/contract.ts";
 import type { FeedState } from "../../store/jobs/job-feed.ts";
 import type { DatabaseTask } from "../../workers/messages/lanes.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
+import { expiryOptionsOf, JobExpiry, type JobExpiryOptions } from "./job-expiry.ts";
 
 /** How often the feed is looked at while it is empty. */
 const lookEveryMs = 250;
@@ -33,7 +34,8 @@ export function jobShippingOf(parts: {
 }): JobShipping {
   const { config, databases: lane, logger } = parts;
   const name = databaseOf(config);
-  return new JobShipping({ lane, name, place: name === undefined ? "" : databasePlace(config, name), logger });
+  const place = name === undefined ? "" : databasePlace(config, name);
+  return new JobShipping({ lane, name, place, logger, expiry: expiryOptionsOf(config) });
 }
 
 export type JobShippingParts = {
@@ -42,10 +44,13 @@ export type JobShippingParts = {
   readonly name: string | undefined;
   readonly place: string;
   readonly logger: Logger;
+  /** Undefined: no row is removed for its age. */
+  readonly expiry?: JobExpiryOptions | undefined;
 };
 
 export class JobShipping {
   readonly counters = { jobs: 0, returns: 0, present: 0, refused: 0, gone: 0, batches: 0, failures: 0 };
+  readonly expiry: JobExpiry | undefined;
   readonly #parts: JobShippingParts;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
@@ -61,6 +66,8 @@ export class JobShipping {
 
   constructor(parts: JobShippingParts) {
     this.#parts = parts;
+    const { lane, expiry, logger } = parts;
+    if (lane !== undefined && expiry !== undefined) this.expiry = new JobExpiry(lane, expiry, logger);
     this.#running = this.#run();
   }
 
@@ -85,7 +92,7 @@ export class JobShipping {
   status(nowMs: number): Omit<CacheStatus, "eventReturns"> {
     const { name, place } = this.#parts;
     return {
-      ...{ name, place, counters: { ...this.counters } },
+      ...{ name, place, counters: { ...this.counters }, expiry: this.expiry?.status() },
       state:
         name === undefined
           ? "none"
@@ -139,7 +146,9 @@ export class JobShipping {
       }
       retryMs = firstRetryMs;
       this.#nextTryMs = undefined;
-      if (step.feed.waiting === 0 && !step.feed.isMissing) await this.#pause(lookEveryMs);
+      // Old rows wait while jobs do.
+      const isExpiring = !this.#isBehind(Date.now()) && (await this.expiry?.step()) === true;
+      if (!isExpiring && step.feed.waiting === 0 && !step.feed.isMissing) await this.#pause(lookEveryMs);
     }
   }
 

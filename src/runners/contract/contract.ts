@@ -15,6 +15,8 @@ export type RunnerJobReader = Omit<JobCacheReader, "list">;
  * the local store only, until the rest is copied. `nextTrySeconds`: while the database fails.
  */
 export type CacheStatus = {
+  /** Undefined if no row is removed for its age. */
+  readonly expiry: ExpiryStatus | undefined;
   readonly name: string | undefined;
   readonly place: string;
   readonly state: "none" | "starting" | "current" | "behind" | "failing";
@@ -44,6 +46,17 @@ export type EventReturnStatus = {
   readonly failingSeconds: number;
   readonly nextTrySeconds: number | undefined;
   readonly counters: Readonly<Record<string, number>>;
+};
+
+/** The removal of old rows from the database. The counts are of rows that left since the master's start. */
+export type ExpiryStatus = {
+  readonly keepSeconds: number;
+  readonly archives: boolean;
+  readonly jobs: number;
+  readonly returns: number;
+  readonly events: number;
+  readonly isUnderWay: boolean;
+  readonly fault: string | undefined;
 };
 
 /** A runner call that the master is executing. */

@@ -4,7 +4,13 @@ import { SaltworksError } from "../../errors.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import { floatItem } from "../../wire/values.ts";
 import { parametersOf, textArgument } from "../contract/arguments.ts";
-import type { CacheStatus, EventReturnStatus, RunnerContext, RunnerFunction } from "../contract/contract.ts";
+import type {
+  CacheStatus,
+  EventReturnStatus,
+  ExpiryStatus,
+  RunnerContext,
+  RunnerFunction,
+} from "../contract/contract.ts";
 import { masterOf } from "../contract/run-job.ts";
 
 async function cacheStatus(context: RunnerContext): Promise<Encodable> {
@@ -35,7 +41,9 @@ function shown(status: CacheStatus): Encodable {
       "Left-out",
       "so much waited that later jobs are in the local store only; they are copied after the others",
     );
-  return withEventReturns(found.set("Counts", new Map(Object.entries(counters))), status);
+  found.set("Counts", new Map(Object.entries(counters)));
+  if (status.expiry !== undefined) found.set("Removed-rows", removedRows(status.expiry));
+  return withEventReturns(found, status);
 }
 
 function withEventReturns(found: Map<string, Encodable>, { eventReturns }: CacheStatus): Encodable {
@@ -68,6 +76,17 @@ function setReasons(
     found.set("Reason", status.fault).set("Failing-seconds", seconds(status.failingSeconds));
     if (status.nextTrySeconds !== undefined) found.set("Next-try-seconds", seconds(status.nextTrySeconds));
   } else if (status.lastFault !== undefined) found.set("Last-failure", status.lastFault);
+}
+
+function removedRows({ keepSeconds, archives, fault, ...counts }: ExpiryStatus): Encodable {
+  const { jobs, returns, events, isUnderWay } = counts;
+  const shown = new Map<string, Encodable>([
+    ["Older-than-seconds", keepSeconds],
+    ["Archived", archives],
+    ["Under-way", isUnderWay],
+    ...Object.entries({ jobs, returns, events }),
+  ]);
+  return fault === undefined ? shown : shown.set("Reason", fault);
 }
 
 /** To a tenth. */

@@ -1,5 +1,6 @@
 /** The lane for the database of jobs: copies into it what the local store feeds. It runs at a low priority, and no request waits for it. */
 import { isMainThread, workerData } from "node:worker_threads";
+import { type ExpiredRows, Expiry } from "../../databases/expiry.ts";
 import { openDatabase } from "../../databases/registry.ts";
 import { type ShippedStep, Shipper } from "../../databases/shipper.ts";
 import { SaltworksError } from "../../errors.ts";
@@ -17,14 +18,17 @@ if (isMainThread)
 const { config, name, startedThreads } = workerData as DatabaseStart & LaneStart;
 answerForMeasures(nameLaneThread("database", startedThreads));
 yieldToOthers();
-let shipper: Shipper | undefined;
+let opened: { readonly shipper: Shipper; readonly expiry: Expiry } | undefined;
 
 /** Opens the store at the first task. If it were opened as the thread starts, a failure would leave the task without an answer. */
-function open(): Shipper {
-  return new Shipper(driverOf(config).openFeed(config), openDatabase(config, name));
+function open() {
+  const database = openDatabase(config, name);
+  return { shipper: new Shipper(driverOf(config).openFeed(config), database), expiry: new Expiry(database) };
 }
 
-export default async function handle({ kind }: DatabaseTask): Promise<ShippedStep | FeedState> {
-  shipper ??= open();
-  return kind === "look" ? shipper.feedState() : await shipper.step();
+export default async function handle(task: DatabaseTask): Promise<ShippedStep | FeedState | ExpiredRows> {
+  opened ??= open();
+  const { shipper, expiry } = opened;
+  if (task.kind === "expire") return await expiry.step(task);
+  return task.kind === "look" ? shipper.feedState() : await shipper.step();
 }

@@ -2,6 +2,7 @@
 import type { MasterConfig } from "../../config/load.ts";
 import type { DatabaseName } from "../../config/options/job-cache-drivers.ts";
 import type { EventReturnStates } from "../../databases/events/returning.ts";
+import type { ExpiryTask } from "../../databases/expiry.ts";
 import type { PushRefusal, Usage } from "../../fileserver/pushed/usage.ts";
 import type { MinionLayout } from "../../store/salt/minion-files.ts";
 
@@ -59,8 +60,11 @@ export type SaltStart = {
   readonly layouts: readonly MinionLayout[];
 };
 
-/** `ship` copies one step of the feed into the database and answers with a `ShippedStep`; `look` answers with a `FeedState`. */
-export type DatabaseTask = { readonly kind: "ship" | "look" };
+/**
+ * `ship` copies one step of the feed into the database and answers with a `ShippedStep`; `look` answers with a `FeedState`; `expire` removes old rows
+ * and answers with `ExpiredRows`.
+ */
+export type DatabaseTask = { readonly kind: "ship" | "look" } | ({ readonly kind: "expire" } & ExpiryTask);
 
 export type DatabaseStart = { readonly config: MasterConfig; readonly name: DatabaseName };
 

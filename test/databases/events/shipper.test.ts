@@ -1,8 +1,7 @@
 /** The shipper of events: gathers as `event_return_queue` asks, writes each event once and in order, and keeps what waits within its bounds. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Written } from "../../../src/databases/contract/database.ts";
-import type { EventRow, EventSink } from "../../../src/databases/contract/events.ts";
+import type { EventRow, EventSink, EventsWritten } from "../../../src/databases/contract/events.ts";
 import { EventShipper, type ShipperOptions } from "../../../src/databases/events/shipper.ts";
 import { SaltworksError } from "../../../src/errors.ts";
 import { databaseRetryMsMax, databaseRowsMax } from "../../../src/limits.ts";
@@ -26,7 +25,7 @@ class Table implements EventSink {
     if (this.isDown) throw new SaltworksError("DATABASE_FAILED", "down");
   }
 
-  async write(rows: readonly EventRow[], { mayBePresent }: { readonly mayBePresent: boolean }): Promise<Written> {
+  async write(rows: readonly EventRow[], { mayBePresent }: { readonly mayBePresent: boolean }): Promise<EventsWritten> {
     if (this.isDown) throw new SaltworksError("DATABASE_FAILED", "down");
     if (rows.some((row) => this.refuses(row))) throw new SaltworksError("DATABASE_REFUSED", "refused");
     const known = new Set(mayBePresent ? this.rows.map(({ serial }) => serial) : []);

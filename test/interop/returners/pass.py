@@ -1,4 +1,4 @@
-"""Passes returns to one of Salt's own returners. Reads {name, options, returns} as JSON."""
+"""Passes returns to one of Salt's own returners, or lets it clean old jobs. Reads {name, options, returns | cleans} as JSON."""
 import json
 import sys
 
@@ -11,6 +11,8 @@ opts = salt.config.minion_config("/nonexistent", minion_id="es1.example")
 opts.update(ask["options"])
 opts["grains"] = {"id": "es1.example", "localhost": "es1"}
 functions = salt.loader.minion_mods(opts)
-returner = salt.loader.returners(opts, functions)[ask["name"] + ".returner"]
-for ret in ask["returns"]:
-    returner(ret)
+returners = salt.loader.returners(opts, functions)
+if ask.get("cleans"):
+    returners[ask["name"] + ".clean_old_jobs"]()
+for ret in ask.get("returns", []):
+    returners[ask["name"] + ".returner"](ret)

@@ -28,6 +28,8 @@ export type SaltsReturners = {
   readonly folder: string;
   /** Passes each return. Fails if Salt's returner raises or logs an error. */
   readonly pass: (name: string, options: Settings, returns: readonly unknown[]) => Promise<void>;
+  /** Calls its `clean_old_jobs`, as Salt's master does. */
+  readonly clean: (name: string, options: Settings) => Promise<void>;
 };
 
 export async function openSaltsReturners(): Promise<SaltsReturners> {
@@ -36,17 +38,19 @@ export async function openSaltsReturners(): Promise<SaltsReturners> {
   const folder = clientsFolder();
   if (release !== undefined && isRequired) await installClients(release);
   const isThere = release !== undefined && missingClients().length === 0 && existsSync(extensionsFolder());
+  const ask = async (question: { readonly name: string; readonly options: Settings }) => {
+    if (release === undefined) throw new Error("Salt 3007 is not installed");
+    const script = join(repositoryRoot, "test/interop/returners/pass.py");
+    const stdin = JSON.stringify(question);
+    const ended = await runCommand(release.program("python"), [script], { stdin, env: { PYTHONPATH: folder } });
+    if (ended.code !== 0 || /ERROR|CRITICAL/.test(ended.stderr)) throw new Error(`${question.name}: ${ended.stderr}`);
+  };
   return {
     skip: isThere ? false : `Salt 3007 and ${folder} are not installed`,
     release,
     folder,
-    pass: async (name, options, returns) => {
-      if (release === undefined) throw new Error("Salt 3007 is not installed");
-      const script = join(repositoryRoot, "test/interop/returners/pass.py");
-      const stdin = JSON.stringify({ name, options, returns });
-      const ended = await runCommand(release.program("python"), [script], { stdin, env: { PYTHONPATH: folder } });
-      if (ended.code !== 0 || /ERROR|CRITICAL/.test(ended.stderr)) throw new Error(`${name}: ${ended.stderr}`);
-    },
+    pass: async (name, options, returns) => await ask({ name, options, ...{ returns } }),
+    clean: async (name, options) => await ask({ name, options, ...{ cleans: true } }),
   };
 }
 

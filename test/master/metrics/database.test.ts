@@ -7,7 +7,8 @@ import type { JobShipping } from "../../../src/master/upkeep/job-shipping.ts";
 import { readExposition, sumOfSamples } from "./exposition.ts";
 
 const counters = { jobs: 3, returns: 40, present: 2, refused: 1, gone: 5, batches: 7, failures: 6 };
-const shipping = { counters, waiting: 9, isReachable: 1, lagSeconds: () => 12 } as unknown as JobShipping;
+const expiry = { counters: { jobs: 11, returns: 12, events: 13, failures: 14 } };
+const shipping = { counters, expiry, waiting: 9, isReachable: 1, lagSeconds: () => 12 } as unknown as JobShipping;
 
 function textOf(isConfigured: boolean): string {
   const samples = new Samples();
@@ -25,6 +26,9 @@ describe("the metrics of the database of jobs", () => {
     assert.equal(sumOfSamples(families, "saltworks_database_waiting"), 9);
     assert.equal(sumOfSamples(families, "saltworks_database_lag_seconds"), 12);
     assert.equal(sumOfSamples(families, "saltworks_database_up"), 1);
+    for (const rows of ["jobs", "returns", "events"] as const)
+      assert.equal(sumOfSamples(families, "saltworks_database_removed_total", { rows }), expiry.counters[rows]);
+    assert.equal(sumOfSamples(families, "saltworks_database_remove_failures_total"), 14);
   });
 
   it("are absent without a database", () => {

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import type { Logger } from "pino";
 import type { ShippedStep } from "../../../src/databases/shipper.ts";
+import type { JobExpiryOptions } from "../../../src/master/upkeep/job-expiry.ts";
 import { JobShipping } from "../../../src/master/upkeep/job-shipping.ts";
 import type { DatabaseTask } from "../../../src/workers/messages/lanes.ts";
 import type { LanePool } from "../../../src/workers/threads/lane-pool.ts";
@@ -16,12 +17,15 @@ const nothing: ShippedStep = {
 function laneOf(steps: readonly (ShippedStep | Promise<ShippedStep>)[]) {
   const askedMs: number[] = [];
   const looks: (() => void)[] = [];
+  const kinds: string[] = [];
   let told: (() => void) | undefined;
   const run = async ({ kind }: DatabaseTask) => {
     if (kind === "look") {
       looks.forEach((look) => void setImmediate(look));
       return { waiting: 100 + askedMs.length, oldestMs: 1_000, isMissing: false };
     }
+    kinds.push(kind);
+    if (kind === "expire") return { jobs: 1, returns: 2, events: 0, isDone: kinds.length > 4, fault: undefined };
     askedMs.push(performance.now());
     told?.();
     return steps[Math.min(askedMs.length, steps.length) - 1];
@@ -32,19 +36,19 @@ function laneOf(steps: readonly (ShippedStep | Promise<ShippedStep>)[]) {
     await new Promise((resolve) => setImmediate(resolve));
   };
   const looked = () => new Promise<void>((resolve) => void looks.push(resolve));
-  return { lane: { run } as unknown as LanePool, reached, looked };
+  return { lane: { run } as unknown as LanePool, reached, looked, kinds };
 }
 
 const shippings: JobShipping[] = [];
 
-function opened(steps: readonly (ShippedStep | Promise<ShippedStep>)[]) {
+function opened(steps: readonly (ShippedStep | Promise<ShippedStep>)[], expiry?: JobExpiryOptions) {
   const lines: string[] = [];
   const note = (level: string) => (_: object, text: string) => void lines.push(`${level} ${text}`);
   const logger = { error: note("error"), warn: note("warn"), info: note("info") } as unknown as Logger;
-  const { lane, reached, looked } = laneOf(steps);
-  const shipping = new JobShipping({ lane, name: "mysql", place: "mysql://db:3306/salt", logger });
+  const { lane, reached, looked, kinds } = laneOf(steps);
+  const shipping = new JobShipping({ lane, name: "mysql", place: "mysql://db:3306/salt", logger, expiry });
   shippings.push(shipping);
-  return { shipping, lines, reached, looked };
+  return { shipping, lines, reached, looked, kinds };
 }
 
 const failing = { ...nothing, fault: "refused", feed: { waiting: 5, oldestMs: 1_000, isMissing: false } };
@@ -107,6 +111,21 @@ describe("the copy of jobs into a database", () => {
       lines.some((line) => line.includes('refused a row, which only the local store has: return of minion "a"')),
     );
     assert.ok(lines.some((line) => line.includes("too much waits for the database of jobs")));
+    await shipping.close();
+  });
+
+  it("removes old rows between its steps while nothing has waited for long", async ({ mock }) => {
+    mock.timers.enable({ apis: ["Date"], now: 60_000 });
+    const behind = { ...nothing, batches: 1, feed: { waiting: 5, oldestMs: 1_000, isMissing: false } };
+    const busy = { ...nothing, batches: 1, feed: { waiting: 5, oldestMs: 59_900, isMissing: false } };
+    const { shipping, reached, kinds } = opened([failing, behind, busy, nothing], {
+      ...{ keepSeconds: 60, archives: false, everyMs: 1_000_000 },
+    });
+    await reached(5);
+    assert.deepEqual(kinds.slice(0, 6), ["ship", "ship", "ship", "expire", "ship", "expire"]);
+    assert.equal(kinds.filter((kind) => kind === "expire").length, 2);
+    const { expiry } = shipping.status(Date.now());
+    assert.deepEqual([expiry?.jobs, expiry?.returns, expiry?.isUnderWay], [2, 4, false]);
     await shipping.close();
   });
 
