@@ -10,7 +10,7 @@ import { setTimeout as delay } from "node:timers/promises";
 export type Service = { readonly port: number; readonly close: () => Promise<void> };
 
 /** The user id 65534, which has no rights: PostgreSQL and memcached refuse to run as root. */
-const powerless = 65_534;
+export const powerless = 65_534;
 const startTimeoutMs = 60_000;
 /** Debian keeps servers outside the PATH of most users. */
 const serverPlaces = ["/usr/sbin", ...postgreSqlPlaces()];
@@ -110,8 +110,8 @@ function isOpen(port: number): Promise<boolean> {
   });
 }
 
-/** User `root` without a password. */
-export function startMariaDb(): Promise<Service> {
+/** User `root` without a password. `args`: further arguments. */
+export function startMariaDb(...args: readonly string[]): Promise<Service> {
   return start({
     asOther: true,
     prepare: (directory) => [
@@ -120,19 +120,19 @@ export function startMariaDb(): Promise<Service> {
     ],
     run: (directory, port) => [
       ...(["mariadbd", "--no-defaults", `--datadir=${directory}/data`, "--bind-address=127.0.0.1"] as const),
-      ...[`--port=${port}`, `--socket=${directory}/socket`, `--pid-file=${directory}/pid`],
+      ...[`--port=${port}`, `--socket=${directory}/socket`, `--pid-file=${directory}/pid`, ...args],
     ],
   });
 }
 
-/** User and database `postgres`, any password. */
-export function startPostgreSql(): Promise<Service> {
+/** User and database `postgres`, any password. `args`: further arguments. */
+export function startPostgreSql(...args: readonly string[]): Promise<Service> {
   return start({
     asOther: true,
     prepare: (directory) => ["initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "-D", `${directory}/data`],
     run: (directory, port) => [
       ...(["postgres", "-D", `${directory}/data`, "-p", String(port)] as const),
-      ...["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="],
+      ...["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", ...args],
     ],
   });
 }

@@ -95,13 +95,17 @@ async function insert(
   }
 }
 
-/** PostgreSQL's modes: `prefer` and `allow` take a server without TLS, `require` does not verify, `verify-*` do. */
+/**
+ * PostgreSQL's modes: `prefer` and `allow` take a server without TLS. `verify-full` compares the server's name, `verify-ca` its authority, and so
+ * does `require` where an authority is named.
+ */
 async function connectBy(mode: string, options: Options, open: (ssl: Security) => Promise<Client>): Promise<Client> {
   if (options.has("sslcrl")) throw returnerError("returner.pgjsonb.sslcrl is not built");
   if (mode === "disable") return await open(false);
   const files = await filesOf(options);
-  if (mode === "verify-full") return await open({ ...files, rejectUnauthorized: true });
-  if (mode === "verify-ca")
+  // Without the host the client compares addresses with `localhost`.
+  if (mode === "verify-full") return await open({ ...files, rejectUnauthorized: true, host: options.demand("host") });
+  if (mode === "verify-ca" || (mode === "require" && files.ca !== undefined))
     return await open({ ...files, rejectUnauthorized: true, checkServerIdentity: () => undefined });
   const unverified = { ...files, rejectUnauthorized: false };
   if (mode === "require") return await open(unverified);
