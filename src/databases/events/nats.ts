@@ -16,6 +16,8 @@ type Connection = {
   flush(): Promise<void>;
   close(): Promise<void>;
   isClosed(): boolean;
+  /** Resolves when the connection has ended. */
+  closed(): Promise<unknown>;
   status(): AsyncIterable<{ readonly type: string; readonly error?: Error }>;
 };
 /** What is used of the package. It is optional, so it is loaded when it is first connected to. */
@@ -38,6 +40,8 @@ class NatsEvents implements EventSink {
   #connection: Connection | undefined;
   /** What the server said about the latest publishes: it does not answer each. */
   #serverError: string | undefined;
+  /** A flush that waits when the connection ends is never answered. */
+  #onEnded: () => void = () => undefined;
 
   constructor(config: DatabaseConfig) {
     this.#config = config;
@@ -82,7 +86,11 @@ class NatsEvents implements EventSink {
     try {
       const connection = await this.#connected();
       this.#serverError = undefined;
-      await deadline(step(connection), databaseStatementMs, () => undefined);
+      const answered = new Promise<void>((resolve, reject) => {
+        this.#onEnded = () => reject(new Error("the connection has ended"));
+        step(connection).then(resolve, reject);
+      });
+      await deadline(answered, databaseStatementMs, () => undefined);
       if (this.#serverError !== undefined) throw new Error(this.#serverError);
     } catch (error) {
       if (error instanceof SaltworksError) throw error;
@@ -107,6 +115,7 @@ class NatsEvents implements EventSink {
     const connection = await deadline(opening, 2 * databaseConnectMs, (late) => void late.close());
     this.#connection = connection;
     void this.#watch(connection);
+    void connection.closed().then(() => this.#onEnded());
     return connection;
   }
 
