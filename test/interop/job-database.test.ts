@@ -39,6 +39,8 @@ describe("jobs in MariaDB beside Salt's", { skip: salts.skip || (mariadbMissing(
   const bed = new TestBed();
   let server: MariadbServer;
   const masters = new Map<Side, MasterUnderTest>();
+  /** The ids of the jobs that were compared. */
+  const run: Readonly<Record<Side, string[]>> = { theirs: [], ours: [] };
 
   before(async () => {
     // Only this client: the folder has newer versions of packages that Salt brings itself.
@@ -102,6 +104,7 @@ describe("jobs in MariaDB beside Salt's", { skip: salts.skip || (mariadbMissing(
     const found: string[][] = [];
     for (const words of jobs) {
       const { jid } = await operator.job(minionId, words);
+      run[side].push(jid);
       const returned = `SELECT fun, jid, \`return\`, id, success, full_ret FROM ${database}.salt_returns WHERE jid = '${jid}'`;
       await until(`${side}: ${words.join(" ")}`, () => server.sql(returned).length > 0);
       const loads = server.sql(`SELECT jid, \`load\` FROM ${database}.jids WHERE jid = '${jid}'`);
@@ -127,13 +130,15 @@ describe("jobs in MariaDB beside Salt's", { skip: salts.skip || (mariadbMissing(
 
   /** The events of all jobs in their order, as rows and as lines of JSON. */
   async function eventsOf(side: Side): Promise<{ readonly rows: readonly Row[]; readonly lines: readonly string[] }> {
-    const jids = server.sql(`SELECT jid FROM ${databases[side]}.jids ORDER BY jid`);
+    const jids = run[side];
     const last = `salt/job/${jids.at(-1)}/ret/${minionId}`;
     const select = `SELECT tag, master_id, data FROM ${databases[side]}.salt_events`;
     await until(`${side}: ${last}`, () => server.sql(`${select} WHERE tag = '${last}'`).length > 0);
     const read = () => readFileSync(eventFile(side), "utf8").split("\n").slice(0, -1);
     await until(`${side}: ${last} in the file`, () => read().some((line) => line.includes(last)));
-    const isOfJob = (text: string) => jids.some((jid) => text.includes(jid)) && !text.includes("saltworks/");
+    // A slow machine makes Salt's command ask for the job.
+    const isOther = /saltworks\/|saltutil\.find_job/;
+    const isOfJob = (text: string) => jids.some((jid) => text.includes(jid)) && !isOther.test(text);
     const timeless = (text: string) => withoutTimes(jids.reduce((left, jid) => left.replaceAll(jid, "JID"), text));
     const rows = server.sql(`${select} ORDER BY id`).filter(isOfJob).map(timeless);
     return {
