@@ -69,9 +69,9 @@ describe("loadMasterConfig", () => {
   });
 
   it("names options that are set and have no effect, but not the ones left at their defaults", () => {
-    put("master", "timeout: 7\narchive_jobs: true\nzmq_monitor: false\nrunner_dirs: [/srv/runners]\npeer:\n");
+    put("master", "timeout: 7\nrunner_returns: false\nzmq_monitor: false\nrunner_dirs: [/srv/runners]\npeer:\n");
     assert.deepEqual(loadMasterConfig(root).inert, [
-      `${root}/master:2: archive_jobs is kept, but nothing acts on it yet`,
+      `${root}/master:2: runner_returns is kept, but nothing acts on it yet`,
       `${root}/master:4: runner_dirs is kept, but nothing acts on it yet`,
     ]);
   });
