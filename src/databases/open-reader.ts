@@ -1,5 +1,12 @@
 /** Opens the job cache for operators' queries, with the database behind it that the configuration names. */
-import { type DatabaseName, databaseNames, databaseOf, feedKindOf } from "../config/options/job-cache-drivers.ts";
+import { eventReturnsOf } from "../config/options/event-returns.ts";
+import {
+  type DatabaseName,
+  databaseNames,
+  databaseOf,
+  feedKindOf,
+  isDatabaseName,
+} from "../config/options/job-cache-drivers.ts";
 import { type ClosableJobReader, openJobCacheReader } from "../store/drivers/open-job-cache.ts";
 import type { DatabaseConfig, DatabaseReader, JobDatabase } from "./contract/database.ts";
 import { withDatabaseBehind } from "./reader-behind.ts";
@@ -14,7 +21,7 @@ export type OpenReaderOptions = {
 /** The databases that runners ask by name. Each is opened when it is first asked for. */
 export type JobDatabases = {
   readonly names: readonly DatabaseName[];
-  /** The one that the configuration names. */
+  /** The one that the configuration names for jobs, or else for events. */
   readonly own: DatabaseName | undefined;
   /** @throws SaltworksError PACKAGE_MISSING */
   open(name: DatabaseName): JobDatabase;
@@ -42,7 +49,7 @@ export function openJobReader(config: DatabaseConfig, o: OpenReaderOptions): Ope
   return {
     jobs: own === undefined ? local : withDatabaseBehind(local, reader(own), behind),
     saltJobs: local.saltFiles,
-    databases: { names: databaseNames, own, open },
+    databases: { names: databaseNames, own: own ?? eventReturnsOf(config).find(isDatabaseName), open },
     close: async () => {
       await Promise.all([local.close(), ...[...opened.values()].map((database) => database.close())]);
     },

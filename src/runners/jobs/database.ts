@@ -126,7 +126,7 @@ export const jobsDatabase: readonly (readonly [string, RunnerFunction])[] = [
     "jobs.create_schema",
     {
       parameters: parametersOf("name"),
-      doc: "Makes the tables of Salt's returner in the database of jobs, if they are missing. name=mysql chooses one that is not configured as a job cache.",
+      doc: "Makes the tables of Salt's returner in the database of jobs, or else of event_return, if they are missing. name=mysql chooses one that is not configured.",
       isOffline: true,
       run: createSchema,
     },

@@ -106,7 +106,7 @@ describe("events in MariaDB", { timeout: 400_000, skip: mariadbMissing() ?? fals
     let published = 0;
 
     before(async () => {
-      server.sql("TRUNCATE salt.salt_events");
+      server.sql("DROP TABLE salt.salt_events");
       hole = await BlackHole.open(server.port);
       master = await startOurMaster(minionCount, {
         ...{ auto_accept: true, event_return: ["mysql", "rawfile_json"], "rawfile_json.filename": file },
@@ -173,13 +173,27 @@ describe("events in MariaDB", { timeout: 400_000, skip: mariadbMissing() ?? fals
       );
     }
 
-    async function shown(): Promise<Shown> {
-      const args = ["run", "-c", master.configDirectory, "jobs.cache_status", "--out", "json"];
+    async function run<Answer>(name: string): Promise<Answer> {
+      const args = ["run", "-c", master.configDirectory, name, "--out", "json"];
       const { exitCode, stdout, stderr } = await runCli(args, stormTimeoutMs);
       assert.equal(exitCode, 0, stderr);
       assert.ok(!stdout.includes(server.password));
-      return (JSON.parse(stdout) as { "Event-returns": Shown })["Event-returns"];
+      return JSON.parse(stdout) as Answer;
     }
+
+    const shown = async () => (await run<{ "Event-returns": Shown }>("jobs.cache_status"))["Event-returns"];
+
+    it("wait for their table, and the operator reads how to make it", async () => {
+      const jid = await publish();
+      await untilReturned();
+      await until("they wait", async () => (await count("mysql.waiting")) > minionCount);
+      const { mysql } = await shown();
+      assert.equal(mysql?.State, "failing");
+      assert.match(mysql?.Reason ?? "", /jobs\.create_schema/);
+      const made = await run<{ "Tables-made": string[] }>("jobs.create_schema");
+      assert.deepEqual(made["Tables-made"], ["salt_events"]);
+      await assertWhole(jid);
+    });
 
     it("are rows and lines of JSON, each once", async () => {
       const jid = await publish();
@@ -190,13 +204,14 @@ describe("events in MariaDB", { timeout: 400_000, skip: mariadbMissing() ?? fals
     });
 
     it("wait while the connection swallows everything, and nothing else does", async () => {
+      const failures = await count("mysql.failures");
       hole.swallow();
       const jid = await publish();
       await untilReturned();
       assert.equal(fleet.counters.returnsLost, 0);
       await until("they wait", async () => (await count("mysql.waiting")) > minionCount);
       await until("the file has them", async () => (await count("rawfile_json.waiting")) === 0);
-      await until("the database is given up", async () => (await count("mysql.failures")) > 0);
+      await until("the database is given up", async () => (await count("mysql.failures")) > failures);
       const { mysql, rawfile_json: lines } = await shown();
       assert.deepEqual([mysql?.State, lines?.State], ["failing", "writing"]);
       assert.match(mysql?.Reason ?? "", /^mysql:\/\/.*no answer within/);
