@@ -15,6 +15,11 @@ export function packageRoot(): string {
   return folder;
 }
 
+/** The command that installs an optional package beside this program. @param wanted - such as `mysql2@3` */
+export function installCommand(wanted: string): string {
+  return `npm --prefix ${packageRoot()} install --no-save ${wanted}`;
+}
+
 /** The package file, with exact versions of dependencies. */
 export function readOwnPackage(): Package {
   return JSON.parse(readFileSync(join(packageRoot(), "package.json"), "utf8")) as Package;

@@ -1,9 +1,6 @@
 /** Finds and loads client libraries, which are optional: only minions that use a returner install its library. */
-import { fileURLToPath } from "node:url";
+import { installCommand } from "../../../config/host/program.ts";
 import type { Library } from "./returner.ts";
-
-/** This program's directory, where its packages are. */
-const programRoot = fileURLToPath(new URL("../../../../..", import.meta.url)).replace(/\/$/, "");
 
 export function isInstalled({ specifier }: Library): boolean {
   try {
@@ -18,7 +15,7 @@ export function isInstalled({ specifier }: Library): boolean {
 /** The sentence that refuses a returner without its library, with the command that installs it. */
 export function missingText(name: string, { install }: Library): string {
   const packageName = install.slice(0, install.lastIndexOf("@"));
-  return `the returner ${name} needs the package ${packageName}, which is not installed: npm --prefix ${programRoot} install --no-save ${install}`;
+  return `the returner ${name} needs the package ${packageName}, which is not installed: ${installCommand(install)}`;
 }
 
 /** The caller states the type, because the library may not be there when this program is built. */
