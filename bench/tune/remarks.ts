@@ -6,6 +6,9 @@ import type { Known, TunePlan } from "./tuner.ts";
 /** The generator's share of all CPU time of a run. Above it, the generator uses cores that workers could use. */
 const generatorShareNotable = 0.15;
 
+const loadsText =
+  "A storm of returns decides these settings, and a light load decides batch_linger_us. A working day has returns of all sizes and other requests beside them: `saltworks bench mixed-day` measures it.";
+
 /** Load average divided by the number of cores. */
 const busyShareNotable = 0.5;
 
@@ -15,7 +18,7 @@ export function remarksOn(
   { loadAverage }: Pick<MachineFingerprint, "loadAverage">,
 ): string[] {
   const counted = points.filter(({ generator }) => !generator.isVoid);
-  const remarks: string[] = [];
+  const remarks: string[] = [loadsText];
   const shares = counted
     .map(
       ({ cpu, figures }) =>

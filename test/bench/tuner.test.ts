@@ -242,6 +242,11 @@ describe("remarksOn", () => {
     assert.match(text, /2 returns are missing/);
     assert.match(text, /A quick run/);
   });
+
+  it("says of which load each setting is, whatever else it says", () => {
+    const text = remarksOn({ points: [], choices: new Map(), search: undefined }, plan, { loadAverage: 0 }).join("\n");
+    assert.match(text, /storm of returns decides.*light load decides batch_linger_us.*working day.*mixed-day/);
+  });
 });
 
 describe("workerCounts", () => {
