@@ -2,7 +2,7 @@
  * The log of one writing thread: one write and one sync make a batch of returns durable, in a file that never changes its size.
  * Its returns wait until the writer stores them; then the file is reused from its start. docs/decisions/0006-job-cache-writes.md.
  */
-import { closeSync, fdatasync, fdatasyncSync, write, writeSync } from "node:fs";
+import { closeSync, fdatasync, fdatasyncSync, writeSync } from "node:fs";
 import { promisify } from "node:util";
 import { returnLogBytes } from "../../limits.ts";
 import { removeIfThere } from "../disk/durable-file.ts";
@@ -19,12 +19,11 @@ import {
   type LoggedReturn,
 } from "./frames.ts";
 
-const writeLater = promisify(write);
 const syncLater = promisify(fdatasync);
 
 /**
- * If writes take longer than this on average, milliseconds, libuv's threads make them, and the worker opens the next batch's seals meanwhile. The
- * hand-over costs 40 µs. Under half of this average the worker writes by itself again.
+ * If writes take longer than this on average, milliseconds, a thread of libuv makes their syncs, and the worker opens the next batch's seals meanwhile.
+ * The hand-over costs 40 µs. Under half of this average the worker syncs by itself again.
  */
 const slowWriteMs = 2;
 /** Weight of the latest write in the average. */
@@ -86,8 +85,9 @@ export class ReturnLog {
       this.#serial += 1;
       this.#isStale = false;
     };
-    if (this.#isSlow) return this.#writeSlowly(start, end).then(note);
+    // The write ends in the kernel's cache, so that only the sync is slow.
     for (let at = start; at < end; ) at += writeSync(this.#file, this.#image, at, end - at, at);
+    if (this.#isSlow && this.#isSynced) return syncLater(this.#file).then(note);
     if (this.#isSynced) fdatasyncSync(this.#file);
     note();
     return undefined;
@@ -118,14 +118,6 @@ export class ReturnLog {
   remove(): void {
     closeSync(this.#file);
     removeIfThere(this.path);
-  }
-
-  async #writeSlowly(start: number, end: number): Promise<void> {
-    for (let at = start; at < end; ) {
-      const { bytesWritten } = await writeLater(this.#file, this.#image, at, end - at, at);
-      at += bytesWritten;
-    }
-    if (this.#isSynced) await syncLater(this.#file);
   }
 
   #noteTime(tookMs: number): void {
