@@ -110,6 +110,12 @@ export const zmtpCommandBytesMax = 4_096;
 export const lentBodyBytesMax = 1024 * 1024;
 /** Buffers of message bodies that the main thread keeps for reuse, bytes. The garbage collector takes further ones. */
 export const spareBodiesBytesMax = 8 * 1024 * 1024;
+/** Least size of a sealed request that a worker gets in shared memory, bytes. A smaller one is copied into its batch, which costs less. */
+export const sharedFrameBytesMin = 16 * 1024;
+/** Largest such request, bytes. A larger one gets memory of its own: one burst of them would fill what is shared. */
+export const sharedFrameBytesMax = 2 * 1024 * 1024;
+/** Shared memory for large requests, used and spare, bytes. Requests beyond it get memory of their own. */
+export const sharedFramesBytesMax = 48 * 1024 * 1024;
 /** Largest read from a request connection, bytes. All connections share one buffer of this size. */
 export const readChunkBytes = 128 * 1024;
 /** Requests of one unproven connection in one turn of the event loop: 64 take some 4 ms. Further ones wait for the next turn. */

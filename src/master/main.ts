@@ -18,7 +18,7 @@ import { newTransactionMarks } from "../store/lmdb/transaction-marks.ts";
 import { openSecretBox, type SecretBox } from "../store/secrets/sealed.ts";
 import { type MasterSecrets, openMasterSecrets, takeOverSessions } from "../store/secrets/secrets.ts";
 import { loadTrim, trimWhenIdle } from "../workers/measures/free-memory.ts";
-import { collectWhenIdle } from "../workers/measures/idle-collection.ts";
+import { collectWhenIdle, garbageCollector } from "../workers/measures/idle-collection.ts";
 import type { WorkerStart } from "../workers/messages/worker.ts";
 import { sealSession } from "../workers/state/session-record.ts";
 import { createKeyCounts } from "../workers/state/unproven-keys.ts";
@@ -191,7 +191,12 @@ async function openParts({ config, log, openedPorts }: Startup, opened: Opened):
 
 /** Once a burst is over, collects its garbage and gives free memory back to the system. */
 async function giveMemoryBack(master: Master): Promise<void> {
-  const parts = [collectWhenIdle(), trimWhenIdle({ trim: await loadTrim() })];
+  const collect = garbageCollector();
+  const idleCollection = collectWhenIdle(() => {
+    master.dropSpareMemory();
+    collect();
+  });
+  const parts = [idleCollection, trimWhenIdle({ trim: await loadTrim() })];
   master.onStop(() => {
     for (const part of parts) part.close();
   });

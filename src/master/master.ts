@@ -180,15 +180,16 @@ export class Master {
     return this.#requests.front?.boundEndpoint ?? "";
   }
 
+  dropSpareMemory(): void {
+    this.#requests.batcher.memory.dropSpare();
+  }
+
   useKeyWatch(watch: KeyWatch): void {
     this.#keyManagement.useWatch(watch);
     this.onStop(() => watch.close());
   }
 
-  /**
-   * Resolves when every worker has answered a message. A worker answers after its present batch.
-   * `ports/publish/hang-watch.ts` watches the publish thread.
-   */
+  /** Resolves when every worker has answered a message, after its present batch. `ports/publish/hang-watch.ts` watches the publish thread. */
   async answers(): Promise<void> {
     await this.#parts.pool.broadcast(() => ({ kind: "measures" }));
   }

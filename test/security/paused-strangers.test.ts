@@ -9,7 +9,7 @@ import { peerGroupNames } from "../../src/transport/zmtp/peer-group.ts";
 import type { RouterServer } from "../../src/transport/zmtp/router-server.ts";
 import { encodeSealedRequest } from "../../src/wire/request.ts";
 import { unpackBatch } from "../../src/workers/batch/frames.ts";
-import type { BatchResult } from "../../src/workers/messages/batch.ts";
+import type { BatchResult, BatchTask } from "../../src/workers/messages/batch.ts";
 import { createPartitionKey, Partitioner } from "../../src/workers/threads/partition.ts";
 import type { PoolTask, WorkerPool } from "../../src/workers/threads/worker-pool.ts";
 import { until } from "../transport/zmtp/publish/subscribing.ts";
@@ -35,8 +35,8 @@ class SlowWorker {
     slotCount: 1,
     depth: () => 0,
     offer: async (_: number, job: PoolTask): Promise<BatchResult> => {
-      const { task } = job.build() as { task: { buffer: ArrayBuffer } };
-      const items = unpackBatch(task.buffer);
+      const { task } = job.build() as { task: BatchTask };
+      const items = unpackBatch(task);
       if (this.#isHolding && items.some(({ bytes }) => bytes.length > clearFrameBytesMax))
         await new Promise<void>((resolve) => this.#held.push(resolve));
       return {

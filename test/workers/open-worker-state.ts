@@ -176,7 +176,7 @@ export function openLastingWorkerState(overrides: Overrides = {}) {
   const autosign = openAutosign(config);
   const faults: Error[] = [];
   const send = (frame: Uint8Array, kind: ItemKind = kindOf(frame), isHeard = true): Promise<BatchResult> =>
-    runBatch(worker, autosign, { buffer: packBatch([{ kind, bytes: frame }]), isHeard, isFollowed: isHeard }, (error) =>
+    runBatch(worker, autosign, { ...packBatch([{ kind, bytes: frame }]), isHeard, isFollowed: isHeard }, (error) =>
       faults.push(error),
     );
   const close = () => rmSync(folder, { recursive: true, force: true });

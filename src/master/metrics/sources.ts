@@ -17,6 +17,7 @@ import {
   pendingMinionsMax,
   provenHeldBytesMax,
   publishQueueMax,
+  sharedFramesBytesMax,
   strangersHeldBytesMax,
   tokensMax,
   trackedJobsMax,
@@ -322,6 +323,7 @@ export function sampleLimits(
     ofWorkers("returns.tooLarge"),
   );
   sampleFrontLimits(limit, front, config);
+  limit("sharedFramesBytesMax", batcher.memory.bytes, sharedFramesBytesMax, batcher.memory.counters.unshared);
   const { heldBytes, closed: closedSubscribers } = parts.publishFront.stats;
   limit("heldPublishesBytesMax", heldBytes, heldPublishesBytesMax, closedSubscribers.unreadPublishes);
   const laneRefusals = ofLanes(({ counters }) => counters.refused).reduce((sum, count) => sum + count, 0);

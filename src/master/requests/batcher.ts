@@ -28,6 +28,7 @@ import {
   type RequestWithStanding,
   type ResultTakers,
 } from "./queued-request.ts";
+import { SharedMemory } from "./shared-memory.ts";
 import { type QueueKind, SlotMeter, type SlotReading } from "./slot-meter.ts";
 import { isWorthAnotherWorker, unservedReply } from "./unserved.ts";
 
@@ -77,6 +78,8 @@ export class Batcher {
   readonly #options: BatcherOptions;
   readonly #queues: SlotQueue[];
   readonly #auths: AuthQueue;
+  /** Of large sealed requests. */
+  readonly memory = new SharedMemory();
   #onIdle: (() => void)[] = [];
   /** Groups that are not read, because every queue was full for them. */
   readonly #heldBack = new Set<PeerGroupName>();
@@ -136,7 +139,8 @@ export class Batcher {
       this.#options.reply(connection, refusedUnread(route));
       return;
     }
-    const bytes = kept(frame);
+    // Only a worker's cipher reads a sealed request. Parts of a clear one may outlive its batch.
+    const bytes = (route.kind === "sealed" ? this.memory.copyOf(frame) : undefined) ?? kept(frame);
     this.#enqueue(queue, { kind: itemKinds.ordinary, bytes, connection, id, standing, queuedMs: performance.now() });
   }
 
@@ -257,6 +261,7 @@ export class Batcher {
   /** Operators get the reason in the reply. Minions get the generic failure, on which they retry. */
   #turnAway(item: QueuedRequest, error: Error): void {
     this.counters.refused += 1;
+    this.memory.giveBack(item.bytes);
     this.#options.reply(item.connection, isForAnyWorker(item) ? unservedReply(item.bytes, error) : failedReply);
   }
 
@@ -292,9 +297,9 @@ export class Batcher {
     const oldestMs = items.reduce((oldest, { queuedMs }) => Math.min(oldest, queuedMs), leftMs);
     queue?.meter.noteWait(kind, leftMs - oldestMs);
     const build = () => {
-      const buffer = packBatch(items);
+      const { buffer, shared } = packBatch(items);
       const { isHeard, isFollowed } = this.#options;
-      const task: BatchTask = { kind: "batch", buffer, isHeard: isHeard(), isFollowed: isFollowed() };
+      const task: BatchTask = { kind: "batch", buffer, shared, isHeard: isHeard(), isFollowed: isFollowed() };
       return { task, transfer: [buffer] };
     };
     // `bytes: 0`, because `RequestQueue` bounds these bytes. The pool's own bound is for other tasks. docs/decisions/0018-batch-limits.md
@@ -309,6 +314,7 @@ export class Batcher {
     try {
       if (kind === "requests") this.#noteForgeries(slot, items, result);
       deliverResult(items, result, this.#options);
+      for (const { bytes } of items) this.memory.giveBack(bytes);
       this.#queues[slot]?.meter.noteResult(backMs - leftMs, result.workedMs, performance.now() - backMs);
     } catch (error) {
       this.#options.onFault(error as Error);
@@ -359,7 +365,10 @@ export class Batcher {
       const nowMs = performance.now();
       for (const item of items) {
         this.#queues[slot]?.waiting.settle(item, false, nowMs);
-        if (!this.#passOn(slot, item, error)) this.#turnAway(item, error);
+        if (this.#passOn(slot, item, error)) continue;
+        // A thread that hangs may still read it.
+        this.memory.abandon(item.bytes);
+        this.#turnAway(item, error);
       }
     }
     this.#finish(slot);

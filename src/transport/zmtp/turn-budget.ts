@@ -7,6 +7,9 @@ import { provenTurn, strangersTurnMessagesMax, strangerTurn } from "../../limits
 /** `isProven`: has the larger budget `provenTurn`. */
 type Spender = { readonly isProven: boolean };
 
+/** What a connection, and all strangers together, spend before the end of the turn is planned: a small part of any budget. */
+const littleSpent = { messages: 8, bytes: 32 * 1024, strangersMessages: 32 } as const;
+
 type Spent = { turn: number; messages: number; bytes: number };
 
 export class TurnBudget<Peer extends Spender> {
@@ -24,11 +27,13 @@ export class TurnBudget<Peer extends Spender> {
 
   /** @returns whether the connection may bring more in this turn */
   spend(peer: Peer, messages: number, bytes: number): boolean {
-    this.#planTurn();
     const spent = this.#of(peer);
     spent.messages += messages;
     spent.bytes += bytes;
     if (!peer.isProven) this.#strangersMessages += messages;
+    // The end of a turn costs as much as a message. While connections bring little, they spend one budget over several turns.
+    const isLittle = spent.messages < littleSpent.messages && spent.bytes < littleSpent.bytes;
+    if (!isLittle || this.#strangersMessages >= littleSpent.strangersMessages) this.#planTurn();
     return this.#hasRoom(peer, spent);
   }
 

@@ -1,9 +1,10 @@
 /**
  * Packs the frames of a batch into one transferred buffer, because a thread hop costs more than the crypto does.
  * Layout: u32 count; per item u8 kind, u8 version, u8 seal key, u8 encryption algorithm, u32 end of its bytes (counted from the first byte after
- * the table); the bytes of all items.
+ * the table); the bytes of all items. Bytes in shared memory are not in the buffer: their views go beside it.
  */
 import { SaltworksError } from "../../errors.ts";
+import { bufferOf } from "../../wire/walk.ts";
 import type { SealKey } from "../messages/deferred.ts";
 
 /**
@@ -40,10 +41,18 @@ function numberOf(encAlgorithm: string | undefined): number {
 const headerBytes = 4;
 const entryBytes = 8;
 
-/** Copies the bytes, because the caller keeps its frames for a second try if the worker dies. */
-export function packBatch(items: readonly BatchItem[]): ArrayBuffer {
+/** `shared`: the bytes of an item that are in shared memory, which both threads see. */
+export type PackedBatch = { readonly buffer: ArrayBuffer; readonly shared: readonly SharedBytes[] };
+export type SharedBytes = { readonly item: number; readonly bytes: Uint8Array };
+
+/** Copies the bytes that are not in shared memory, because the caller keeps its frames for a second try if the worker dies. */
+export function packBatch(items: readonly BatchItem[]): PackedBatch {
+  const shared: SharedBytes[] = [];
   let total = headerBytes + items.length * entryBytes;
-  for (const item of items) total += item.bytes.byteLength;
+  for (const [item, { bytes }] of items.entries()) {
+    if (isShared(bytes)) shared.push({ item, bytes });
+    else total += bytes.byteLength;
+  }
   const buffer = new ArrayBuffer(total);
   const view = new DataView(buffer);
   const bytes = new Uint8Array(buffer);
@@ -52,8 +61,10 @@ export function packBatch(items: readonly BatchItem[]): ArrayBuffer {
   let entry = headerBytes;
   let end = 0;
   for (const item of items) {
-    bytes.set(item.bytes, bodyStart + end);
-    end += item.bytes.byteLength;
+    if (!isShared(item.bytes)) {
+      bytes.set(item.bytes, bodyStart + end);
+      end += item.bytes.byteLength;
+    }
     view.setUint8(entry, item.kind);
     view.setUint8(entry + 1, item.version ?? 0);
     view.setUint8(entry + 2, item.sealKey === "former" ? 1 : 0);
@@ -61,11 +72,16 @@ export function packBatch(items: readonly BatchItem[]): ArrayBuffer {
     view.setUint32(entry + 4, end);
     entry += entryBytes;
   }
-  return buffer;
+  return { buffer, shared };
 }
 
-/** Items are views into `buffer`. @throws SaltworksError WIRE_MALFORMED if the table does not fit the buffer */
-export function unpackBatch(buffer: ArrayBuffer): ReceivedItem[] {
+function isShared(bytes: Uint8Array): boolean {
+  return bytes.buffer instanceof SharedArrayBuffer;
+}
+
+/** Items are views into `buffer` and shared memory. @throws SaltworksError WIRE_MALFORMED if the table does not fit the buffer */
+export function unpackBatch({ buffer, shared }: PackedBatch): ReceivedItem[] {
+  const sharedOf = new Map(shared.map(({ item, bytes }) => [item, bytes]));
   const view = new DataView(buffer);
   const count = buffer.byteLength < headerBytes ? 0 : view.getUint32(0);
   const bodyStart = headerBytes + count * entryBytes;
@@ -83,7 +99,7 @@ export function unpackBatch(buffer: ArrayBuffer): ReceivedItem[] {
       version: view.getUint8(entry + 1),
       sealKey: view.getUint8(entry + 2) === 1 ? "former" : "current",
       encAlgorithm: encAlgorithms[view.getUint8(entry + 3)],
-      bytes: Buffer.from(buffer, start, end - start),
+      bytes: bufferOf(sharedOf.get(index) ?? new Uint8Array(buffer, start, end - start)),
     };
     start = end;
   }

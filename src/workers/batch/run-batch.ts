@@ -24,7 +24,7 @@ export async function runBatch(
   task: Omit<BatchTask, "kind">,
   onFault: (error: Error) => void,
 ): Promise<BatchResult> {
-  const items = unpackBatch(task.buffer);
+  const items = unpackBatch(task);
   const memory = spareMemory.pop() ?? { replies: new ByteWriter(), events: new ByteWriter() };
   const batch = new BatchEffects(Date.now(), task.isHeard, items.length, memory);
   worker.count("batches");
@@ -137,7 +137,7 @@ function assemble(
 ): BatchResult {
   const { replies, events, eventCount } = batch;
   const eventsStart = replies.length;
-  const bytes = new Uint8Array(new ArrayBuffer(eventsStart + (batch.isHeard ? events.length : 0)));
+  const bytes = Buffer.allocUnsafeSlow(eventsStart + (batch.isHeard ? events.length : 0));
   bytes.set(replies.bytes.subarray(0, replies.length));
   if (batch.isHeard) bytes.set(events.bytes.subarray(0, events.length), eventsStart);
   const deferred = outcomes.flatMap((outcome, item): Deferred[] =>
@@ -147,7 +147,7 @@ function assemble(
   // The time to copy the replies into one buffer counts as sealing.
   batch.clock.lap("seal");
   return {
-    buffer: bytes.buffer,
+    buffer: bytes.buffer as ArrayBuffer,
     replyEnds,
     eventsStart,
     eventCount,

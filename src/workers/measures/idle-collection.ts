@@ -36,7 +36,8 @@ export function collectWhenIdle(collect: () => void = garbageCollector(), lookMs
   };
 }
 
-function garbageCollector(): () => void {
+/** V8's full collection. */
+export function garbageCollector(): () => void {
   setFlagsFromString("--expose-gc");
   return runInNewContext("gc") as () => void;
 }

@@ -6,7 +6,9 @@ import type { Deferred } from "./deferred.ts";
  */
 export type BatchTask = {
   readonly kind: "batch";
+  /** As `packBatch` gives them. */
   readonly buffer: ArrayBuffer;
+  readonly shared: readonly { readonly item: number; readonly bytes: Uint8Array }[];
   readonly isHeard: boolean;
   readonly isFollowed: boolean;
 };

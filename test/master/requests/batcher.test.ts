@@ -273,6 +273,33 @@ describe("Batcher", () => {
     assert.match(String((reply as Map<string, string>).get("error")), /WORKER_LOST/);
   });
 
+  it("shares memory with the worker for a large sealed request, until it is answered, and for no clear one", async () => {
+    const { batcher, taken, send } = openBatcher({ queueBytesMax: 1_000_000, bytesMax: 1_000_000 });
+    const load = { cmd: "publish", fun: "test.echo", arg: ["x".repeat(50_000)] };
+    send("minion", encodeSealedRequest(Buffer.alloc(50_000, "m"), { version: 3, id: "web1" }), true);
+    send("operator", encodeClearRequest(load, 3), true);
+    await turn();
+    const [sealed, clear] = taken[0]?.items ?? [];
+    assert.ok(sealed?.bytes.buffer instanceof SharedArrayBuffer);
+    assert.ok(clear?.bytes.buffer instanceof ArrayBuffer);
+    send("minion", encodeSealedRequest(Buffer.alloc(50_000, "n"), { version: 3, id: "web1" }), true);
+    assert.ok(sealed.bytes.includes("mmmm"), "a later request takes other memory");
+    taken[0]?.finish();
+    await settle();
+    taken[1]?.finish();
+    await settle();
+    const bytesBefore = batcher.memory.bytes;
+    send("minion", encodeSealedRequest(Buffer.alloc(50_000, "o"), { version: 3, id: "web1" }), true);
+    await turn();
+    assert.equal(batcher.memory.bytes, bytesBefore, "answered requests have left their memory");
+    taken[2]?.finish(Object.assign(new Error("gone"), { code: "WORKER_LOST" }));
+    await settle();
+    assert.ok(
+      batcher.memory.bytes < bytesBefore,
+      "the memory of a request under which a thread ended is not used again",
+    );
+  });
+
   it("gives no worker a large operator's command with a wrong key, and reads no more huge ones when many come", async () => {
     const { batcher, taken, replies, send } = openBatcher();
     const command = (bytes: number) => {

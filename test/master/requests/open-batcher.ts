@@ -3,7 +3,7 @@ import { Batcher, type BatcherOptions } from "../../../src/master/requests/batch
 import { decode } from "../../../src/wire/msgpack.ts";
 import { encodeSealedRequest } from "../../../src/wire/request.ts";
 import { unpackBatch } from "../../../src/workers/batch/frames.ts";
-import type { BatchResult } from "../../../src/workers/messages/batch.ts";
+import type { BatchResult, BatchTask } from "../../../src/workers/messages/batch.ts";
 import { createPartitionKey, Partitioner } from "../../../src/workers/threads/partition.ts";
 import type { PoolTask, WorkerPool } from "../../../src/workers/threads/worker-pool.ts";
 import { namedConnection } from "../ports/named-connection.ts";
@@ -56,8 +56,8 @@ export function openBatcher(options: Partial<BatcherOptions> = {}, depth = 0, sl
     depth: () => depth,
     offer: (slot: number, job: PoolTask) =>
       new Promise((resolve, reject) => {
-        const { task } = job.build() as { task: { buffer: ArrayBuffer } };
-        const items = unpackBatch(task.buffer);
+        const { task } = job.build() as { task: BatchTask };
+        const items = unpackBatch(task);
         const buffer = new Uint8Array(Buffer.concat(items.map((item) => item.bytes))).buffer;
         let end = 0;
         const replyEnds = Uint32Array.from(items, (item) => {

@@ -29,16 +29,29 @@ describe("a batch on its way to a worker", () => {
 
   it("copies, so that the sender's frames survive the transfer", () => {
     const bytes = Buffer.from("keep me");
-    const buffer = packBatch([{ kind: itemKinds.ordinary, bytes }]);
+    const { buffer } = packBatch([{ kind: itemKinds.ordinary, bytes }]);
     structuredClone(buffer, { transfer: [buffer] });
     assert.equal(bytes.toString(), "keep me");
   });
 
+  it("shares bytes in shared memory instead of copying them", () => {
+    const shared = Buffer.from(new SharedArrayBuffer(8), 2, 4);
+    const items = ["before", shared, "behind"].map((text) => ({ kind: itemKinds.ordinary, bytes: Buffer.from(text) }));
+    const packed = packBatch(items.map((item, index) => (index === 1 ? { ...item, bytes: shared } : item)));
+    const received = unpackBatch(structuredClone(packed, { transfer: [packed.buffer] }));
+    shared.write("live");
+    assert.deepEqual(
+      received.map(({ bytes }) => bytes.toString()),
+      ["before", "live", "behind"],
+    );
+  });
+
   it("refuses a table that does not fit its buffer", () => {
-    const buffer = packBatch([{ kind: itemKinds.ordinary, bytes: Buffer.from("abc") }]);
-    assert.throws(() => unpackBatch(buffer.slice(0, buffer.byteLength - 1)), { code: "WIRE_MALFORMED" });
+    const { buffer, shared } = packBatch([{ kind: itemKinds.ordinary, bytes: Buffer.from("abc") }]);
+    const cut = { buffer: buffer.slice(0, buffer.byteLength - 1), shared };
+    assert.throws(() => unpackBatch(cut), { code: "WIRE_MALFORMED" });
     const counted = new Uint8Array(4).fill(255);
-    assert.throws(() => unpackBatch(counted.buffer), { code: "WIRE_MALFORMED" });
+    assert.throws(() => unpackBatch({ buffer: counted.buffer, shared }), { code: "WIRE_MALFORMED" });
   });
 
   it("may hold nothing", () => {

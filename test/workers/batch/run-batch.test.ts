@@ -35,7 +35,7 @@ it("keeps the memory of its returns until they are written, and acknowledges non
   const batch = runBatch(
     bench.worker,
     openAutosign(bench.config),
-    { buffer: packBatch(frames), isHeard: true, isFollowed: true },
+    { ...packBatch(frames), isHeard: true, isFollowed: true },
     (error) => bench.faults.push(error),
   ).then((result) => {
     isAnswered = true;
