@@ -1,10 +1,13 @@
-/** A TCP proxy that a test can turn into a black hole: connections stay open, and nothing passes. */
+/** A TCP proxy that a test can turn into a black hole, in which connections stay open and nothing passes. It also cuts connections. */
 import { connect, createServer, type Server, type Socket } from "node:net";
 
 export class BlackHole {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #isHole = false;
+  /** Bytes of clients that still pass. */
+  #bytesLeft = Number.POSITIVE_INFINITY;
+  #lost: string | undefined;
 
   private constructor(server: Server) {
     this.#server = server;
@@ -27,8 +30,19 @@ export class BlackHole {
     for (const socket of this.#sockets) socket.pause();
   }
 
+  /** Cuts the connection whose client has sent this many more bytes. It does so once. */
+  cutAfter(bytes: number): void {
+    this.#bytesLeft = bytes;
+  }
+
+  /** Cuts each connection at the server's first answer to bytes with `text` in them. The answer does not pass. */
+  loseAnswerTo(text: string): void {
+    this.#lost = text;
+  }
+
   pass(): void {
     this.#isHole = false;
+    this.#lost = undefined;
     for (const socket of this.#sockets) socket.resume();
   }
 
@@ -38,12 +52,27 @@ export class BlackHole {
   }
 
   #join(from: Socket, to: Socket): void {
+    let isLost = false;
+    const pass = (own: Socket, other: Socket, bytes: Buffer) => {
+      if (own === to && isLost) {
+        from.destroy();
+        return;
+      }
+      if (own === from && bytes.length > this.#bytesLeft) {
+        this.#bytesLeft = Number.POSITIVE_INFINITY;
+        from.destroy();
+        return;
+      }
+      if (own === from) this.#bytesLeft -= bytes.length;
+      isLost ||= own === from && this.#lost !== undefined && bytes.includes(this.#lost);
+      other.write(bytes);
+    };
     for (const [own, other] of [
       [from, to],
       [to, from],
     ] as const) {
       this.#sockets.add(own);
-      own.on("data", (bytes) => other.write(bytes));
+      own.on("data", (bytes: Buffer) => pass(own, other, bytes));
       own.on("error", () => other.destroy());
       own.on("close", () => {
         this.#sockets.delete(own);

@@ -81,7 +81,7 @@ async function absentJobs(session: MysqlSession, jobs: readonly JobRow[]): Promi
   return jobs.filter(({ jid }) => !present.has(jid));
 }
 
-/** The returns that the table does not have. Compared here, because the table's collation may take two ids for one. */
+/** The returns that the table does not have, each once. Compared here, because the table's collation may take two ids for one. */
 async function absentReturns(session: MysqlSession, returns: readonly ReturnRow[]): Promise<readonly ReturnRow[]> {
   if (returns.length === 0) return [];
   const jids = inList(returns.map(({ jid }) => jid));
@@ -89,7 +89,12 @@ async function absentReturns(session: MysqlSession, returns: readonly ReturnRow[
   const sql = `SELECT \`jid\`, \`id\` FROM \`salt_returns\` WHERE \`jid\` IN (${jids.marks}) AND \`id\` IN (${ids.marks})`;
   const found = await session.rows(sql, [...jids.values, ...ids.values]);
   const present = new Set(found.map(({ jid, id }) => `${jid}\0${id}`));
-  return returns.filter(({ jid, minionId }) => !present.has(`${jid}\0${minionId}`));
+  return returns.filter(({ jid, minionId }) => {
+    const key = `${jid}\0${minionId}`;
+    if (present.has(key)) return false;
+    present.add(key);
+    return true;
+  });
 }
 
 /** Bytes that the values of one statement may have. */

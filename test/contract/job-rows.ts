@@ -1,0 +1,25 @@
+/** Rows of a job and its returns for tests of databases. */
+import { jobRow, type Row, returnRow } from "../../src/databases/contract/rows.ts";
+import { encode } from "../../src/wire/msgpack.ts";
+import type { Encodable } from "../../src/wire/values.ts";
+
+export const jid = "20261120160907551658";
+
+export function returned(
+  minionId: string,
+  value: Encodable,
+  more: Readonly<Record<string, Encodable>> = {},
+  jobId: string = jid,
+): Row {
+  const answer = { cmd: "_return", id: minionId, success: true, return: value, retcode: 0, jid: jobId };
+  return returnRow(jobId, minionId, encode({ ...answer, fun: "test.ping", ...more }, "bin"));
+}
+
+export function published(
+  jobId: string,
+  fun: Encodable = "test.ping",
+  more: Readonly<Record<string, Encodable>> = {},
+): Row {
+  const asked = { cmd: "publish", tgt: "es*", fun, arg: [], tgt_type: "glob", ret: "", jid: jobId, user: "root" };
+  return jobRow(jobId, encode({ ...asked, ...more }, "bin"));
+}
