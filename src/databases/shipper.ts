@@ -2,11 +2,12 @@
  * Copies what the local store feeds into a database, batch by batch. An entry leaves the feed only after the database has committed its row, so a
  * master that was killed goes on where it stopped. docs/decisions/0030-job-feed.md.
  */
-import { hasCode } from "../errors.ts";
+import { hasCode, type SaltworksError } from "../errors.ts";
 import { databaseRowsMax, logItemsMax } from "../limits.ts";
 import type { FedJob, FedReturn, FeedEntry, FeedState, JobFeed } from "../store/jobs/job-feed.ts";
 import type { JobDatabase } from "./contract/database.ts";
 import { jobRow, type Row, returnRow, withoutWideCharacters } from "./contract/rows.ts";
+import { Suspects } from "./suspects.ts";
 
 /** Bytes of stored returns in one transaction. Its rows hold each return twice, as JSON. */
 const batchBytesMax = 2 * 1024 * 1024;
@@ -40,6 +41,7 @@ export class Shipper {
   readonly #database: JobDatabase;
   /** By part of the feed: rows at its head that an attempt with an unknown end may have written. */
   readonly #unsure: number[];
+  readonly #suspects: Suspects[];
   /** The database was asked since the start, or since it last failed. An operator is told of a fault before the first job waits for it. */
   #isChecked = false;
 
@@ -48,6 +50,7 @@ export class Shipper {
     this.#database = database;
     // The master before this one may have been killed between the database's commit and the removal from the feed.
     this.#unsure = Array(feed.partCount).fill(databaseRowsMax);
+    this.#suspects = Array.from({ length: feed.partCount }, () => new Suspects());
   }
 
   /** @throws SaltworksError STORE_FAILED if our own store cannot be read */
@@ -90,22 +93,51 @@ export class Shipper {
 
   /** @returns whether the part may have more */
   async #shipBatch(part: number, step: ShippedStep): Promise<boolean> {
-    const entries = this.#feed.read(part, { limit: databaseRowsMax, bytesMax: batchBytesMax });
+    const suspects = this.#suspects[part] ?? new Suspects();
+    if (suspects.isAlone) return await this.#judge(part, suspects, step);
+    const entries = this.#feed.read(part, { limit: suspects.limit, bytesMax: batchBytesMax });
     if (entries.length === 0) return this.#refill(part);
-    const rows = this.#rowsOf(entries, step);
     try {
-      await this.#write(part, rows, step);
+      await this.#write(part, this.#rowsOf(entries, step), step);
     } catch (error) {
+      if (isCut(error)) suspects.noteCut(entries.length);
       this.#unsure[part] = databaseRowsMax;
       this.#fail(error, step);
       return false;
     }
-    this.#feed.remove(
-      part,
-      entries.map(({ place }) => place),
-    );
+    this.#leave(part, entries, step);
+    return true;
+  }
+
+  #leave(part: number, entries: readonly FeedEntry[], step: ShippedStep): void {
+    const places = entries.map(({ place }) => place);
+    this.#feed.remove(part, places);
+    this.#suspects[part]?.notePassed(entries.length);
     this.#unsure[part] = Math.max(0, (this.#unsure[part] ?? 0) - entries.length);
     step.batches += 1;
+  }
+
+  /** The oldest row has ended the connection again and again. It is refused if it does so just after the database has taken another row. */
+  async #judge(part: number, suspects: Suspects, step: ShippedStep): Promise<boolean> {
+    const [suspect, ...others] = this.#feed.read(part, { limit: databaseRowsMax, bytesMax: batchBytesMax });
+    if (suspect === undefined) return false;
+    const other = others.length === 0 ? undefined : others[suspects.other(others.length)];
+    let isOtherTaken = false;
+    try {
+      if (other !== undefined) {
+        await this.#write(part, this.#rowsOf([other], step), step);
+        isOtherTaken = true;
+      }
+      await this.#write(part, this.#rowsOf([suspect], step), step);
+    } catch (error) {
+      this.#unsure[part] = databaseRowsMax;
+      if (!isOtherTaken || !isCut(error)) {
+        this.#fail(error, step);
+        return false;
+      }
+      refuse(step, suspect, error as Error);
+    }
+    this.#leave(part, [suspect, ...(other === undefined ? [] : [other])], step);
     return true;
   }
 
@@ -178,6 +210,10 @@ export class Shipper {
 function rowOf(entry: FedJob | FedReturn): Row {
   if (entry.kind === "job") return jobRow(entry.jid, entry.load);
   return returnRow(entry.jid, entry.minionId, entry.body);
+}
+
+function isCut(error: unknown): boolean {
+  return hasCode(error, "DATABASE_FAILED") && (error as SaltworksError).detail.isCut === true;
 }
 
 function refuse(step: ShippedStep, entry: FeedEntry, { message }: Error): void {

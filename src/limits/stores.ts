@@ -73,6 +73,8 @@ export const databaseExpiryMs = 100;
 export const databaseLooksMax = 10_000;
 /** The largest difference between the clocks of database and master at which old rows are removed, milliseconds. Over it: DATABASE_FAILED. */
 export const databaseClockMsMax = 3_600_000;
+/** Failures of one batch that end the connection, before halves of it are tried: a row in it may be the cause. */
+export const databaseCutsMax = 3;
 /** One statement of the database, milliseconds. Over it the connection is closed and the transaction tried again. */
 export const databaseStatementMs = 15_000;
 /** Connecting to the database, milliseconds. */

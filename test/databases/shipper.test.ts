@@ -20,6 +20,8 @@ class ForgetfulDatabase {
   /** Fails after the commit, as a connection does that is lost before the answer. */
   losesAnswer = false;
   isDown = false;
+  /** The connection ends without an answer. */
+  cuts: (row: Row) => boolean = () => false;
   refuses: (row: Row) => boolean = () => false;
   checks = 0;
 
@@ -29,6 +31,7 @@ class ForgetfulDatabase {
 
   async write(rows: readonly Row[], { mayBePresent }: { readonly mayBePresent: boolean }): Promise<Written> {
     if (this.isDown) throw new SaltworksError("DATABASE_FAILED", "down");
+    if (rows.some((row) => this.cuts(row))) throw new SaltworksError("DATABASE_FAILED", "cut", { isCut: true });
     if (rows.some((row) => this.refuses(row))) throw new SaltworksError("DATABASE_REFUSED", "refused");
     if (mayBePresent) this.checks += 1;
     const added = rows.filter((row) => !mayBePresent || !this.rows.includes(nameOf(row)));
@@ -138,6 +141,47 @@ describe("the shipper", () => {
     const step = await shipper.step();
     assert.deepEqual([step.refused, step.feed.waiting, step.returns], [1, 0, 99]);
     assert.match(step.refusals[0] ?? "", /^return of minion "m42" of job "20260102030405000001": refused$/);
+  });
+
+  it("leaves out only rows that end the connection each time, and names them", async () => {
+    const ids = Array.from({ length: 100 }, (_, index) => `m${index}`);
+    const bad = ["m42", "m43", "m77"];
+    await store(ids);
+    database.cuts = (row) => row.kind === "return" && bad.includes(row.minionId);
+    const refusals: string[] = [];
+    let steps = 0;
+    for (let waiting = 1; waiting > 0; steps += 1) {
+      assert.ok(steps < 100, "the feed stands still");
+      const step = await shipper.step();
+      refusals.push(...step.refusals);
+      waiting = step.feed.waiting;
+    }
+    assert.deepEqual(
+      refusals.map((text) => /minion "(m\d+)".*: cut$/.exec(text)?.[1]),
+      bad,
+    );
+    assert.deepEqual(shipped(), all(ids.filter((id) => !bad.includes(id))));
+    assert.equal(database.rows.length, 98);
+  });
+
+  it("refuses no row while the database takes none, or while it is the only one", async () => {
+    await store(["a", "b", "c"]);
+    database.cuts = () => true;
+    for (let steps = 0; steps < 40; steps += 1) {
+      const step = await shipper.step();
+      assert.deepEqual([step.refused, step.feed.waiting, step.fault], [0, 4, "cut"]);
+    }
+    database.cuts = (row) => row.kind === "return" && row.minionId === "c";
+    let waiting = 4;
+    for (let steps = 0; steps < 40; steps += 1) {
+      const step = await shipper.step();
+      waiting = step.feed.waiting;
+    }
+    assert.equal(waiting, 1);
+    assert.deepEqual(shipped(), all(["a", "b"]));
+    database.cuts = () => false;
+    await shipper.step();
+    assert.deepEqual(shipped(), all(["a", "b", "c"]));
   });
 
   it("writes characters beyond U+FFFF as escapes if the table does not hold them", async () => {

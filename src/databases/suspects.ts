@@ -1,0 +1,53 @@
+/**
+ * Finds a row that ends the connection each time instead of being refused. After `databaseCutsMax` such failures of one batch, its halves are tried
+ * until one row is left. That row is refused only while the database takes another one, because otherwise the database is to blame.
+ */
+import { databaseCutsMax, databaseRowsMax } from "../limits.ts";
+
+export class Suspects {
+  #cuts = 0;
+  #tries = 0;
+  #limit = databaseRowsMax;
+  /** Entries at the head of the feed among which the row is. 0: none is looked for. */
+  #left = 0;
+
+  /** How many entries to read next. */
+  get limit(): number {
+    return this.#limit;
+  }
+
+  /** One row is left. */
+  get isAlone(): boolean {
+    return this.#limit === 1 && this.#cuts >= databaseCutsMax;
+  }
+
+  /** Which of `count` other rows shows whether the database takes any. Each try has another, because several rows may be of this kind. */
+  other(count: number): number {
+    return this.#tries++ % count;
+  }
+
+  noteCut(entries: number): void {
+    this.#cuts += 1;
+    if (this.#cuts < databaseCutsMax) return;
+    if (this.#left === 0) this.#left = entries;
+    if (entries <= 1) {
+      this.#limit = 1;
+      return;
+    }
+    this.#limit = Math.ceil(entries / 2);
+    // Fewer rows are known to hold the one that is looked for.
+    this.#cuts = this.#limit === 1 ? 0 : databaseCutsMax - 1;
+  }
+
+  /** Entries left the head of the feed. */
+  notePassed(entries: number): void {
+    this.#left = Math.max(0, this.#left - entries);
+    this.#tries = 0;
+    if (this.#left > 0) {
+      this.#cuts = Math.min(this.#cuts, databaseCutsMax - 1);
+      return;
+    }
+    this.#cuts = 0;
+    this.#limit = databaseRowsMax;
+  }
+}
