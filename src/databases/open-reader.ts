@@ -44,12 +44,13 @@ export function openJobReader(config: DatabaseConfig, o: OpenReaderOptions): Ope
     return database;
   };
   const own = databaseOf(config);
+  const eventReturns: readonly string[] = eventReturnsOf(config);
   const behind = { areReturnsBehind: feedKindOf(config) === "jobs", onLeftOut: o.onLeftOut ?? (() => undefined) };
   const reader = (name: DatabaseName): DatabaseReader => open(name).reader;
   return {
     jobs: own === undefined ? local : withDatabaseBehind(local, reader(own), behind),
     saltJobs: local.saltFiles,
-    databases: { names: databaseNames, own: own ?? eventReturnsOf(config).find(isDatabaseName), open },
+    databases: { names: databaseNames, own: own ?? eventReturns.find(isDatabaseName), open },
     close: async () => {
       await Promise.all([local.close(), ...[...opened.values()].map((database) => database.close())]);
     },

@@ -3,8 +3,13 @@ import { type DatabaseName, databaseOf } from "../config/options/job-cache-drive
 import type { DatabaseConfig, DatabaseDriver, JobDatabase } from "./contract/database.ts";
 import { mysqlDriver } from "./mysql/driver.ts";
 import { requirePackage } from "./packages.ts";
+import { pgjsonbDriver, postgresDriver } from "./postgres/driver.ts";
 
-const drivers: Readonly<Record<DatabaseName, DatabaseDriver>> = { mysql: mysqlDriver };
+const drivers: Readonly<Record<DatabaseName, DatabaseDriver>> = {
+  mysql: mysqlDriver,
+  pgjsonb: pgjsonbDriver,
+  postgres: postgresDriver,
+};
 
 /** @throws SaltworksError PACKAGE_MISSING */
 export function openDatabase(config: DatabaseConfig, name: DatabaseName): JobDatabase {

@@ -1,5 +1,6 @@
 /** Reads and writes JSON as Python's `json` module does: separators, order of keys, ints apart from floats. */
 
+import { randomUUID } from "node:crypto";
 import { Float } from "../wire/values.ts";
 import { raised } from "./errors.ts";
 import { reprFloat } from "./repr.ts";
@@ -82,8 +83,9 @@ function numberOf(item: number | bigint | Float | boolean): number | bigint | bo
 
 /** Marks floats in the text before `JSON.parse`, which does not tell ints from floats. */
 export function loadJson(text: string): Item {
-  const mark = "\u{f8ff}number:";
-  const marked = text.replaceAll(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g, (token) =>
+  // Not guessable, so that no text of the JSON has it.
+  const mark = `number ${randomUUID()}:`;
+  const marked = text.replaceAll(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|-?Infinity|NaN/g, (token) =>
     token.startsWith('"') ? token : JSON.stringify(mark + token),
   );
   let parsed: unknown;
@@ -104,6 +106,7 @@ function fromJson(value: unknown, mark: string): Item {
 }
 
 function numberFrom(text: string): Item {
+  if (/^-?I|^N/.test(text)) return Number(text);
   if (/[.eE]/.test(text)) {
     const value = Number(text);
     return Number.isInteger(value) ? new Float(value) : value;

@@ -1,5 +1,6 @@
 /** Rows of a job and its returns for tests of databases. */
 import { jobRow, type Row, returnRow } from "../../src/databases/contract/rows.ts";
+import { hasCode } from "../../src/errors.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import type { Encodable } from "../../src/wire/values.ts";
 
@@ -22,4 +23,9 @@ export function published(
 ): Row {
   const asked = { cmd: "publish", tgt: "es*", fun, arg: [], tgt_type: "glob", ret: "", jid: jobId, user: "root" };
   return jobRow(jobId, encode({ ...asked, ...more }, "bin"));
+}
+
+/** Whether an error says that the database is down, without the password. */
+export function isDownWithout(password: string, error: unknown): boolean {
+  return hasCode(error, "DATABASE_FAILED") && !String(error).includes(password);
 }

@@ -7,7 +7,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
-export type Service = { readonly port: number; readonly close: () => Promise<void> };
+export type Service = {
+  readonly port: number;
+  /** Its private directory. */
+  readonly directory: string;
+  /** With SIGKILL, unless told otherwise. */
+  readonly kill: (signal?: NodeJS.Signals) => Promise<void>;
+  /** Starts it again on its data and its port, and waits until it takes connections. */
+  readonly run: () => Promise<void>;
+  readonly close: () => Promise<void>;
+};
 
 /** The user id 65534, which has no rights: PostgreSQL and memcached refuse to run as root. */
 export const powerless = 65_534;
@@ -70,28 +79,33 @@ async function start({ asOther, prepare, run }: Plan): Promise<Service> {
     execFileSync(program, args, { ...options, timeout: startTimeoutMs });
   }
   const [program, ...args] = run(directory, port);
-  const child = spawn(program, args, options);
-  const ended = once(child, "exit");
-  const close = async () => {
-    child.kill("SIGKILL");
+  let child: ChildProcess | undefined;
+  const kill = async (signal: NodeJS.Signals = "SIGKILL") => {
+    const ending = child;
+    child = undefined;
+    if (ending === undefined || ending.exitCode !== null || ending.signalCode !== null) return;
+    const ended = once(ending, "exit");
+    ending.kill(signal);
     await ended;
+  };
+  const stopNow = () => child?.kill("SIGKILL");
+  const close = async () => {
+    process.off("exit", stopNow);
+    await kill();
     rmSync(directory, { recursive: true, force: true });
   };
-  const stopNow = () => child.kill("SIGKILL");
+  const begin = async () => {
+    child = spawn(program, args, options);
+    await untilOpen(child, port);
+  };
   process.once("exit", stopNow);
   try {
-    await untilOpen(child, port);
+    await begin();
   } catch (error) {
     await close();
     throw error;
   }
-  return {
-    port,
-    close: async () => {
-      process.off("exit", stopNow);
-      await close();
-    },
-  };
+  return { port, directory, kill, run: begin, close };
 }
 
 async function untilOpen(child: ChildProcess, port: number): Promise<void> {
@@ -125,14 +139,24 @@ export function startMariaDb(...args: readonly string[]): Promise<Service> {
   });
 }
 
-/** User and database `postgres`, any password. `args`: further arguments. */
-export function startPostgreSql(...args: readonly string[]): Promise<Service> {
+/**
+ * User and database `postgres`. `passwords`: connections over TCP need one, and those by the socket in the service's directory do not; otherwise
+ * none do. `settings`: of the server.
+ */
+export function startPostgreSql(
+  o: { readonly passwords?: boolean; readonly settings?: Readonly<Record<string, string>> } = {},
+): Promise<Service> {
+  const settings = { listen_addresses: "127.0.0.1", fsync: "off", shared_buffers: "64MB", ...o.settings };
   return start({
     asOther: true,
-    prepare: (directory) => ["initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "-D", `${directory}/data`],
+    prepare: (directory) => [
+      ...(["initdb", "--auth-local=trust", `--auth-host=${o.passwords ? "scram-sha-256" : "trust"}`] as const),
+      ...["-U", "postgres", "-E", "UTF8", "--locale=C", "-D", `${directory}/data`],
+    ],
     run: (directory, port) => [
       ...(["postgres", "-D", `${directory}/data`, "-p", String(port)] as const),
-      ...["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", ...args],
+      ...["-c", `unix_socket_directories=${directory}`],
+      ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]),
     ],
   });
 }

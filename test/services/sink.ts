@@ -48,11 +48,12 @@ export async function openSink(
   };
 }
 
-function certificate(): { readonly key: Buffer; readonly cert: Buffer } {
+/** For 127.0.0.1, signed by itself. */
+export function certificate(): { readonly key: Buffer; readonly cert: Buffer } {
   const directory = mkdtempSync(join(tmpdir(), "sw-sink-"));
   try {
     const [key, cert] = [join(directory, "key"), join(directory, "cert")];
-    const subject = ["-subj", "/CN=127.0.0.1", "-days", "1"];
+    const subject = ["-subj", "/CN=127.0.0.1", "-days", "1", "-addext", "subjectAltName=IP:127.0.0.1"];
     const args = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, ...subject];
     execFileSync("openssl", args, { stdio: "ignore" });
     return { key: readFileSync(key), cert: readFileSync(cert) };

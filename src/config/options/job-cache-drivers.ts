@@ -2,7 +2,7 @@
  * The drivers of the job cache by their names in `master_job_cache`, each with the options that only this driver reads. The options are part of the
  * table in master.ts. src/store/drivers/registry.ts has the drivers; it compiles only with the same names.
  */
-import { ours, port } from "./details.ts";
+import { ours, port, seconds } from "./details.ts";
 import { integer, type OptionTable, optional, text } from "./option.ts";
 
 const localDrivers = {
@@ -21,6 +21,9 @@ const localDrivers = {
   local_cache: {},
 } as const satisfies Readonly<Record<string, OptionTable>>;
 
+const tlsModes = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"] as const;
+const tlsModeText = "PostgreSQL's mode of TLS. `require` and beneath do not verify the server, `verify-full` does.";
+
 /** Drivers that are databases: LMDB stores the jobs, and they get a copy. src/databases/registry.ts compiles only with the same names. */
 const databaseDrivers = {
   mysql: {
@@ -34,6 +37,30 @@ const databaseDrivers = {
     ),
     "mysql.ssl_cert": optional(text("", "File of the master's own certificate for TLS to the server.")),
     "mysql.ssl_key": optional(text("", "File of the private key for `mysql.ssl_cert`.")),
+  },
+  pgjsonb: {
+    "returner.pgjsonb.host": text("localhost", "Address of the PostgreSQL server, or the directory of its socket."),
+    "returner.pgjsonb.port": integer(5_432, "Port of the PostgreSQL server.", port),
+    "returner.pgjsonb.user": text("salt", "User of the database."),
+    "returner.pgjsonb.pass": text("salt", "Password of `returner.pgjsonb.user`.", { isSecret: true }),
+    "returner.pgjsonb.db": text("salt", "Name of the database."),
+    "returner.pgjsonb.connect_timeout": optional(integer(0, "Longest wait for a connection. Not set: 5 s.", seconds)),
+    "returner.pgjsonb.sslmode": text("prefer", tlsModeText, { choices: tlsModes }),
+    "returner.pgjsonb.sslrootcert": optional(text("", "File of the certificates that the server's must be signed by.")),
+    "returner.pgjsonb.sslcert": optional(text("", "File of the master's own certificate for TLS to the server.")),
+    "returner.pgjsonb.sslkey": optional(text("", "File of the private key for `returner.pgjsonb.sslcert`.")),
+    "returner.pgjsonb.sslcrl": optional(text("", "File of a list of revoked certificates.")),
+  },
+  postgres: {
+    "returner.postgres.host": text("localhost", "Address of the PostgreSQL server, or the directory of its socket."),
+    "returner.postgres.port": integer(5_432, "Port of the PostgreSQL server.", port),
+    "returner.postgres.user": text("salt", "User of the database."),
+    "returner.postgres.passwd": text("salt", "Password of `returner.postgres.user`.", { isSecret: true }),
+    "returner.postgres.db": text("salt", "Name of the database."),
+    "returner.postgres.sslmode": text("prefer", tlsModeText, { choices: tlsModes, ...ours }),
+    "returner.postgres.sslrootcert": optional(
+      text("", "File of the certificates that the server's must be signed by.", ours),
+    ),
   },
 } as const satisfies Readonly<Record<string, OptionTable>>;
 

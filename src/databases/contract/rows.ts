@@ -8,8 +8,8 @@ import { Ext, Float, type Value, type ValueMap } from "../../wire/values.ts";
 /** A row of `jids`. */
 export type JobRow = { readonly kind: "job"; readonly jid: string; readonly load: string };
 /**
- * A row of `salt_returns`. `value`: the JSON of what the function returned; `whole`: of the whole return. `atMs`: when the return came, for
- * `alter_time`; without it the database's clock counts.
+ * A row of `salt_returns`. `value`: the JSON of what the function returned; `whole`: of the whole return, whose members are
+ * `fields`. `atMs`: when the return came, for `alter_time`; without it the database's clock counts.
  */
 export type ReturnRow = {
   readonly kind: "return";
@@ -19,6 +19,7 @@ export type ReturnRow = {
   readonly minionId: string;
   readonly success: string;
   readonly whole: string;
+  readonly fields: ValueMap;
   readonly atMs?: number;
 };
 export type Row = JobRow | ReturnRow;
@@ -46,6 +47,7 @@ export function returnRow(jid: string, minionId: string, body: Uint8Array): Retu
     minionId,
     success: successText(fields.get("success")),
     whole: jsonText(fields),
+    fields,
   };
 }
 

@@ -10,9 +10,10 @@ import type {
 } from "../contract/database.ts";
 import type { Row } from "../contract/rows.ts";
 import { writerName } from "../contract/writer.ts";
+import { SqlReader } from "../sql/reader.ts";
 import { packageName } from "./client.ts";
 import { expireRows } from "./expire.ts";
-import { MysqlReader } from "./reader.ts";
+import { MysqlQueries } from "./queries.ts";
 import { tables } from "./schema.ts";
 import { MysqlSession, placeOf } from "./session.ts";
 import { writeRows } from "./write.ts";
@@ -27,7 +28,7 @@ export const mysqlDriver: DatabaseDriver = {
 class MysqlDatabase implements JobDatabase {
   readonly name = "mysql";
   readonly place: string;
-  readonly reader: MysqlReader;
+  readonly reader: SqlReader;
   readonly #writing: MysqlSession;
   readonly #reading: MysqlSession;
 
@@ -35,7 +36,7 @@ class MysqlDatabase implements JobDatabase {
     this.place = placeOf(config);
     this.#writing = new MysqlSession(config, { statementMs: databaseStatementMs, soleName: writerName(config) });
     this.#reading = new MysqlSession(config, { statementMs: databaseStatementMs });
-    this.reader = new MysqlReader(this.#reading);
+    this.reader = new SqlReader(new MysqlQueries(this.#reading));
   }
 
   async check(): Promise<void> {

@@ -6,9 +6,9 @@ import { databaseLooksMax } from "../../limits.ts";
 import { isJid, jidAt } from "../../wire/jid.ts";
 import { checkClock } from "../contract/clock.ts";
 import type { Expired, ExpiryStep } from "../contract/database.ts";
+import { afterTimes } from "../sql/reader.ts";
 import type { MysqlRow, MysqlValue } from "./client.ts";
 import { inList } from "./in-list.ts";
-import { afterTimes } from "./schema.ts";
 import type { MysqlSession } from "./session.ts";
 
 /** In this order. `named`: returns of jobs whose ids are not times. `jobs`: jobs without a return, which Salt keeps forever. */

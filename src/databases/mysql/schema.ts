@@ -22,6 +22,3 @@ export const tables: ReadonlyMap<string, string> = new Map([
       `PRIMARY KEY (\`id\`), KEY \`tag\` (\`tag\`)) ${storage}`,
   ],
 ]);
-
-/** Above every job id that is a time, and beneath every other id with a letter, in all collations. */
-export const afterTimes = "99999999999999999999";

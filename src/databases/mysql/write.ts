@@ -2,6 +2,7 @@
 import { SaltworksError } from "../../errors.ts";
 import type { Written } from "../contract/database.ts";
 import type { JobRow, ReturnRow, Row } from "../contract/rows.ts";
+import { absentOf } from "../contract/writer.ts";
 import type { MysqlValue } from "./client.ts";
 import { inList } from "./in-list.ts";
 import type { MysqlSession } from "./session.ts";
@@ -81,20 +82,17 @@ async function absentJobs(session: MysqlSession, jobs: readonly JobRow[]): Promi
   return jobs.filter(({ jid }) => !present.has(jid));
 }
 
-/** The returns that the table does not have, each once. Compared here, because the table's collation may take two ids for one. */
+/** The returns that the table does not have. */
 async function absentReturns(session: MysqlSession, returns: readonly ReturnRow[]): Promise<readonly ReturnRow[]> {
   if (returns.length === 0) return [];
   const jids = inList(returns.map(({ jid }) => jid));
   const ids = inList(returns.map(({ minionId }) => minionId));
   const sql = `SELECT \`jid\`, \`id\` FROM \`salt_returns\` WHERE \`jid\` IN (${jids.marks}) AND \`id\` IN (${ids.marks})`;
   const found = await session.rows(sql, [...jids.values, ...ids.values]);
-  const present = new Set(found.map(({ jid, id }) => `${jid}\0${id}`));
-  return returns.filter(({ jid, minionId }) => {
-    const key = `${jid}\0${minionId}`;
-    if (present.has(key)) return false;
-    present.add(key);
-    return true;
-  });
+  return absentOf(
+    returns,
+    found.map(({ jid, id }) => ({ jid: String(jid), minionId: String(id) })),
+  );
 }
 
 /** Bytes that the values of one statement may have. */

@@ -15,6 +15,8 @@ const drivers: Readonly<Record<JobCacheDriverName, JobCacheDriver>> = {
   local_cache: lmdbDriver,
   // LMDB stores the jobs; the database gets a copy of its feed. See src/databases/.
   mysql: lmdbDriver,
+  pgjsonb: lmdbDriver,
+  postgres: lmdbDriver,
 };
 
 export function driverOf({

@@ -100,7 +100,7 @@ describe("TLS to PostgreSQL", { skip: skipWithout("postgres", "openssl"), timeou
     const { ca, server } = certificates;
     const settings = { ssl: "on", ssl_ca_file: ca, ssl_cert_file: server.cert, ssl_key_file: server.key };
     const more = Object.entries({ ...settings, hba_file: join(folder, "hba") });
-    service = await startPostgreSql(...more.flatMap(([name, value]) => ["-c", `${name}=${value}`]));
+    service = await startPostgreSql({ settings: Object.fromEntries(more) });
   });
   after(async () => {
     await service?.close();

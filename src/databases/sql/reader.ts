@@ -1,24 +1,47 @@
-/** Reads jobs and returns from Salt's tables, page by page. Another program may have written them. */
+/** Reads jobs and returns from Salt's tables, page by page. Another program may have written them. A driver asks the questions in its SQL. */
 import { compareNewestFirst, hasFacts, isInRange, type JobQuery, readJobFacts } from "../../store/jobs/facts.ts";
 import { FilledPage } from "../../store/jobs/filled-page.ts";
 import { compareIds, type LoadRecord, type ReturnPage, type ReturnsFound } from "../../store/jobs/job-cache.ts";
 import { isJid } from "../../wire/jid.ts";
 import type { DatabaseReader } from "../contract/database.ts";
 import { bodyOf } from "../contract/rows.ts";
-import type { MysqlRow, MysqlValue } from "./client.ts";
-import { afterTimes } from "./schema.ts";
-import type { MysqlSession } from "./session.ts";
 
 /** Jobs that a search reads at a time. */
 const databaseSearchPage = 500;
-/** Returns that are read together. Each may be as large as `mediumtext` holds. */
+/** Returns that are read together. Each may be as large as its column holds. */
 const bodiesAtOnce = 16;
 
-export class MysqlReader implements DatabaseReader {
-  readonly #session: MysqlSession;
+/** Above every job id that is a time, and beneath every other id with a letter, in all collations. */
+export const afterTimes = "99999999999999999999";
 
-  constructor(session: MysqlSession) {
-    this.#session = session;
+/** A job with its request as JSON. */
+export type StoredJob = { readonly jid: string; readonly load: string };
+
+/** A collation may take two texts for one, so an answer may have rows that were not asked for. */
+export interface SqlQueries {
+  jobs(jid: string): Promise<readonly StoredJob[]>;
+  /** Whole returns as JSON, the first row of a minion first. */
+  bodies(jid: string, ids: readonly string[]): Promise<readonly StoredBody[]>;
+  /** The minions that returned a job, each once. */
+  returned(jid: string): Promise<readonly Returned[]>;
+  /** The last `limit` jobs with from <= jid < below, the last first. */
+  jobsBelow(below: string, from: string, limit: number): Promise<readonly StoredJob[]>;
+  /** Jobs whose ids are before "0" or after `after`. */
+  jobsAround(after: string, limit: number): Promise<readonly StoredJob[]>;
+  /** The first `limit` job ids after `after` of each table, in the database's order. */
+  jidsAfter(after: string, limit: number): Promise<readonly JidOf[]>;
+  /** The server's estimate of the number of jobs. */
+  jobCount(): Promise<number | undefined>;
+}
+export type JidOf = { readonly table: "jids" | "salt_returns"; readonly jid: string };
+export type Returned = { readonly jid: string; readonly id: string };
+export type StoredBody = Returned & { readonly body: string };
+
+export class SqlReader implements DatabaseReader {
+  readonly #queries: SqlQueries;
+
+  constructor(queries: SqlQueries) {
+    this.#queries = queries;
   }
 
   async job(jid: string): Promise<LoadRecord | undefined> {
@@ -27,9 +50,8 @@ export class MysqlReader implements DatabaseReader {
   }
 
   async request(jid: string): Promise<Uint8Array | undefined> {
-    const rows = await this.#session.rows("SELECT `jid`, `load` FROM `jids` WHERE `jid` = ?", [jid]);
-    const row = rows.find((each) => each.jid === jid);
-    return row === undefined ? undefined : bodyOf(String(row.load));
+    const row = (await this.#queries.jobs(jid)).find((each) => each.jid === jid);
+    return row === undefined ? undefined : bodyOf(row.load);
   }
 
   /** Reads the ids first, then a few returns at a time, because a page of large returns would not fit into memory. */
@@ -65,73 +87,52 @@ export class MysqlReader implements DatabaseReader {
   async find(query: JobQuery): Promise<string[]> {
     const found: string[] = [];
     const { before } = query;
-    const take = (rows: readonly MysqlRow[]) => {
-      for (const row of rows) {
-        const jid = String(row.jid);
+    const take = (rows: readonly StoredJob[]) => {
+      for (const { jid, load } of rows) {
         if (found.length >= query.limit) return;
-        if (isInRange(jid, query) && matches(String(row.load), query)) found.push(jid);
+        if (isInRange(jid, query) && matches(load, query)) found.push(jid);
       }
     };
     if (before === undefined || isJid(before)) await this.#eachTime(query, take, () => found.length >= query.limit);
     if (found.length < query.limit && query.from === undefined && query.until === undefined) {
-      const others = await this.#others();
-      take(
-        others
-          .filter(({ jid }) => !isJid(String(jid)))
-          .sort((a, b) => compareNewestFirst(String(a.jid), String(b.jid))),
-      );
+      // Jobs with ids that users gave. There are few of them.
+      const others = await this.#queries.jobsAround(afterTimes, databaseSearchPage);
+      take(others.filter(({ jid }) => !isJid(jid)).sort((a, b) => compareNewestFirst(a.jid, b.jid)));
     }
     return found;
   }
 
   /** Reads index entries of both tables. A page ends where one of them may have more. */
   async jids({ after = "", limit }: { readonly after: string | undefined; readonly limit: number }): Promise<string[]> {
-    const part = (table: string) =>
-      `(SELECT '${table}' AS part, \`jid\` FROM \`${table}\` WHERE \`jid\` > ? ORDER BY \`jid\` LIMIT ${limit})`;
-    const sql = `SELECT * FROM (${part("jids")} UNION ALL ${part("salt_returns")}) AS both_tables ORDER BY \`jid\``;
-    const left = new Map([
-      ["jids", limit],
-      ["salt_returns", limit],
-    ]);
+    const left = { jids: limit, salt_returns: limit };
     const found = new Set<string>();
-    for (const { part: table, jid } of await this.#session.rows(sql, [after, after])) {
-      found.add(String(jid));
-      const rest = (left.get(String(table)) ?? 0) - 1;
-      if (rest === 0) break;
-      left.set(String(table), rest);
+    for (const { table, jid } of await this.#queries.jidsAfter(after, limit)) {
+      found.add(jid);
+      left[table] -= 1;
+      if (left[table] === 0) break;
     }
     return [...found];
   }
 
-  /** The server's own estimate. */
   async jobCount(): Promise<number | undefined> {
-    const sql =
-      "SELECT TABLE_ROWS AS count FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'jids'";
-    const [row] = await this.#session.rows(sql, []);
-    return row === undefined ? undefined : Number(row.count);
+    return await this.#queries.jobCount();
   }
 
   async #bodies(jid: string, ids: readonly string[]): Promise<Map<string, Uint8Array>> {
-    const marks = ids.map(() => "?").join(", ");
-    const sql = `SELECT \`jid\`, \`id\`, \`full_ret\` FROM \`salt_returns\` WHERE \`jid\` = ? AND \`id\` IN (${marks})`;
-    const rows = await this.#session.rows(sql, [jid, ...ids]);
     const found = new Map<string, Uint8Array>();
-    for (const row of rows) {
-      const id = String(row.id);
-      if (row.jid === jid && !found.has(id)) found.set(id, bodyOf(String(row.full_ret)));
-    }
+    for (const row of await this.#queries.bodies(jid, ids))
+      if (row.jid === jid && !found.has(row.id)) found.set(row.id, bodyOf(row.body));
     return found;
   }
 
   async #returnedIds(jid: string): Promise<string[]> {
-    const rows = await this.#session.rows("SELECT DISTINCT `jid`, `id` FROM `salt_returns` WHERE `jid` = ?", [jid]);
-    const ids = rows.filter((row) => row.jid === jid).map(({ id }) => String(id));
-    return [...new Set(ids)].sort(compareIds);
+    const rows = await this.#queries.returned(jid);
+    return [...new Set(rows.filter((row) => row.jid === jid).map(({ id }) => id))].sort(compareIds);
   }
 
   async #eachTime(
     { before, from = "0", until }: JobQuery,
-    take: (rows: readonly MysqlRow[]) => void,
+    take: (rows: readonly StoredJob[]) => void,
     isDone: () => boolean,
   ): Promise<void> {
     let below =
@@ -139,20 +140,12 @@ export class MysqlReader implements DatabaseReader {
         .filter((bound) => bound !== undefined)
         .sort()[0] ?? afterTimes;
     for (;;) {
-      const values: MysqlValue[] = [below, from];
-      const sql = `SELECT \`jid\`, \`load\` FROM \`jids\` WHERE \`jid\` < ? AND \`jid\` >= ? ORDER BY \`jid\` DESC LIMIT ${databaseSearchPage}`;
-      const rows = await this.#session.rows(sql, values);
-      take(rows.filter(({ jid }) => isJid(String(jid))));
+      const rows = await this.#queries.jobsBelow(below, from, databaseSearchPage);
+      take(rows.filter(({ jid }) => isJid(jid)));
       const last = rows.at(-1);
       if (rows.length < databaseSearchPage || last === undefined || isDone()) return;
-      below = String(last.jid);
+      below = last.jid;
     }
-  }
-
-  /** Jobs with ids that users gave. There are few of them. */
-  async #others(): Promise<readonly MysqlRow[]> {
-    const sql = `SELECT \`jid\`, \`load\` FROM \`jids\` WHERE \`jid\` < '0' OR \`jid\` > ? LIMIT ${databaseSearchPage}`;
-    return await this.#session.rows(sql, [afterTimes]);
   }
 }
 

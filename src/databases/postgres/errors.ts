@@ -1,0 +1,49 @@
+/** Errors of `pg` as ours. Their messages name the server's reason, and never hold the password or a value. */
+import { SaltworksError } from "../../errors.ts";
+import { type PostgresSettings, placeOf } from "./settings.ts";
+
+/** Classes of codes by which the server refuses a row for what it holds: sending the same row again is useless. */
+const refusals = /^(?:21|22|23|54)/;
+const serverCode = /^[0-9A-Z]{5}$/;
+
+type ServerError = Error & { readonly code?: string; readonly severity?: string };
+
+/** The server has answered with this error, and the connection goes on. */
+export function isAnswer(error: unknown): boolean {
+  const { code = "", severity } = error as ServerError;
+  return severity !== undefined && severity !== "FATAL" && severity !== "PANIC" && serverCode.test(code);
+}
+
+export function postgresError(error: unknown, settings: PostgresSettings): SaltworksError {
+  if (error instanceof SaltworksError) return error;
+  const { code = "", severity, message } = error as ServerError;
+  const place = placeOf(settings);
+  const isFromServer = severity !== undefined && serverCode.test(code);
+  if (isFromServer && refusals.test(code))
+    return new SaltworksError("DATABASE_REFUSED", `${place} refused a row (${code})`, { reason: code });
+  const shown = code === "" ? message : `${message} (${code})`;
+  return new SaltworksError("DATABASE_FAILED", `${place}: ${shown}${adviceFor(code, settings.name)}`, {
+    reason: code,
+    ...(isAnswer(error) ? {} : { isCut: true }),
+  });
+}
+
+/** What an operator can do about the most frequent errors. */
+function adviceFor(code: string, name: string): string {
+  const option = `returner.${name}`;
+  switch (code) {
+    case "42P01":
+      return ": make the tables with `saltworks run jobs.create_schema`";
+    case "28P01":
+    case "28000":
+      return `: look at ${option}.user and ${option}.${name === "postgres" ? "passwd" : "pass"}`;
+    case "3D000":
+      return `: create it, and make ${option}.user its owner`;
+    case "42501":
+      return `: grant ${option}.user the rights on the tables of ${option}.db`;
+    case "25006":
+      return ": the server is a standby; name the primary";
+    default:
+      return "";
+  }
+}
