@@ -121,6 +121,7 @@ import {
   aliveMarkEveryMs,
   aliveMarkMarginMs,
   databaseConnectMs,
+  databaseLockMs,
   databaseStatementMs,
   knownReturnsMax,
   returnLogBytes,
@@ -257,4 +258,5 @@ fits(pamTimeoutMs, credentialCheckTimeoutMs, "a program's silence is told from a
 fits(scheduledJobsRunningMax, minionJobQueueMax, "scheduled jobs that wait fit into the queue");
 fits(metricsWorkerTimeoutMs, metricsRequestTimeoutMs, "a busy worker does not end a scrape");
 fits(syslogLineBytesMax, syslogWaitingBytesMax, "one line fits into what waits");
+fits(2 * databaseLockMs, databaseStatementMs, "the server says that it waits for a lock before our statement ends");
 fits(2 * databaseStatementMs + 2 * databaseConnectMs, laneTaskTimeoutMs, "a step ends before its thread is replaced");

@@ -77,6 +77,8 @@ export const databaseClockMsMax = 3_600_000;
 export const databaseCutsMax = 3;
 /** One statement of the database, milliseconds. Over it the connection is closed and the transaction tried again. */
 export const databaseStatementMs = 15_000;
+/** A wait for a lock of the database, milliseconds. Over it the transaction is rolled back and tried again. */
+export const databaseLockMs = 5_000;
 /** Connecting to the database, milliseconds. */
 export const databaseConnectMs = 5_000;
 /** The longest wait after a failure of the database, milliseconds. */

@@ -41,16 +41,23 @@ export class MariadbServer {
   readonly user = "salt";
   readonly password = "s3cret-of-the-database";
   readonly #directory: string;
+  readonly #settings: readonly string[];
   #process: ChildProcess | undefined;
 
-  private constructor(directory: string, port: number) {
+  private constructor(directory: string, port: number, settings: readonly string[]) {
     this.#directory = directory;
     this.port = port;
+    this.#settings = settings;
   }
 
-  /** Makes the data directory, starts the server and makes an empty database `salt` with its user. */
-  static async start(): Promise<MariadbServer> {
-    const directory = mkdtempSync(join(tmpdir(), "sw-mariadb-"));
+  /**
+   * Makes the data directory, starts the server and makes an empty database `salt` with its user.
+   *
+   * @param settings options of the server's command line, after those of this file
+   * @param parent the directory in which the server's own is made
+   */
+  static async start(settings: readonly string[] = [], parent = tmpdir()): Promise<MariadbServer> {
+    const directory = mkdtempSync(join(parent, "sw-mariadb-"));
     chmodSync(directory, 0o755);
     const data = join(directory, "data");
     mkdirSync(data);
@@ -62,7 +69,7 @@ export class MariadbServer {
       "--skip-test-db",
     ];
     execFileSync("mariadb-install-db", [...installing, ...asUser()], { stdio: "ignore" });
-    const server = new MariadbServer(directory, await freePort());
+    const server = new MariadbServer(directory, await freePort(), settings);
     try {
       await server.run();
       server.sql("CREATE DATABASE salt CHARACTER SET utf8mb4");
@@ -106,6 +113,7 @@ export class MariadbServer {
           "--max-allowed-packet=64M",
           "--performance-schema=OFF",
         ],
+        ...this.#settings,
         ...asUser(),
       ],
       { stdio: "ignore" },
@@ -139,6 +147,18 @@ export class MariadbServer {
       stdio: ["pipe", "pipe", "pipe"],
     });
     return text.split("\n").slice(0, -1);
+  }
+
+  /** Changes the password of the user on the server, and ends its connections. */
+  setPassword(password: string): void {
+    const connections = `SELECT id FROM information_schema.processlist WHERE user = '${this.user}'`;
+    const kill = (id: string) => `KILL ${id};`;
+    this.sql(`ALTER USER '${this.user}'@'%' IDENTIFIED BY '${password}'`);
+    this.sql(this.sql(connections).map(kill).join(""));
+  }
+
+  get processId(): number | undefined {
+    return this.#process?.pid;
   }
 
   count(table: string): number {

@@ -5,7 +5,7 @@ import { databaseConnectMs, databaseStatementMs } from "../../limits.ts";
 import type { DatabaseConfig } from "../contract/database.ts";
 import { deadline } from "../contract/deadline.ts";
 import type { EventDriver, EventRow, EventSink, EventsWritten } from "../contract/events.ts";
-import { jsonText } from "../contract/rows.ts";
+import { jsonText } from "../contract/packed-json.ts";
 
 const packageName = "@nats-io/transport-node";
 

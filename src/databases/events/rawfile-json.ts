@@ -4,7 +4,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { SaltworksError } from "../../errors.ts";
 import type { DatabaseConfig } from "../contract/database.ts";
 import type { EventDriver, EventRow, EventSink, EventsWritten } from "../contract/events.ts";
-import { jsonText } from "../contract/rows.ts";
+import { jsonText } from "../contract/packed-json.ts";
 
 /** Returns may hold secrets, so other users do not read a new file. One that exists keeps its mode. */
 const newFileMode = 0o640;

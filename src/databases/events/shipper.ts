@@ -6,7 +6,8 @@ import { hasCode } from "../../errors.ts";
 import { databaseRetryMsMax, databaseRowsMax, logItemsMax } from "../../limits.ts";
 import { decode } from "../../wire/msgpack.ts";
 import type { EventRow, EventSink } from "../contract/events.ts";
-import { jsonText, narrowJson } from "../contract/rows.ts";
+import { jsonText } from "../contract/packed-json.ts";
+import { narrowJson } from "../contract/rows.ts";
 import { EventQueue, type HeldEvent, type QueueBounds } from "./queue.ts";
 
 /** Bytes of events in one transaction. */

@@ -23,6 +23,9 @@ const advice: Readonly<Record<string, string>> = {
   ER_DBACCESS_DENIED_ERROR: ": grant mysql.user the rights on mysql.db",
   ER_TABLEACCESS_DENIED_ERROR: ": grant mysql.user the rights on mysql.db",
   ER_BAD_DB_ERROR: ": create it, and grant mysql.user the rights on it",
+  ER_LOCK_WAIT_TIMEOUT: ": another client locks the tables, which SHOW FULL PROCESSLIST on the server names",
+  ER_RECORD_FILE_FULL: ": the server's disk is full",
+  ER_DISK_FULL: ": the server's disk is full",
 };
 
 type ServerError = Error & { readonly code?: string; readonly sqlMessage?: string };

@@ -1,6 +1,6 @@
 /** One connection to MariaDB or MySQL. */
 import { SaltworksError } from "../../errors.ts";
-import { databaseConnectMs } from "../../limits.ts";
+import { databaseConnectMs, databaseLockMs } from "../../limits.ts";
 import type { DatabaseConfig } from "../contract/database.ts";
 import { type SessionOptions, SqlSession } from "../sql/session.ts";
 import { tlsFileBytes } from "../sql/tls-file.ts";
@@ -17,6 +17,9 @@ import { answered, mysqlError } from "./errors.ts";
 
 /** Truncation is an error, so that no row is stored otherwise than it was sent; and a backslash is what the client takes it for. */
 const sessionModes = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION";
+/** The server itself ends a wait for a lock and names the reason, before our deadline for the statement. */
+const lockSeconds = databaseLockMs / 1_000;
+const sessionSettings = `SET SESSION sql_mode = ?, lock_wait_timeout = ${lockSeconds}, innodb_lock_wait_timeout = ${lockSeconds}`;
 
 export class MysqlSession extends SqlSession<MysqlClient, MysqlAnswer, MysqlValue> {
   readonly place: string;
@@ -42,7 +45,7 @@ export class MysqlSession extends SqlSession<MysqlClient, MysqlAnswer, MysqlValu
   protected async begin(client: MysqlClient): Promise<void> {
     // An error between two statements. The next statement fails, and the one after it connects anew.
     client.on("error", () => this.drop(client));
-    await this.within(client, client.execute("SET SESSION sql_mode = ?", [sessionModes]));
+    await this.within(client, client.execute(sessionSettings, [sessionModes]));
     const [row] = this.rowsOf(await this.within(client, this.query(client, "SELECT @@max_allowed_packet AS bytes")));
     this.#packetBytesMax = Number(row?.bytes);
   }

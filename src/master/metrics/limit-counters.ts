@@ -131,6 +131,7 @@ const jobs = {
   event_return_waiting_max_bytes: hits("event_return_waiting_max_bytes"),
   eventsHandedBytesMax: hits("eventsHandedBytesMax"),
   databaseClockMsMax: at("saltworks_database_remove_failures_total", {}),
+  databaseLockMs: at("saltworks_database_failures_total", {}),
   databaseStatementMs: at("saltworks_database_failures_total", {}),
   saltReturnsWaitingMax: at("saltworks_salt_files_total", { outcome: "dropped" }),
   logBurstLines: at("saltworks_log_lines_suppressed_total", {}),

@@ -1,0 +1,47 @@
+/**
+ * Every fault of the database of jobs in storms of 1,000 minions, each fault a minute long (`npm run test:soak -- SECONDS database-faults`). Goes round
+ * until the time is over, at least once. Needs MariaDB, and root for its small disk.
+ */
+import { mariadbMissing } from "../databases/mariadb.ts";
+import { DatabaseStorm } from "../fleet/databases/database-storm.ts";
+import { databaseFaults, suffer } from "../fleet/databases/faults.ts";
+
+const seconds = Number(process.env.SALTWORKS_SOAK_SECONDS ?? 600);
+const holdMs = 60_000;
+const minionCount = 1_000;
+const diskMegabytes = 2_048;
+const tell = (line: string): void => void process.stdout.write(`${new Date().toISOString()} ${line}\n`);
+
+const missing = mariadbMissing();
+if (missing === undefined) await main();
+else {
+  tell(missing);
+  process.exitCode = 1;
+}
+
+async function main(): Promise<void> {
+  const endMs = performance.now() + seconds * 1_000;
+  const site = await DatabaseStorm.open({ minionCount, diskMegabytes });
+  try {
+    await site.run("jobs.create_schema");
+    do {
+      for (const [name, fault] of Object.entries(databaseFaults)) {
+        if (name === "disk full" && site.disk === undefined) {
+          tell("disk full: left out, because only root can mount a small disk");
+          continue;
+        }
+        const beganMs = performance.now();
+        const jobs = site.jids.length;
+        const { reason } = await suffer(site, fault, holdMs);
+        const returns = (site.jids.length - jobs) * minionCount;
+        const tookMs = performance.now() - beganMs;
+        tell(
+          `${name}: ${returns} returns acknowledged, each row once after ${(tookMs / 1_000).toFixed(0)} s: ${reason}`,
+        );
+      }
+    } while (performance.now() < endMs);
+    tell(`held: ${site.jids.length * minionCount} returns, each acknowledged and in the database once`);
+  } finally {
+    await site.close();
+  }
+}
