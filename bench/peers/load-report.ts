@@ -10,6 +10,8 @@ export type LoadTurn = Turn & {
     readonly bytesPerRequest: number;
     readonly latencyUsP50: number;
     readonly latencyUsP99: number;
+    /** All latencies, as `LatencyHistogram` encodes them. */
+    readonly histogram: string;
     /** Why the generator, not the master, may have been the limit. */
     readonly voidReasons: readonly string[];
   };

@@ -31,6 +31,8 @@ export type StormSideOptions = {
   /** Request connections; default one for each minion. */
   readonly connections?: number;
   readonly keyDirectory?: string;
+  /** Resolves when all that the turn stored is also where else it is to be, such as in a database. That work counts, too. */
+  readonly untilKept?: (jids: readonly string[]) => Promise<void>;
 };
 
 /** Timeout: in a closed loop of thousands over one slow worker, the last request waits for all others. */
@@ -44,6 +46,7 @@ export class StormSide {
   readonly #master: MasterUnderTest;
   readonly #storm: Storm;
   readonly #events: Follower;
+  readonly #untilKept: (jids: readonly string[]) => Promise<void>;
   #turns = 0;
 
   private constructor(options: StormSideOptions, master: MasterUnderTest, storm: Storm, events: Follower) {
@@ -52,6 +55,7 @@ export class StormSide {
     this.#master = master;
     this.#storm = storm;
     this.#events = events;
+    this.#untilKept = options.untilKept ?? (() => Promise.resolve());
   }
 
   /** Resolves when the whole fleet has signed in. */
@@ -81,13 +85,23 @@ export class StormSide {
     return this.#events.counts.returns;
   }
 
+  get master(): MasterUnderTest {
+    return this.#master;
+  }
+
+  get storm(): Storm {
+    return this.#storm;
+  }
+
   /** @throws SaltworksError FUNCTION_FAILED if a request was refused, lost, or answered wrongly */
   async turn(load: Load): Promise<LoadTurn> {
-    await this.#prepare(load);
+    const jids = await this.#prepare(load);
     const { signal } = new AbortController();
-    const { span, result } = await measured(this.#master, signal, () =>
-      this.#storm.run([this.#plan(load)], { timeoutMs: requestTimeoutMs, tries: 1 }),
-    );
+    const { span, result } = await measured(this.#master, signal, async () => {
+      const outcome = await this.#storm.run([this.#plan(load)], { timeoutMs: requestTimeoutMs, tries: 1 });
+      await this.#untilKept(jids);
+      return outcome;
+    });
     const total = result.lanes[lane];
     if (total === undefined) throw new SaltworksError("FUNCTION_FAILED", "the storm told nothing of its requests");
     this.#demandAll(total);
@@ -101,6 +115,7 @@ export class StormSide {
         bytesPerRequest: total.sentBytes / total.sent,
         latencyUsP50: p50,
         latencyUsP99: p99,
+        histogram: total.operation.histogram,
         voidReasons: result.generator.voidReasons,
       },
     };
@@ -112,16 +127,18 @@ export class StormSide {
     await this.#master.remove();
   }
 
-  async #prepare(load: Load): Promise<void> {
+  /** @returns the jobs to which the minions return */
+  async #prepare(load: Load): Promise<readonly string[]> {
     this.#turns += 1;
     if (load.kind === "auths") {
       const { rounds, hasToken, connectsEach } = load;
       await this.#storm.prepareAuths({ lane, rounds, hasToken, connectsEach });
-      return;
+      return [];
     }
     const { signal } = new AbortController();
     const jids = await publishJobs({ master: this.#master, progress: noProgress, signal }, load.jobs, fun);
     await this.#storm.prepareReturns({ lane, jids, fun, returnBytes: load.returnBytes, seed: this.#turns });
+    return jids;
   }
 
   #plan(load: Load) {
