@@ -3,7 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { SaltworksError } from "../../src/errors.ts";
 import type { MasterUnderTest } from "../scenarios/setup/master-contract.ts";
 
-/** `rows`: jobs and returns that this master process has written or found in the database. `waiting`: those that are still to be copied. */
+/** `rows`: jobs and returns that this master process has written or found in the database. `waiting`: still to be copied. */
 export type ShippedRows = { readonly rows: number; readonly waiting: number; readonly failures: number };
 
 const pollMs = 100;

@@ -55,7 +55,7 @@ const samples: readonly Value[] = [
 ];
 
 describe("the JSON of a record", () => {
-  it("is that of the decoded value for every kind of value, and of keys that are no text", () => {
+  it("is that of the decoded value for every kind of value, and of other keys than text", () => {
     const keyed = new Map<Value, Value>([
       ...[null, true, 3, -7, 1.5, new Float(2), "a\nb", "grüße", notUtf8].map((key): [Value, Value] => [key, "value"]),
       [[1, "x"], "a list"],
@@ -103,7 +103,7 @@ describe("the JSON of a record", () => {
     assert.deepEqual([get("fun"), get("success"), get("1")], [["a", "b"], true, undefined]);
   });
 
-  it("is refused for a record that ends too early, goes on too long, is no map, or is nested too deep", () => {
+  it("is refused for a record that ends too early, goes on too long, is not a map, or is nested too deep", () => {
     const fields = new Map<Value, Value>(samples.map((value, index) => [`key ${index}`, value]));
     fields.delete("key 6");
     fields.delete("key 7");

@@ -1,16 +1,19 @@
 /**
- * Every fault of the database of jobs in storms of 1,000 minions, each fault a minute long (`npm run test:soak -- SECONDS database-faults`). Goes round
+ * Every fault of the database of jobs in storms of 1,000 minions, each fault a minute long (`npm run test:soak -- SECONDS databases/faults`). Goes round
  * until the time is over, at least once. Needs MariaDB, and root for its small disk.
  */
-import { mariadbMissing } from "../databases/mariadb.ts";
-import { DatabaseStorm } from "../fleet/databases/database-storm.ts";
-import { databaseFaults, suffer } from "../fleet/databases/faults.ts";
+import { mariadbMissing } from "../../databases/mariadb.ts";
+import { DatabaseStorm } from "./database-storm.ts";
+import { databaseFaults, suffer } from "./faults.ts";
 
 const seconds = Number(process.env.SALTWORKS_SOAK_SECONDS ?? 600);
 const holdMs = 60_000;
 const minionCount = 1_000;
 const diskMegabytes = 2_048;
-const tell = (line: string): void => void process.stdout.write(`${new Date().toISOString()} ${line}\n`);
+
+function tell(line: string): void {
+  process.stdout.write(`${new Date().toISOString()} ${line}\n`);
+}
 
 const missing = mariadbMissing();
 if (missing === undefined) await main();
