@@ -16,7 +16,7 @@ describe("what commands printed on Salt's fleet is printed with Salt's minions o
   skip,
   timeout: 900_000,
 }, () => {
-  const decisions = decisionsBeside(() => salts);
+  const decisions = decisionsBeside(release, () => salts);
   const fleets: GoldenFleet[] = [];
   let replay: Replay;
   /** Commands that are typed on a master of the minions' release. */

@@ -1,6 +1,9 @@
 /** The recorded commands that are typed on our master with Salt's own minions, and the expected differences from the recorded output. */
+import { saltReleaseFollowed } from "../../../src/config/host/program.ts";
+import { compareVersions } from "../../../src/runners/minions/version-order.ts";
 import { decisions as ofOurMinions } from "../../fleet/golden/decisions.ts";
 import type { Decisions, Replay } from "../../fleet/golden/replay.ts";
+import type { SaltRelease } from "../salt-releases.ts";
 
 /** `SALTWORKS_GOLDEN=whole` types all, some ten minutes; otherwise a sample with the most different messages on the wire. */
 const isWhole = process.env.SALTWORKS_GOLDEN === "whole";
@@ -66,13 +69,21 @@ function isWanted(key: string): boolean {
 const withoutClocks = (text: string): string =>
   text.replace(/("(?:start_time|duration)": )(?:"[\d:.]+"|[\d.]+)/g, "$1<time>");
 
-/** `salts`: the commands that are typed on a master of the minions' release. */
-export function decisionsBeside(salts: () => Replay | undefined): Decisions {
+/** The recorded minions had their master's release. A newer one may be installed here than the one that our master follows, and an older one too. */
+function versionHeadings(minions: SaltRelease | undefined): Decisions["variations"] {
+  const order = minions === undefined ? 0 : compareVersions(minions.version, saltReleaseFollowed.text);
+  const heading = order > 0 ? "Minion newer than master" : order < 0 ? "Minion requires update" : "Up to date";
+  const asRecorded = (text: string) => text.replace(heading, "Up to date");
+  return { "manage_runner:versions": asRecorded, "manage_runner:versions_json": asRecorded };
+}
+
+/** `minions`: their release. `salts`: the commands that are typed on a master of this release. */
+export function decisionsBeside(minions: SaltRelease | undefined, salts: () => Replay | undefined): Decisions {
   const { deviations, variations } = ofOurMinions;
   return {
     deviations: Object.fromEntries(Object.entries(deviations).filter(([key]) => !ofOurs.has(key))),
     notYet: missing,
-    variations: { ...variations, "jobs_runner:lookup_jid_state_json": withoutClocks },
+    variations: { ...variations, ...versionHeadings(minions), "jobs_runner:lookup_jid_state_json": withoutClocks },
     isWanted,
     ofRelease: (key) => (ofReleaseAlone.has(key) ? salts()?.asRecorded(key) : undefined),
   };

@@ -15,7 +15,7 @@ describe("which command waits for which minions with Salt's minions on our maste
   skip,
   timeout: 900_000,
 }, () => {
-  const decisions = decisionsBeside(() => undefined);
+  const decisions = decisionsBeside(release, () => undefined);
   let fleet: GoldenFleet | undefined;
   let replay: Replay;
 
