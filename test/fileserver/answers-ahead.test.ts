@@ -118,3 +118,13 @@ describe("answers ahead", () => {
     assert.equal((await aheadOf("_serve_file", { loc: 7 }, [])).ahead.size, 0);
   });
 });
+
+describe("the key of an answer to a request for files", () => {
+  const keyOf = (all: Readonly<Record<string, Value>>) => answerKey("_file_find", (member) => all[member]);
+
+  it("differs for what has another answer, and is there only for short texts and whole numbers", () => {
+    assert.notEqual(keyOf({ path: "a" }), keyOf({ path: "a", saltenv: "base" }));
+    for (const value of [null, true, Number.NaN, Number.POSITIVE_INFINITY, 0.5, 2 ** 60, "x".repeat(4_097)])
+      assert.equal(keyOf({ path: "a", loc: value }), undefined, String(value));
+  });
+});

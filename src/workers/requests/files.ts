@@ -5,7 +5,7 @@
 import { answerKey } from "../../fileserver/answer-key.ts";
 import type { WorkerState } from "../state/worker-state.ts";
 import type { Answer, Opened } from "./context.ts";
-import { scalarOf } from "./fields.ts";
+import { isCollection, scalarOf } from "./fields.ts";
 import { replySeal } from "./reply-seal.ts";
 
 export const fileCommands: ReadonlySet<string> = new Set([
@@ -24,7 +24,10 @@ export const fileCommands: ReadonlySet<string> = new Set([
 /** Copies the load, because a view would clone the whole batch's memory to the other thread. */
 export function handleFiles(worker: WorkerState, opened: Opened): Answer {
   const { cmd, id, isProven, load, entries } = opened;
-  const key = answerKey(cmd, (member) => scalarOf(load, entries, member));
+  // A list or map counts as absent elsewhere, but another answer may hang on it.
+  const key = answerKey(cmd, (member) =>
+    isCollection(load, entries, member) ? null : scalarOf(load, entries, member),
+  );
   const askedMs = performance.now();
   const packed = key === undefined ? undefined : worker.fileAnswers.find(key, askedMs);
   if (packed !== undefined) {
