@@ -314,10 +314,11 @@ export class Batcher {
     try {
       if (kind === "requests") this.#noteForgeries(slot, items, result);
       deliverResult(items, result, this.#options);
-      for (const { bytes } of items) this.memory.giveBack(bytes);
       this.#queues[slot]?.meter.noteResult(backMs - leftMs, result.workedMs, performance.now() - backMs);
     } catch (error) {
       this.#options.onFault(error as Error);
+    } finally {
+      for (const { bytes } of items) this.memory.giveBack(bytes);
     }
     if (kind === "auths") this.#answerAuths(slot, items, result).catch(this.#options.onFault);
     this.#finish(slot);

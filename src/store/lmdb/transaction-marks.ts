@@ -13,9 +13,10 @@ export function newTransactionMarks(): SharedArrayBuffer {
   return new SharedArrayBuffer(placesCount * Int32Array.BYTES_PER_ELEMENT);
 }
 
-/** From now on this thread marks its transactions. */
+/** From now on this thread marks its transactions. A thread that had its place before may have died within one. */
 export function markTransactions(memory: SharedArrayBuffer): void {
   own = new Int32Array(memory);
+  Atomics.store(own, threadId % placesCount, 0);
 }
 
 /** Runs a transaction of this thread. */

@@ -39,6 +39,8 @@ type Slot = {
   readonly queue: Waiting[];
   readonly inFlight: Set<Waiting>;
   queuedBytes: number;
+  /** Looks in a row at which its oldest task was overdue. After a pause of the whole process the first of them says nothing. */
+  lateLooks: number;
 };
 
 /** Bounds of a thread's heap. A large `youngMb` costs memory; a thread that outgrows `oldMb` ends. */
@@ -125,6 +127,7 @@ export class WorkerPool {
       queue: [],
       inFlight: new Set<Waiting>(),
       queuedBytes: 0,
+      lateLooks: 0,
     }));
     const threads = { ...options, threads: options.slotCount, tasksPerThread: options.batchesInFlight + urgentBeside };
     this.#piscina = openThreads(threads, (task, workers) => {
@@ -278,7 +281,9 @@ export class WorkerPool {
     for (const slot of this.#slots) {
       const [oldest] = slot.inFlight;
       const timeoutMs = slot.hasStarted ? taskTimeoutMs : startTimeoutMs;
-      if (oldest !== undefined) this.#endLate(slot, now - oldest.startedMs - timeoutMs, startTimeoutMs);
+      const lateMs = oldest === undefined ? 0 : now - oldest.startedMs - timeoutMs;
+      slot.lateLooks = lateMs > 0 ? slot.lateLooks + 1 : 0;
+      if (lateMs > 0) this.#endLate(slot, lateMs > startTimeoutMs && slot.lateLooks > 1);
       if (slot.workerId !== undefined) continue;
       for (const queue of [slot.urgent, slot.queue]) this.#endUnserved(slot, queue, now - taskTimeoutMs);
       if (now - slot.emptySinceMs > startTimeoutMs)
@@ -286,12 +291,11 @@ export class WorkerPool {
     }
   }
 
-  #endLate(slot: Slot, lateMs: number, hopelessMs: number): void {
-    if (lateMs <= 0) return;
+  #endLate(slot: Slot, isHopeless: boolean): void {
     const { transactions } = this.#options;
     const isWriting = transactions !== undefined && isInTransaction(transactions, slot.workerId ?? 0);
     if (!isWriting) this.#endThread(slot);
-    if (lateMs > hopelessMs) this.#tellUnserved(slot, "a worker thread hangs and cannot be ended");
+    if (isHopeless) this.#tellUnserved(slot, "a worker thread hangs and cannot be ended");
   }
 
   #tellUnserved(slot: Slot, why: string): void {

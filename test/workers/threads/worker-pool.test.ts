@@ -168,6 +168,18 @@ describe("WorkerPool", () => {
     assert.equal(pool.counters.timeouts + pool.counters.workersLost, 0);
   });
 
+  it("takes a pause of the whole process for no hanging thread", async () => {
+    const pool = openPool({ slotCount: 1, taskTimeoutMs: 300, startTimeoutMs: 500 });
+    const told: SaltworksError[] = [];
+    pool.onUnserved = (error) => told.push(error);
+    await say(pool, 0, { act: "say" });
+    const asked = say(pool, 0, { act: "say" });
+    // Longer than both times and a look together.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500);
+    assert.equal((await asked).slot, 0);
+    assert.deepEqual(told, []);
+  });
+
   it("refuses with QUEUE_FULL beyond the slot's bytes, and takes more when there is room again", async () => {
     const pool = openPool({ slotCount: 1, queueBytesMax: 20 });
     const flag = new SharedArrayBuffer(4);
