@@ -34,6 +34,8 @@ export class Expiry {
       return { ...counts, isDone: this.#after === undefined, fault: undefined };
     } catch (error) {
       if (!hasCode(error, "DATABASE_FAILED") && !hasCode(error, "DATABASE_REFUSED")) throw error;
+      // The next round begins anew, because it makes archive tables that are missing.
+      this.#after = undefined;
       return { ...counts, isDone: false, fault: (error as Error).message };
     }
   }

@@ -45,7 +45,7 @@ class NatsEvents implements EventSink {
 
   constructor(config: DatabaseConfig) {
     this.#config = config;
-    this.place = `nats://${serversOf(config).join(",")}/${config["nats.subject"]}`;
+    this.place = `nats://${serversOf(config).map(withoutUser).join(",")}/${config["nats.subject"]}`;
   }
 
   async check(): Promise<void> {
@@ -134,4 +134,9 @@ function isSet(value: string | null): value is string {
 
 function serversOf(config: DatabaseConfig): string[] {
   return [config["nats.servers"]].flat().map(String);
+}
+
+/** A server may be written as a URL with a user and a password, which no message may show. */
+function withoutUser(server: string): string {
+  return server.replace(/^(?:\w+:\/\/)?(?:[^@]*@)?/, "");
 }

@@ -12,6 +12,7 @@ export type PostgresOptions = {
   readonly application_name: string;
   readonly client_encoding: string;
   readonly sslnegotiation: string;
+  readonly connectionTimeoutMillis: number;
   readonly ssl: PostgresTls | false;
   /** How columns are read: all as the text that the server sends, because a number of JSON may not fit JavaScript's. */
   readonly types: { readonly getTypeParser: () => (text: string) => string };

@@ -8,10 +8,14 @@ const serverCode = /^[0-9A-Z]{5}$/;
 
 type ServerError = Error & { readonly code?: string; readonly severity?: string };
 
+/** A pooler has handed on a connection that does not know our prepared statements, or has others of their names. */
+const foreignStatement: ReadonlySet<string> = new Set(["26000", "42P05"]);
+
 /** The server has answered with this error, and the connection goes on. */
 export function isAnswer(error: unknown): boolean {
   const { code = "", severity } = error as ServerError;
-  return severity !== undefined && severity !== "FATAL" && severity !== "PANIC" && serverCode.test(code);
+  if (severity === undefined || foreignStatement.has(code)) return false;
+  return severity !== "FATAL" && severity !== "PANIC" && serverCode.test(code);
 }
 
 export function postgresError(error: unknown, settings: PostgresSettings): SaltworksError {

@@ -70,7 +70,7 @@ async function expireReturns(session: PostgresSession, o: Asked, range: string, 
 
 async function expireJobs(session: PostgresSession, { cut, rowsMax, archives }: Asked): Promise<Counts> {
   const meant =
-    "jid = ANY(ARRAY(SELECT jid FROM jids WHERE jid >= '0' AND jid < $1 AND NOT EXISTS " +
+    "jid = ANY(ARRAY(SELECT jid FROM jids WHERE jid >= '0' AND jid < $1 AND jid ~ '^[0-9]{20}(_.+)?$' AND NOT EXISTS " +
     `(SELECT 1 FROM salt_returns WHERE salt_returns.jid = jids.jid) ORDER BY jid LIMIT ${rowsMax}))`;
   return { ...none, jobs: (await move(session, "jids", { meant, values: [cut.jid], archives })).length };
 }

@@ -1,7 +1,7 @@
 /** One connection to PostgreSQL. */
 import { createHash } from "node:crypto";
 import { SaltworksError } from "../../errors.ts";
-import { databaseConnectMs } from "../../limits.ts";
+import { databaseConnectMs, databaseLockMs } from "../../limits.ts";
 import { type SessionOptions, SqlSession } from "../sql/session.ts";
 import {
   newPostgresClient,
@@ -14,6 +14,8 @@ import {
 import { isAnswer, postgresError } from "./errors.ts";
 import { optionsOf, type PostgresSettings, placeOf, tlsOf } from "./settings.ts";
 
+/** How much earlier than we the server ends a statement, milliseconds. */
+const serverFirstMs = 1_000;
 /** Statements that a connection prepares. Statements that run seldom come last, and are not prepared over it. */
 const preparedMax = 64;
 const noTls = "The server does not support SSL connections";
@@ -42,9 +44,14 @@ export class PostgresSession extends SqlSession<PostgresClient, PostgresAnswer, 
     }
   }
 
-  /** The server gives up on a statement, too, because it does not notice a closed connection while it waits for a lock. */
+  /**
+   * The server gives up on a statement and on a lock before we do, and names the reason. It does not notice a closed connection while it waits for a
+   * lock. Times are read and written in one form, whatever the server's configuration says.
+   */
   protected async begin(client: PostgresClient): Promise<void> {
-    await this.within(client, this.query(client, `SET statement_timeout = ${this.#statementMs}`));
+    const statementMs = Math.max(1, this.#statementMs - serverFirstMs);
+    const settings = `SET statement_timeout = ${statementMs}; SET lock_timeout = ${databaseLockMs}; SET DateStyle = 'ISO'`;
+    await this.within(client, this.query(client, settings));
   }
 
   protected async takeTurn(client: PostgresClient, name: string): Promise<void> {
@@ -60,7 +67,7 @@ export class PostgresSession extends SqlSession<PostgresClient, PostgresAnswer, 
     try {
       await this.within(client, this.query(client, `SET lock_timeout = ${databaseConnectMs}`));
       await run("SELECT pg_advisory_lock($1::bigint)");
-      await this.within(client, this.query(client, "SET lock_timeout = 0"));
+      await this.within(client, this.query(client, `SET lock_timeout = ${databaseLockMs}`));
     } catch (error) {
       if ((error as { detail?: { reason?: string } }).detail?.reason !== "55P03") throw error;
       const why = "an earlier connection of this master has not ended yet";
@@ -69,7 +76,7 @@ export class PostgresSession extends SqlSession<PostgresClient, PostgresAnswer, 
   }
 
   protected execute(client: PostgresClient, text: string, values: readonly PostgresValue[]): Promise<PostgresAnswer> {
-    const name = this.#names.get(text) ?? (this.#names.size < preparedMax ? `sw${this.#names.size}` : undefined);
+    const name = this.#names.get(text) ?? (this.#names.size < preparedMax ? preparedName(text) : undefined);
     if (name === undefined) return client.query({ text, values });
     this.#names.set(text, name);
     return client.query({ name, text, values });
@@ -106,4 +113,9 @@ export class PostgresSession extends SqlSession<PostgresClient, PostgresAnswer, 
 /** The server's locks have numbers of 64 bits for names. */
 function lockKey(name: string): string {
   return String(createHash("sha256").update(name).digest().readBigInt64BE());
+}
+
+/** One name means one text on every connection, also where a pooler hands the connections on. */
+function preparedName(text: string): string {
+  return `sw_${createHash("sha256").update(text).digest("hex").slice(0, 24)}`;
 }

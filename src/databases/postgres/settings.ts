@@ -61,7 +61,8 @@ export function placeOf({ name, host, port, database }: PostgresSettings): strin
 export function optionsOf(settings: PostgresSettings, ssl: PostgresTls | false): PostgresOptions {
   const { host, port, user, password, database } = settings;
   const names = { application_name: "saltworks", client_encoding: "UTF8", sslnegotiation: "postgres" };
-  return { host, port, user, password, database, ...names, ssl, types: asText };
+  const times = { connectionTimeoutMillis: settings.connectMs };
+  return { host, port, user, password, database, ...names, ...times, ssl, types: asText };
 }
 
 /**

@@ -112,7 +112,8 @@ function marks(rows: number, columns: number, hasTime: boolean): string {
 }
 
 /** The names of a job of several functions are an array's text, as Salt's client library writes a list. */
-function functionText({ fun, sent: { fun: names } }: ReturnRow): string {
+function functionText({ fun, fields }: ReturnRow): string {
+  const names = fields.get("fun");
   const text = Array.isArray(names) ? `{${names.map(elementText).join(",")}}` : fun;
   return withoutZeros([...text].slice(0, funLength).join(""));
 }
@@ -124,6 +125,7 @@ function elementText(name: Value): string {
 }
 
 /** As PostgreSQL writes a boolean into a column of text. */
-function successText({ success, sent: { success: value } }: ReturnRow): string {
+function successText({ success, fields }: ReturnRow): string {
+  const value = fields.get("success") ?? false;
   return typeof value === "boolean" ? String(value) : withoutZeros(success);
 }
