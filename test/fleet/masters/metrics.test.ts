@@ -8,7 +8,7 @@ import { type Fleet, openFleet } from "../../../bench/fleet/fleet.ts";
 import type { LocalClient } from "../../../bench/local-client.ts";
 import type { MasterProcess } from "../../../bench/master-process.ts";
 import { limitCounters } from "../../../src/master/metrics/limit-counters.ts";
-import { databases } from "../../../src/master/metrics/store-copies.ts";
+import { databases, eventReturns } from "../../../src/master/metrics/store-copies.ts";
 import { metrics } from "../../../src/master/metrics/table.ts";
 import { type Family, readExposition, sumOfSamples } from "../../master/metrics/exposition.ts";
 import { startOurMaster } from "../our-master.ts";
@@ -112,8 +112,8 @@ describe("the metrics of a master with a fleet", () => {
 
   it("are those of the documented table, all of them, from every worker", async () => {
     const { families } = await scrape();
-    // This master has no database of jobs.
-    const shown = Object.keys(metrics).filter((name) => !Object.hasOwn(databases, name));
+    // This master has no database of jobs and no event_return.
+    const shown = Object.keys(metrics).filter((name) => !Object.hasOwn({ ...databases, ...eventReturns }, name));
     assert.deepEqual([...families.keys()].sort(), shown.sort());
     const workers = families.get("saltworks_worker_stale")?.samples.map(({ labels, value }) => [labels.worker, value]);
     assert.deepEqual(workers, [
@@ -146,7 +146,7 @@ describe("the metrics of a master with a fleet", () => {
   it("show the counter of every limit that refuses something, from the first look on", async () => {
     const { families } = await scrape();
     const absent = Object.entries(limitCounters).filter(([, { metric, labels }]) => {
-      if (Object.hasOwn(databases, metric)) return false;
+      if (Object.hasOwn({ ...databases, ...eventReturns }, metric)) return false;
       const samples = families.get(metric)?.samples ?? [];
       return !samples.some((sample) => Object.entries(labels).every(([name, value]) => sample.labels[name] === value));
     });
