@@ -124,10 +124,19 @@ function invalid(faults: readonly Fault[]): SaltworksError {
 
 /** Values with which neither Salt's master nor this one starts. Operators' commands still run. */
 function startFaultsOf(settings: Settings): Fault[] {
+  const faults: Fault[] = [];
   const backends = settings.get("fileserver_backend");
-  if (backends === undefined || !Array.isArray(backends.value) || backends.value.length > 0) return [];
-  const message = "fileserver_backend: names no source of files. Write [roots], or leave it out";
-  return [{ file: backends.file, line: backends.line, message }];
+  if (backends !== undefined && Array.isArray(backends.value) && backends.value.length === 0)
+    faults.push({
+      ...backends,
+      message: "fileserver_backend: names no source of files. Write [roots], or leave it out",
+    });
+  for (const name of ["master_job_cache", "ext_job_cache"]) {
+    const cache = settings.get(name);
+    if (cache?.value === "sqlite3" && isEmpty(settings.get("sqlite3.database")?.value ?? null))
+      faults.push({ ...cache, message: `${name}: sqlite3 needs sqlite3.database, the path of its file` });
+  }
+  return faults;
 }
 
 /** Unbuilt options that `accept_missing` does not name. */

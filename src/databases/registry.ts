@@ -4,11 +4,15 @@ import type { DatabaseConfig, DatabaseDriver, JobDatabase } from "./contract/dat
 import { mysqlDriver } from "./mysql/driver.ts";
 import { requirePackage } from "./packages.ts";
 import { pgjsonbDriver, postgresDriver } from "./postgres/driver.ts";
+import { redisDriver } from "./redis/driver.ts";
+import { sqliteDriver } from "./sqlite3/driver.ts";
 
 const drivers: Readonly<Record<DatabaseName, DatabaseDriver>> = {
   mysql: mysqlDriver,
   pgjsonb: pgjsonbDriver,
   postgres: postgresDriver,
+  redis: redisDriver,
+  sqlite3: sqliteDriver,
 };
 
 /** @throws SaltworksError PACKAGE_MISSING */

@@ -66,7 +66,8 @@ describe("options that feed minions or guard something and are not built", () =>
   };
 
   it("refuse the start, each by name", () => {
-    assert.deepEqual(Object.keys(asking).toSorted(), Object.keys(unbuiltOptions).toSorted());
+    const alone = Object.keys(unbuiltOptions).filter((name) => name !== "redis.cluster_mode");
+    assert.deepEqual(Object.keys(asking).toSorted(), alone.toSorted());
     for (const [name, value] of Object.entries(asking)) {
       put(`\n${name}: ${value}\n`);
       const [line, ...others] = refusals();
@@ -74,6 +75,13 @@ describe("options that feed minions or guard something and are not built", () =>
       assert.ok(line?.includes(`accept_missing: [${name}]`), line);
       assert.deepEqual(others, []);
     }
+  });
+
+  it("refuse a cluster of Redis where Redis is the job cache", () => {
+    put("redis.cluster_mode: true\nmaster_job_cache: redis\n");
+    assert.match(refusals().join(), /master:1: redis\.cluster_mode: not built here/);
+    put("redis.cluster_mode: true\n");
+    assert.deepEqual(refusals(), []);
   });
 
   it("start once accept_missing names them, with a warning in the log", () => {

@@ -1,4 +1,5 @@
 /** Rows of a job and its returns for tests of databases. */
+import type { JobDatabase, Written } from "../../src/databases/contract/database.ts";
 import { jobRow, type Row, returnRow } from "../../src/databases/contract/rows.ts";
 import { hasCode } from "../../src/errors.ts";
 import { encode } from "../../src/wire/msgpack.ts";
@@ -28,4 +29,10 @@ export function published(
 /** Whether an error says that the database is down, without the password. */
 export function isDownWithout(password: string, error: unknown): boolean {
   return hasCode(error, "DATABASE_FAILED") && !String(error).includes(password);
+}
+
+/** Writes rows into the database of the test that runs. */
+export function writerOf(database: () => JobDatabase) {
+  return async (rows: readonly Row[], mayBePresent = false): Promise<Written> =>
+    await database().write(rows, { mayBePresent });
 }

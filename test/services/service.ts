@@ -161,12 +161,13 @@ export function startPostgreSql(
   });
 }
 
-export function startRedis(): Promise<Service> {
+/** `args`: further arguments. */
+export function startRedis(...args: readonly string[]): Promise<Service> {
   return start({
     asOther: false,
     run: (directory, port) => [
       ...(["redis-server", "--port", String(port), "--bind", "127.0.0.1"] as const),
-      ...["--save", "", "--dir", directory],
+      ...["--save", "", "--dir", directory, ...args],
     ],
   });
 }

@@ -3,7 +3,7 @@
  * table in master.ts. src/store/drivers/registry.ts has the drivers; it compiles only with the same names.
  */
 import { ours, port, seconds } from "./details.ts";
-import { integer, type OptionTable, optional, text } from "./option.ts";
+import { integer, number, type OptionTable, optional, text } from "./option.ts";
 
 const localDrivers = {
   lmdb: {
@@ -61,6 +61,21 @@ const databaseDrivers = {
     "returner.postgres.sslrootcert": optional(
       text("", "File of the certificates that the server's must be signed by.", ours),
     ),
+  },
+  redis: {
+    "redis.host": text("localhost", "Address of the Redis server."),
+    "redis.port": integer(6_379, "Port of the Redis server.", port),
+    "redis.unix_socket_path": optional(text("", "The Redis server's socket, instead of its address and port.")),
+    "redis.db": integer(0, "Number of the database in Redis.", { min: 0, max: 1_000_000, unit: "number" }),
+    "redis.password": optional(text("", "Password of the Redis server.", { isSecret: true })),
+  },
+  sqlite3: {
+    "sqlite3.database": text("", "File of SQLite. Unlike other paths it stays outside `root_dir`."),
+    "sqlite3.timeout": number(5, "How long to wait while another program holds the file.", {
+      min: 0,
+      max: 3_600,
+      unit: "seconds",
+    }),
   },
 } as const satisfies Readonly<Record<string, OptionTable>>;
 

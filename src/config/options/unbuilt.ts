@@ -9,7 +9,7 @@ import { type ConfigValue, isConfigMap } from "../yaml/values.ts";
 import { eventReturnNames } from "./event-returns.ts";
 import { fileBackendNames } from "./file-backends.ts";
 import { unbuiltJinja } from "./jinja.ts";
-import { jobCacheDriverNames } from "./job-cache-drivers.ts";
+import { databaseOf, jobCacheDriverNames } from "./job-cache-drivers.ts";
 
 /** Where minions see that the option is missing: an error in their pillar, an error in their highstate, or nowhere. */
 type Warns = "pillar" | "highstate" | undefined;
@@ -67,6 +67,12 @@ function withoutExcluded(sources: ConfigValue, settings: Settings): ConfigValue 
   const excluded = textsOf(settings.get("exclude_ext_pillar")?.value ?? null);
   if (!Array.isArray(sources)) return sources;
   return sources.filter((entry: ConfigValue) => !excluded.includes(keysOf([entry])[0] ?? ""));
+}
+
+/** The database that gets jobs. */
+function databaseIn(settings: Settings): string | undefined {
+  const nameIn = (option: string) => textsOf(settings.get(option)?.value ?? null)[0] ?? "";
+  return databaseOf({ master_job_cache: nameIn("master_job_cache"), ext_job_cache: nameIn("ext_job_cache") });
 }
 
 const builtRenderers = ["jinja", "yaml", "json"];
@@ -135,6 +141,10 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
   master_job_cache: {
     about: `Where jobs are kept; here \`lmdb\`, which is used instead, and ${otherDrivers}.`,
     missing: unless(...jobCacheDriverNames),
+  },
+  "redis.cluster_mode": {
+    about: "The servers of a Redis cluster as job cache; here one server.",
+    missing: (value, settings) => (databaseIn(settings) === "redis" ? whole(value) : []),
   },
   cache: {
     about: "Where minions' data and mines are kept; here in the master's own store.",

@@ -1,15 +1,15 @@
 /** The rows of jobs and returns in Salt's tables, with the JSON that Salt's returners write. Source: docs/databases.md. */
 import { SaltworksError } from "../../errors.ts";
 import { loadJson } from "../../python/json.ts";
-import { encode } from "../../wire/msgpack.ts";
+import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { jsonText, type MapText, mapText } from "./packed-json.ts";
 
 /** A row of `jids`. */
 export type JobRow = { readonly kind: "job"; readonly jid: string; readonly load: string };
 /**
- * A row of `salt_returns`. `value`: the JSON of what the function returned; `whole`: of the whole return. `sent`: two of its
- * members as the minion sent them. `atMs`: when the return came, for `alter_time`; without it the database's clock counts.
+ * A row of `salt_returns`. `value`: the JSON of what the function returned; `whole`: of the whole return, whose members are
+ * `fields`, decoded when they are first asked for. `atMs`: when the return came, for `alter_time`; without it the database's clock counts.
  */
 export type ReturnRow = {
   readonly kind: "return";
@@ -19,7 +19,7 @@ export type ReturnRow = {
   readonly minionId: string;
   readonly success: string;
   readonly whole: string;
-  readonly sent: { readonly fun: Value; readonly success: Value };
+  readonly fields: ValueMap;
   readonly atMs?: number;
 };
 export type Row = JobRow | ReturnRow;
@@ -38,16 +38,19 @@ export function jobRow(jid: string, load: Uint8Array): JobRow {
 /** @throws SaltworksError DATABASE_REFUSED for a return that cannot be decoded */
 export function returnRow(jid: string, minionId: string, body: Uint8Array): ReturnRow {
   const { whole, part = "null", get } = textsOf(body);
-  const [fun = "", success = false] = [get("fun"), get("success")];
+  let fields: ValueMap | undefined;
   return {
     kind: "return",
-    fun: cut(namesIn(fun), funLength),
+    fun: cut(functionNames(get("fun")), funLength),
     jid,
     value: part,
     minionId,
-    success: successText(success),
+    success: successText(get("success")),
     whole,
-    sent: { fun, success },
+    get fields() {
+      fields ??= decode(body) as ValueMap;
+      return fields;
+    },
   };
 }
 
@@ -71,7 +74,7 @@ function textsOf(record: Uint8Array): MapText {
 }
 
 /** The names of a job of several functions are joined. */
-function namesIn(fun: Value | undefined): string {
+export function functionNames(fun: Value | undefined): string {
   return Array.isArray(fun) ? fun.map(plainText).join(",") : plainText(fun ?? "");
 }
 

@@ -17,6 +17,8 @@ const drivers: Readonly<Record<JobCacheDriverName, JobCacheDriver>> = {
   mysql: lmdbDriver,
   pgjsonb: lmdbDriver,
   postgres: lmdbDriver,
+  redis: lmdbDriver,
+  sqlite3: lmdbDriver,
 };
 
 export function driverOf({

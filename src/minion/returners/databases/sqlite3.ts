@@ -1,6 +1,7 @@
 /** Returner `sqlite3`: a row of Salt's table `salt_returns` in a file of SQLite. Source: Salt 3007's `sqlite3`. */
 import { isBuiltin } from "node:module";
 import { reprOf } from "../../../python/repr.ts";
+import { formatDate } from "../../../python/strftime.ts";
 import { isTrue } from "../../../python/values.ts";
 import { describe } from "../../modules/declare/describe.ts";
 import { returnerError } from "../contract/errors.ts";
@@ -20,6 +21,8 @@ type Sqlite = {
   };
 };
 
+/** As Python prints local time. */
+const dateFormat = "%Y-%m-%d %H:%M:%S.%f";
 const sql =
   "INSERT INTO salt_returns (fun, jid, id, fun_args, date, full_ret, success) VALUES (:fun, :jid, :id, :fun_args, :date, :full_ret, :success)";
 
@@ -42,7 +45,7 @@ export const sqlite3Returner: Returner = {
       jid: textOf(ret, "jid"),
       id: textOf(ret, "id"),
       fun_args: isTrue(args) ? reprOf(args) : null,
-      date: localTime(new Date()),
+      date: formatDate(Date.now(), dateFormat),
       full_ret: jsonOf(memberOf(ret, "return")),
       // A bigint: a number would be stored as the text 1.0.
       success: success === null ? "" : BigInt(isTrue(success)),
@@ -61,11 +64,3 @@ export const sqlite3Returner: Returner = {
 
 /** Longest wait for another program's lock, milliseconds. */
 const busyMsMax = 30_000;
-
-/** `2026-11-23 20:15:01.123000`, as Python prints local time. */
-function localTime(date: Date): string {
-  const two = (value: number) => String(value).padStart(2, "0");
-  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
-  const clock = [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":");
-  return `${day} ${clock}.${String(date.getMilliseconds()).padStart(3, "0")}000`;
-}
