@@ -130,8 +130,8 @@ describe("runner jobs", () => {
       search_function: "cmd.*",
     });
     assert.deepEqual(Object.keys(listed as object), ["20200102030405060708"]);
-    const call = callRunner(other, "jobs.print_job", [jid], { ext_source: "redis" });
-    await assert.rejects(call, { code: "FUNCTION_FAILED", message: /no job cache redis/ });
+    const call = callRunner(other, "jobs.print_job", [jid], { ext_source: "mongo" });
+    await assert.rejects(call, { code: "FUNCTION_FAILED", message: /no job cache mongo/ });
   });
 
   it("tells what of Salt's files is damaged in the same words with ext_source and without", async () => {
