@@ -71,7 +71,7 @@ export const smallFilesKeptBytesMax = 8 * 1024 * 1024;
  */
 export const fileAnswerFreshMs = 500;
 /** Largest answer that a worker keeps, bytes: a list of 1,000 files has 30 KB. Larger ones are paced, so that slow readers hold few of them. */
-export const fileAnswerKeptBytesMax = 48 * 1024;
+export const fileAnswerKeptBytesMax = 32 * 1024;
 /** Answers to requests for files that a worker keeps, bytes. The oldest goes first. */
 export const fileAnswersKeptBytesMax = 16 * 1024 * 1024;
 /** File requests under way at once: enough to keep a disk busy. */
