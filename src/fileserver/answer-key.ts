@@ -9,7 +9,7 @@ type Member = (typeof members)[number];
 const textLengthMax = 4_096;
 
 /** Commands whose answer depends on nothing but these members and the files. */
-const readingCommands: ReadonlySet<string> = new Set([
+export const readingCommands: ReadonlySet<string> = new Set([
   "_serve_file",
   "_file_find",
   "_file_hash",

@@ -2,24 +2,13 @@
  * Requests for the master's files. The file lane answers them, because disks are slow; the worker answers what another minion has just asked.
  * docs/protocol.md section 7.1, docs/decisions/0035-file-answers.md.
  */
-import { answerKey } from "../../fileserver/answer-key.ts";
+import { answerKey, readingCommands } from "../../fileserver/answer-key.ts";
 import type { WorkerState } from "../state/worker-state.ts";
 import type { Answer, Opened } from "./context.ts";
 import { isCollection, scalarOf } from "./fields.ts";
 import { replySeal } from "./reply-seal.ts";
 
-export const fileCommands: ReadonlySet<string> = new Set([
-  "_serve_file",
-  "_file_find",
-  "_file_hash",
-  "_file_hash_and_stat",
-  "_file_list",
-  "_file_list_emptydirs",
-  "_dir_list",
-  "_symlink_list",
-  "_file_envs",
-  "_file_recv",
-]);
+export const fileCommands: ReadonlySet<string> = new Set([...readingCommands, "_file_recv"]);
 
 /** Copies the load, because a view would clone the whole batch's memory to the other thread. */
 export function handleFiles(worker: WorkerState, opened: Opened): Answer {
