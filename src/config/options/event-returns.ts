@@ -6,7 +6,7 @@ import { mebibyte, ours, seconds } from "./details.ts";
 import { integer, list, optional, text, textOrList } from "./option.ts";
 
 /** Databases among them have their options in job-cache-drivers.ts. */
-export const eventReturnNames = ["mysql", "rawfile_json", "nats"] as const;
+export const eventReturnNames = ["mysql", "pgjsonb", "postgres", "rawfile_json", "nats"] as const;
 export type EventReturnName = (typeof eventReturnNames)[number];
 
 const listed = eventReturnNames.map((name) => `\`${name}\``).join(", ");

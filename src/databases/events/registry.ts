@@ -4,11 +4,14 @@ import type { DatabaseConfig } from "../contract/database.ts";
 import type { EventDriver, EventSink } from "../contract/events.ts";
 import { mysqlEvents } from "../mysql/events.ts";
 import { requirePackage } from "../packages.ts";
+import { pgjsonbEvents, postgresEvents } from "../postgres/events.ts";
 import { natsEvents } from "./nats.ts";
 import { rawfileEvents } from "./rawfile-json.ts";
 
 const drivers: Readonly<Record<EventReturnName, EventDriver>> = {
   mysql: mysqlEvents,
+  pgjsonb: pgjsonbEvents,
+  postgres: postgresEvents,
   rawfile_json: rawfileEvents,
   nats: natsEvents,
 };

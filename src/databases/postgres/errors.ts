@@ -37,7 +37,7 @@ function adviceFor(code: string, name: string): string {
   const option = `returner.${name}`;
   switch (code) {
     case "42P01":
-      return ": make the tables with `saltworks run jobs.create_schema`";
+      return `: make the tables with \`saltworks run jobs.create_schema name=${name}\``;
     case "28P01":
     case "28000":
       return `: look at ${option}.user and ${option}.${name === "postgres" ? "passwd" : "pass"}`;

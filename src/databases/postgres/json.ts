@@ -1,4 +1,5 @@
 /** Values as PostgreSQL takes them: its texts hold no zero byte, and its `jsonb` neither that nor NaN and infinities. */
+import type { PostgresName } from "./settings.ts";
 
 const replacement = "\ufffd";
 const zeroEscape = "\\u0000";
@@ -9,8 +10,13 @@ export function withoutZeros(text: string): string {
   return text.includes("\0") ? text.replaceAll("\0", replacement) : text;
 }
 
+/** The JSON as the columns of the driver's tables take it. */
+export function jsonOf(name: PostgresName, json: string): string {
+  return name === "pgjsonb" ? jsonbOf(json) : json;
+}
+
 /** The JSON with replacement characters for zero bytes, and with texts for NaN and infinities. */
-export function jsonbOf(json: string): string {
+function jsonbOf(json: string): string {
   if (!suspicious.some((part) => json.includes(part))) return json;
   const parts: string[] = [];
   for (let at = 0; at < json.length; ) {

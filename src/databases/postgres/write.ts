@@ -3,8 +3,9 @@ import type { Value } from "../../wire/values.ts";
 import type { Written } from "../contract/database.ts";
 import type { JobRow, ReturnRow, Row } from "../contract/rows.ts";
 import { absentOf } from "../contract/writer.ts";
+import type { SqlRow } from "../sql/session.ts";
 import type { PostgresValue } from "./client.ts";
-import { jsonbOf, withoutZeros } from "./json.ts";
+import { jsonOf, withoutZeros } from "./json.ts";
 import type { PostgresSession } from "./session.ts";
 import type { PostgresName } from "./settings.ts";
 
@@ -14,7 +15,12 @@ const statementRows = [256, 64, 16, 4, 1];
 const funLength = 50;
 
 /** `hasTime`: the last column is seconds since 1970, or null for the server's clock. */
-type Insert = { readonly head: string; readonly tail: string; readonly columns: number; readonly hasTime?: boolean };
+export type Insert = {
+  readonly head: string;
+  readonly tail: string;
+  readonly columns: number;
+  readonly hasTime?: boolean;
+};
 
 const intoReturns: Insert = {
   head: "INSERT INTO salt_returns (fun, jid, return, id, success, full_ret, alter_time) VALUES ",
@@ -41,7 +47,6 @@ export async function writeRows(
 ): Promise<Written> {
   const jobs = rows.filter((row): row is JobRow => row.kind === "job");
   const returns = rows.filter((row): row is ReturnRow => row.kind === "return");
-  const jsonOf = name === "pgjsonb" ? jsonbOf : (text: string) => text;
   return await session.transaction(async () => {
     const added = mayBePresent ? await absent(session, returns) : returns;
     const known = mayBePresent ? await presentJobs(session, jobs) : new Set<string>();
@@ -50,7 +55,7 @@ export async function writeRows(
     await insert(
       session,
       intoJids[name],
-      [...loads].map(([jid, load]) => [jid, jsonOf(load)]),
+      [...loads].map(([jid, load]) => [jid, jsonOf(name, load)]),
     );
     await insert(
       session,
@@ -58,10 +63,10 @@ export async function writeRows(
       added.map((row) => [
         functionText(row),
         row.jid,
-        jsonOf(row.value),
+        jsonOf(name, row.value),
         row.minionId,
         successText(row),
-        jsonOf(row.whole),
+        jsonOf(name, row.whole),
         row.atMs === undefined ? null : row.atMs / 1_000,
       ]),
     );
@@ -89,16 +94,21 @@ async function absent(session: PostgresSession, returns: readonly ReturnRow[]): 
   );
 }
 
-async function insert(
+/** @returns what the statements give back, if `tail` asks for it */
+export async function insert(
   session: PostgresSession,
   { head, tail, columns, hasTime = false }: Insert,
   rows: readonly (readonly PostgresValue[])[],
-): Promise<void> {
+): Promise<readonly SqlRow[]> {
+  const given: SqlRow[] = [];
   for (let at = 0; at < rows.length; ) {
     const count = statementRows.find((size) => size <= rows.length - at) ?? 1;
-    await session.run(head + marks(count, columns, hasTime) + tail, rows.slice(at, at + count).flat());
+    given.push(
+      ...(await session.rows(head + marks(count, columns, hasTime) + tail, rows.slice(at, at + count).flat())),
+    );
     at += count;
   }
+  return given;
 }
 
 /** `($1, $2), ($3, $4)` */
