@@ -113,7 +113,7 @@ export function errorsDoc(): string {
   const errorsIntroduction = `# Error codes
 
 Every error of this program carries one of these codes. Codes are permanent: never renamed, never reused. \`HTTP\` is the
-status for the HTTP API, which does not exist yet. \`retry\` says whether the same call may succeed later without a
+status in the HTTP API. \`retry\` says whether the same call may succeed later without a
 change.
 `;
   return `${[generatedNote, errorsIntroduction, "| code | HTTP | retry | meaning |", "| --- | --- | --- | --- |", ...rows].join("\n")}\n`;

@@ -4,7 +4,7 @@
  */
 
 /**
- * `http`: status for a future HTTP API; today only docs/errors.md shows it. `retry`: whether the same call may succeed later unchanged.
+ * `http`: status in the HTTP API. `retry`: whether the same call may succeed later unchanged.
  */
 export const errorCodes = {
   WIRE_TRUNCATED: { http: 400, retry: false, about: "Bytes end in the middle of a value." },

@@ -4,6 +4,13 @@
  */
 import assert from "node:assert/strict";
 import {
+  apiBodyBytesMax,
+  apiCredentialBodyBytesMax,
+  apiSessionsInMemoryMax,
+  apiSessionsMax,
+  apiYamlBodyBytesMax,
+} from "./limits/api.ts";
+import {
   fileBytesOnTheirWayMax,
   filePieceBytesMax,
   fileRequestsMax,
@@ -155,6 +162,7 @@ import {
   targetPatternStepsMax,
 } from "./limits/targets.ts";
 
+export * from "./limits/api.ts";
 export * from "./limits/content.ts";
 export * from "./limits/jobs.ts";
 export * from "./limits/ports.ts";
@@ -260,3 +268,6 @@ fits(metricsWorkerTimeoutMs, metricsRequestTimeoutMs, "a busy worker does not en
 fits(syslogLineBytesMax, syslogWaitingBytesMax, "one line fits into what waits");
 fits(2 * databaseLockMs, databaseStatementMs, "the server says that it waits for a lock before our statement ends");
 fits(2 * databaseStatementMs + 2 * databaseConnectMs, laneTaskTimeoutMs, "a step ends before its thread is replaced");
+fits(apiYamlBodyBytesMax, apiBodyBytesMax, "YAML is a body");
+fits(apiCredentialBodyBytesMax, apiBodyBytesMax, "a login is a body");
+fits(apiSessionsInMemoryMax, apiSessionsMax, "sessions in memory are kept, too");

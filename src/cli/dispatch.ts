@@ -13,6 +13,7 @@ type Command = (argv: readonly string[], host: Host) => Promise<number>;
 /** Each is loaded on demand, because a key listing does not need the code of the master. */
 const commands: { readonly [name in keyof typeof commandAbouts]: () => Promise<Command> } = {
   master: async () => (await import("./commands/master.ts")).runMasterCommand,
+  api: async () => (await import("./commands/api.ts")).runApiCommand,
   minion: async () => (await import("./commands/minion.ts")).runMinionCommand,
   salt: async () => (await import("./commands/salt/salt.ts")).runSalt,
   key: async () => (await import("./commands/key.ts")).runKey,

@@ -5,24 +5,23 @@
 import { join } from "node:path";
 import type { MasterConfig } from "../config/load.ts";
 import { hasCode, SaltworksError } from "../errors.ts";
-import { clientChannelsMax, runnerReplyTimeoutMs, wheelReplyTimeoutMs } from "../limits.ts";
+import { runnerReplyTimeoutMs, wheelReplyTimeoutMs } from "../limits.ts";
 import type { AskedTarget } from "../target/asked-target.ts";
 import { EventSubscriber } from "../transport/event-stream-client.ts";
-import { RequestChannel } from "../transport/request-channel.ts";
 import { type BatchOptions, encodeBatchOptions } from "../wire/batch-options.ts";
 import { boolField, intField, listField, mapField, textField } from "../wire/fields.ts";
-import { encodeClearRequest } from "../wire/request.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { BatchFeed } from "./batch-feed.ts";
-import { readReply } from "./command-reply.ts";
 import { type Credentials, type Login, readCredentials } from "./credentials.ts";
 import { type JobEnd, JobFeed, texts, textsById, toJobEnd } from "./job-feed.ts";
 import type { JobRequest, Published } from "./job-request.ts";
-import { knock, requestEndpoint } from "./request-port.ts";
+import { RequestChannels } from "./request-channels.ts";
+import { knock } from "./request-port.ts";
 import { ownJid, RunnerFeed, type RunnerListener } from "./runner-feed.ts";
 import { pageOf, RunningBatch } from "./running-batch.ts";
 import { RunningJob } from "./running-job.ts";
-import { lostBus, notContactedText, notPermittedText, timedOutText } from "./texts.ts";
+import { lostBus, notContactedText, notPermittedText } from "./texts.ts";
+import { makeToken, type PasswordLogin } from "./token-requests.ts";
 
 /** If `isSuccess` is false, `value` is the error. */
 export type CommandOutcome = {
@@ -33,21 +32,18 @@ export type CommandOutcome = {
   readonly notes: readonly string[];
 };
 
-/** The newest request version. A master with Salt's default `minimum_auth_version` accepts no other. */
-const requestVersion = 3;
 /** Salt sends a publish up to three times. We send it once and wait as long, so that a slow master cannot publish it twice. */
 const publishTries = 3;
 
 export class MasterClient {
   readonly #config: MasterConfig;
   readonly #credentials: Credentials;
-  readonly #idle: RequestChannel[] = [];
-  readonly #open = new Set<RequestChannel>();
-  #isClosed = false;
+  readonly #channels: RequestChannels;
 
   private constructor(config: MasterConfig, credentials: Credentials) {
     this.#config = config;
     this.#credentials = credentials;
+    this.#channels = new RequestChannels(config);
   }
 
   /**
@@ -65,19 +61,14 @@ export class MasterClient {
    * @returns undefined if the master does not know the user or refuses the password
    * @throws SaltworksError REQUEST_TIMEOUT, MASTER_UNREACHABLE
    */
-  static async makeToken(
-    config: MasterConfig,
-    login: Extract<Login, { readonly password: string }>,
-  ): Promise<string | undefined> {
-    const client = new MasterClient(config, { user: "", proof: login });
+  static async makeToken(config: MasterConfig, login: PasswordLogin): Promise<string | undefined> {
+    const channels = new RequestChannels(config);
     try {
       await knock(config);
-      return textField(await client.#ask({ cmd: "mk_token", ...login }, wheelReplyTimeoutMs), "token");
-    } catch (error) {
-      if (!hasCode(error, "AUTH_FAILED")) throw error;
-      return undefined;
+      const made = await makeToken(channels, login);
+      return made && textField(made, "token");
     } finally {
-      client.close();
+      channels.close();
     }
   }
 
@@ -116,7 +107,7 @@ export class MasterClient {
       __notes__: true,
     };
     const seconds = follow?.timeoutSeconds ?? this.#config.timeout;
-    const reply = await this.#ask(load, Math.max(1, seconds) * publishTries * 1_000);
+    const reply = await this.#channels.ask(load, Math.max(1, seconds) * publishTries * 1_000);
     const fields = mapField(reply, "load");
     const jid = fields === undefined ? undefined : textField(fields, "jid");
     if (fields === undefined || (jid === undefined && !fields.has("minions"))) {
@@ -227,7 +218,7 @@ export class MasterClient {
         sync: true,
         __notes__: true,
       };
-      const reply = await this.#ask(load, runnerReplyTimeoutMs, lost.signal);
+      const reply = await this.#channels.ask(load, runnerReplyTimeoutMs, lost.signal);
       await feed?.heard(Number(mapField(reply, "data")?.get("told") ?? 0));
       return readOutcome(reply);
     } finally {
@@ -250,7 +241,7 @@ export class MasterClient {
     await knock(this.#config);
     const { proof, user } = this.#credentials;
     const load = { cmd: "runner", fun, arg: args, kwarg: kwargs, ...proof, user, ...(jid ? { __jid__: jid } : {}) };
-    const reply = await this.#ask(load, wheelReplyTimeoutMs);
+    const reply = await this.#channels.ask(load, wheelReplyTimeoutMs);
     return { tag: textField(reply, "tag") ?? "", jid: textField(reply, "jid") ?? "" };
   }
 
@@ -261,7 +252,9 @@ export class MasterClient {
     timeoutMs = wheelReplyTimeoutMs,
   ): Promise<CommandOutcome> {
     const { proof, user } = this.#credentials;
-    return readOutcome(await this.#ask({ cmd: "wheel", fun, ...kwargs, ...proof, user, __notes__: true }, timeoutMs));
+    return readOutcome(
+      await this.#channels.ask({ cmd: "wheel", fun, ...kwargs, ...proof, user, __notes__: true }, timeoutMs),
+    );
   }
 
   /** The minions that the master would expect to answer a job for the target. @throws SaltworksError TARGET_INVALID, and as `publish` */
@@ -303,10 +296,7 @@ export class MasterClient {
 
   /** Abandons all requests under way. Later requests fail with CHANNEL_CLOSED. */
   close(): void {
-    this.#isClosed = true;
-    for (const channel of this.#open) channel.close();
-    this.#open.clear();
-    this.#idle.length = 0;
+    this.#channels.close();
   }
 
   /** Whole loads of stored returns by minion id. Undefined if they are too large for one reply. */
@@ -334,35 +324,6 @@ export class MasterClient {
       const detail = { socket: this.#eventPath() };
       throw new SaltworksError("MASTER_UNREACHABLE", notContactedText, detail, { cause: error });
     }
-  }
-
-  async #ask(load: Encodable, timeoutMs: number, signal?: AbortSignal): Promise<ValueMap> {
-    const channel = this.#takeChannel();
-    try {
-      const request = encodeClearRequest(load, requestVersion);
-      const reply = await channel.request(request, { timeoutMs, tries: 1, ...(signal ? { signal } : {}) });
-      return readReply(reply);
-    } catch (error) {
-      if (!hasCode(error, "REQUEST_TIMEOUT")) throw error;
-      throw new SaltworksError("REQUEST_TIMEOUT", timedOutText, { endpoint: requestEndpoint(this.#config) });
-    } finally {
-      if (this.#open.has(channel)) this.#idle.push(channel);
-    }
-  }
-
-  #takeChannel(): RequestChannel {
-    if (this.#isClosed) throw new SaltworksError("CHANNEL_CLOSED", "the client was closed");
-    const idle = this.#idle.pop();
-    if (idle !== undefined) return idle;
-    if (this.#open.size >= clientChannelsMax) {
-      const detail = { max: clientChannelsMax };
-      throw new SaltworksError("QUEUE_FULL", `${clientChannelsMax} requests are under way already`, detail);
-    }
-    const endpoint = requestEndpoint(this.#config);
-    const isIpv6 = endpoint.includes("[");
-    const channel = new RequestChannel({ endpoint, timeoutMs: wheelReplyTimeoutMs, tries: 1, isIpv6 });
-    this.#open.add(channel);
-    return channel;
   }
 }
 

@@ -3,7 +3,7 @@
  * Source: names accepted by salt.config of 3006, 3007 and 3008.
  */
 const names = `
-  add_proxymodule_to_opts allow_undefined api_logfile api_pidfile append_minionid_config_dirs auth_events_autosign_grains
+  add_proxymodule_to_opts allow_undefined append_minionid_config_dirs auth_events_autosign_grains
   auth_events_pend_autosign_grains auth_retries autoload_dynamic_modules azurefs_update_interval
   batch_manager_loop_interval beacons_before_connect bootstrap_delay cache_sreqs clean_dynamic_modules client_acl client_acl_blacklist
   cluster_auto_replace_voters cluster_demote_cooldown cluster_encryption_algorithm cluster_id
@@ -34,7 +34,7 @@ const names = `
   master_tops_first memcache_debug memcache_expire_seconds memcache_full_cleanup memcache_max_items metrics
   min_extra_mods minion_memory_headroom minion_memory_max minion_restart_command minionfs_blacklist minionfs_env
   minionfs_mountpoint minionfs_update_interval minionfs_whitelist modules_max_memory multifunc_ordered
-  mworker_niceness mworker_queue_niceness netapi_allow_raw_shell netapi_enable_clients no_proxy on_demand_ext_pillar
+  mworker_niceness mworker_queue_niceness netapi_allow_raw_shell no_proxy on_demand_ext_pillar
   optimization_order os outputter_dirs pass_dir pass_gnupghome pass_strict_fetch pass_to_ext_pillars
   pass_variable_prefix password pillar.cache_driver pillar_cache pillar_cache_backend pillar_cache_ttl
   pillar_includes_override_sls pillar_mask_output pillar_merge_lists pillar_safe_render_error
@@ -43,8 +43,7 @@ const names = `
   proxy_merge_pillar_in_opts proxy_merge_pillar_in_opts_strategy proxy_mines_pillar proxy_password proxy_port
   proxy_username pub_server_niceness pub_server_write_queue_size publish_drain_timeout queue_dirs reactor_niceness
   reactor_refresh_interval reactor_worker_hwm reactor_worker_threads regen_thin remote_minions_port render_dirs
-  renderer_blacklist renderer_whitelist req_server_niceness resolve_dns_fallback resource_pillar_key rest_cherrypy
-  rest_timeout rest_tornado rest_wsgi restart_on_error return_batch roots_update_interval run_schedule_jobs_in_background s3fs_update_interval
+  renderer_blacklist renderer_whitelist req_server_niceness resolve_dns_fallback resource_pillar_key rest_tornado rest_wsgi restart_on_error return_batch roots_update_interval run_schedule_jobs_in_background s3fs_update_interval
   saltpip_allow_find_links saltpip_disable_pip_version_check saltpip_no_deps saltpip_no_index
   saltpip_use_pythonpath scheduler_before_connect script search serial snapper_states snapper_states_config
   sqlite_queue_dir ssh_auth ssh_config_file ssh_identities_only ssh_keepalive ssh_keepalive_count_max

@@ -16,6 +16,7 @@ import type { Encodable, ValueMap } from "../../src/wire/values.ts";
 export const localKey = "a key that only root can read";
 
 /** undefined: no answer at all. */
+export type ApiHandlers = { readonly [cmd: string]: Handler };
 type Handler = (load: ValueMap, master: FakeMaster) => Encodable | undefined;
 
 export class FakeMaster {

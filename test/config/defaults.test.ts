@@ -16,6 +16,8 @@ const differing: Record<string, readonly string[]> = {
 /** Options of Salt that are not in its table of defaults: if they are absent, Salt behaves as with our value. */
 const withoutSaltDefault: Record<string, readonly string[]> = {
   master: [
+    "api_logfile",
+    "api_pidfile",
     "append_domain",
     "autoreject_file",
     "autosign_file",
@@ -51,6 +53,8 @@ const withoutSaltDefault: Record<string, readonly string[]> = {
     "redis.password",
     "redis.port",
     "redis.unix_socket_path",
+    "rest_cherrypy",
+    "rest_timeout",
     "returner.pgjsonb.connect_timeout",
     "returner.pgjsonb.db",
     "returner.pgjsonb.host",

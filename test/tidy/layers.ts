@@ -25,8 +25,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   workers: [...data, "store", ...engine],
   master: [...data, "transport", "store", ...engine, "workers"],
   client: [...data, "transport", "store"],
-  // The HTTP API, which does not exist yet.
-  api: ["client", "config"],
+  api: ["wire", "config", "python", "transport", "store", "client"],
   minion: [...data, "transport"],
   cli: [...data, "transport", ...engine, "master", "client", "api", "minion"],
 };

@@ -8,9 +8,23 @@ const ofMinion = "a bound of the minion: its log or its return says so";
 const ofClient = "a bound of a client's program, which shows it or fetches the rest from the store";
 const waits = "nothing is refused: what is beyond waits for its turn";
 const remembered = "only what is remembered: it is found again or asked anew";
+const ofApi = "a bound of the HTTP API, a process of its own: its client gets the status as the answer";
 const ofLog = "a bound of the log, which says so itself";
 
 export const uncountedLimits: Readonly<Record<string, string>> = {
+  apiConnectionsMax: ofApi,
+  apiHeaderBytesMax: ofApi,
+  apiHeadersMax: ofApi,
+  apiHeadersTimeoutMs: ofApi,
+  apiRequestTimeoutMs: ofApi,
+  apiBodyBytesMax: ofApi,
+  apiCredentialBodyBytesMax: ofApi,
+  apiYamlBodyBytesMax: ofApi,
+  apiBodyDepthMax: ofApi,
+  apiChunksMax: ofApi,
+  apiParameterBytesMax: ofApi,
+  apiRequestsMax: ofApi,
+  apiSessionsMax: ofApi,
   feedEntriesMax: "nothing is lost: the rest is copied later, and jobs.cache_status says so",
   configIncludeDepthMax: "the program does not start, and says why",
   commandOutputBytesMax: ofMinion,

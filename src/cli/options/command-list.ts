@@ -2,6 +2,7 @@
 export const commandAbouts = {
   master: "Run a master, as salt-master does.",
   minion: "Run a minion, as salt-minion does.",
+  api: "Run the HTTP API of this master, as salt-api does.",
   salt: "Run a function on minions, as salt does.",
   key: "List, accept, reject and delete minions' keys, as salt-key does.",
   run: "Run a function on the master, as salt-run does.",

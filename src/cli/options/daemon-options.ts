@@ -1,4 +1,4 @@
-/** The options of `saltworks master` and `saltworks minion`. Source: Salt's own `--help` of both for names, groups and order. */
+/** The options of `saltworks master`, `saltworks minion` and `saltworks api`. Source: Salt's own `--help` for names, groups and order. */
 import { generalOptions, logFileOptions, loggingAbout, logLevelOption } from "./general-options.ts";
 import { type CommandTable, flag, text } from "./option.ts";
 
@@ -38,4 +38,8 @@ export const masterCommand = daemonCommand(
 export const minionCommand = daemonCommand(
   "salt-minion",
   "The minion, which runs the jobs of its master on this machine.",
+);
+export const apiCommand = daemonCommand(
+  "saltworks api",
+  "The HTTP API, through which programs send jobs and read events.",
 );

@@ -9,7 +9,7 @@ import { callCommand } from "./call-options.ts";
 import { checkStoreCommand } from "./check-store-options.ts";
 import { completionCommand } from "./completion-options.ts";
 import { cpCommand } from "./cp-options.ts";
-import { masterCommand, minionCommand } from "./daemon-options.ts";
+import { apiCommand, masterCommand, minionCommand } from "./daemon-options.ts";
 import { helpText } from "./help.ts";
 import { keyCommand, keyFault } from "./key-options.ts";
 import { type Answered, LineReader, type ParseContext, usageError } from "./line-reader.ts";
@@ -29,6 +29,7 @@ export const commands = {
   cp: cpCommand,
   master: masterCommand,
   minion: minionCommand,
+  api: apiCommand,
   top: topCommand,
   "check-store": checkStoreCommand,
   bench: benchCommand,

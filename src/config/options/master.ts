@@ -2,6 +2,7 @@
  * Every option of the master, with Salt's names and defaults.
  * Source: salt.config of Salt 3007 (checked by test/config/defaults.test.ts against its recorded defaults); docs/config.md is generated.
  */
+import { apiOptions } from "./api.ts";
 import { contentOptions } from "./content.ts";
 import { day, kept, logLevels, mebibyte, ours, path, port, seconds, timerSecondsMax } from "./details.ts";
 import { jobOptions } from "./jobs.ts";
@@ -368,6 +369,7 @@ export const masterOptionGroups = {
   Minions: minions,
   Trust: trust,
   Content: contentOptions,
+  "HTTP API": apiOptions,
   Metrics: metrics,
 } as const;
 
@@ -379,5 +381,6 @@ export const masterOptions = {
   ...minions,
   ...trust,
   ...contentOptions,
+  ...apiOptions,
   ...metrics,
 };

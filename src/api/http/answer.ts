@@ -1,0 +1,38 @@
+/** Sends answers: a value in the format that the client accepts, and errors in the same form. */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { yamlFileText } from "../../python/yaml-writer.ts";
+import { asValue, type Encodable } from "../../wire/values.ts";
+import { type AnswerFormat, answerFormat, mediaTypes } from "./accept.ts";
+import { ApiError } from "./errors.ts";
+import { jsonText } from "./json-text.ts";
+
+function bodyOf(value: Encodable, format: AnswerFormat): Buffer {
+  return Buffer.from(format === "yaml" ? yamlFileText(asValue(value)) : jsonText(value));
+}
+
+/** @throws ApiError 406 */
+export async function answer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  value: Encodable,
+  status = 200,
+): Promise<FastifyReply> {
+  const format = answerFormat(request.headers.accept);
+  return await reply.code(status).header("content-type", mediaTypes[format]).send(bodyOf(value, format));
+}
+
+/** An error goes out as JSON also to a client that accepts neither format. */
+export async function answerError(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  error: ApiError,
+): Promise<FastifyReply> {
+  let format: AnswerFormat = "json";
+  try {
+    format = answerFormat(request.headers.accept);
+  } catch (fault) {
+    if (!(fault instanceof ApiError)) throw fault;
+  }
+  const body = bodyOf({ status: error.status, return: error.message }, format);
+  return await reply.code(error.status).headers(error.headers).header("content-type", mediaTypes[format]).send(body);
+}

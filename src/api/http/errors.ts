@@ -1,0 +1,52 @@
+/** Every error of the API in one form: status, message and code. No stack, path or secret leaves the process. */
+import { errorCodes, SaltworksError } from "../../errors.ts";
+import { apiRetryAfterSeconds } from "../../limits.ts";
+
+/** `message` is shown to the client. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
+    super(message);
+    this.status = status;
+    this.headers = headers;
+  }
+}
+
+export const noSessionText = "No permission -- see authorization schemes";
+export const masterDownText = "Salt Master is not available.";
+const unexpectedText = "An unexpected error occurred";
+
+const retryHeaders = { "retry-after": String(apiRetryAfterSeconds) };
+
+/** Codes whose messages are written for the caller. Others may name files of this machine. */
+const openCodes: ReadonlySet<string> = new Set([
+  "AUTH_FAILED",
+  "REQUEST_REFUSED",
+  "TARGET_INVALID",
+  "QUEUE_FULL",
+  "FUNCTION_ARGUMENTS",
+  "REQUEST_TIMEOUT",
+]);
+
+/** The error that a client gets. Undefined `cause` in the log for errors that the client made. */
+export function toApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  if (error instanceof SaltworksError) {
+    if (error.code === "MASTER_UNREACHABLE" || error.code === "CHANNEL_CLOSED")
+      return new ApiError(503, masterDownText, retryHeaders);
+    const { http } = errorCodes[error.code];
+    return new ApiError(
+      http,
+      openCodes.has(error.code) ? error.message : unexpectedText,
+      http === 503 ? retryHeaders : {},
+    );
+  }
+  const status = error instanceof Error && "statusCode" in error ? Number(error.statusCode) : 500;
+  if (status === 413) return new ApiError(413, "The request's body is too large");
+  if (status === 415) return new ApiError(406, "Content type not supported");
+  if (status >= 400 && status < 500) return new ApiError(status, "The request cannot be read");
+  return new ApiError(500, unexpectedText);
+}

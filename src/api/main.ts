@@ -1,0 +1,62 @@
+/** Runs the HTTP API as a process of its own: it asks the master as an operator's program does. */
+
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import type { Logger } from "pino";
+import { RequestChannels } from "../client/request-channels.ts";
+import { readApiSettings } from "../config/api-settings.ts";
+import type { MasterConfig } from "../config/load.ts";
+import { apiDrainMs, apiSessionSweepMs } from "../limits.ts";
+import { buildServer } from "./server.ts";
+import type { Api } from "./sessions/context.ts";
+import { Sessions } from "./sessions/sessions.ts";
+
+export type ApiHooks = {
+  readonly onReady?: (api: { readonly answers: () => Promise<void>; readonly state: () => Promise<string> }) => void;
+  readonly onStopping?: () => void;
+};
+
+/** An API that listens. */
+export type RunningApi = { readonly port: number; readonly api: Api; readonly stop: () => Promise<void> };
+
+/** @throws SaltworksError CONFIG_INVALID; the system's error if the port cannot be used */
+export async function startApi(config: MasterConfig, log: Logger): Promise<RunningApi> {
+  const settings = readApiSettings(config.rest_cherrypy);
+  for (const note of settings.notes) log.warn(note);
+  if (config.netapi_enable_clients.length === 0)
+    log.warn("netapi_enable_clients names no client, so that every command of the HTTP API is refused with 400");
+  const sessions = new Sessions(join(config.cachedir, "api_sessions"));
+  const channels = new RequestChannels(config);
+  const counters = { requests: 0, refused: 0, errors: 0, underWay: 0 };
+  const api: Api = { config, settings, log, sessions, channels, counters, startedMs: Date.now() };
+  const server = buildServer(api);
+  const sweep = () =>
+    void sessions.sweep().catch((error: unknown) => log.error({ err: error }, "sessions could not be swept"));
+  const timer = setInterval(sweep, apiSessionSweepMs).unref();
+  await server.listen({ port: settings.port, host: settings.host });
+  const stop = async () => {
+    clearInterval(timer);
+    const late = new Promise<void>((resolve) => setTimeout(resolve, apiDrainMs).unref());
+    await Promise.race([server.close(), late]);
+    channels.close();
+  };
+  return { port: (server.server.address() as AddressInfo).port, api, stop };
+}
+
+/** Runs until TERM or INT. @returns the exit code */
+export async function runApi(config: MasterConfig, log: Logger, hooks: ApiHooks = {}): Promise<number> {
+  const running = await startApi(config, log);
+  log.info({ port: running.port }, "the HTTP API is ready");
+  hooks.onReady?.({
+    answers: () => Promise.resolve(),
+    state: () => Promise.resolve(JSON.stringify(running.api.counters)),
+  });
+  const signal = await new Promise<NodeJS.Signals>((resolve) => {
+    process.once("SIGTERM", resolve);
+    process.once("SIGINT", resolve);
+  });
+  hooks.onStopping?.();
+  log.info({ signal }, "shutting down");
+  await running.stop();
+  return 0;
+}

@@ -1,0 +1,37 @@
+/** What all routes of the API share. */
+import type { FastifyRequest } from "fastify";
+import type { Logger } from "pino";
+import type { RequestChannels } from "../../client/request-channels.ts";
+import type { ApiSettings } from "../../config/api-settings.ts";
+import type { MasterConfig } from "../../config/load.ts";
+import type { Value } from "../../wire/values.ts";
+import { readBody } from "../http/bodies.ts";
+import { ApiError, noSessionText } from "../http/errors.ts";
+import { sessionIdOf } from "./carriers.ts";
+import type { Session, Sessions } from "./sessions.ts";
+
+export type ApiCounters = { requests: number; refused: number; errors: number; underWay: number };
+
+export type Api = {
+  readonly config: MasterConfig;
+  readonly settings: ApiSettings;
+  readonly log: Logger;
+  readonly sessions: Sessions;
+  readonly channels: RequestChannels;
+  readonly counters: ApiCounters;
+  readonly startedMs: number;
+};
+
+/** The session of a request. @throws ApiError 401 */
+export function sessionOf(api: Api, request: FastifyRequest): { readonly id: string; readonly session: Session } {
+  const id = sessionIdOf(request);
+  const session = id === undefined ? undefined : api.sessions.find(id);
+  if (id === undefined || session === undefined) throw new ApiError(401, noSessionText);
+  return { id, session };
+}
+
+/** @throws ApiError as `readBody` */
+export function bodyOf(request: FastifyRequest): Value | undefined {
+  const { body } = request;
+  return readBody({ type: request.headers["content-type"], bytes: Buffer.isBuffer(body) ? body : undefined });
+}
