@@ -117,28 +117,40 @@ export class Shipper {
     step.batches += 1;
   }
 
-  /** The oldest row has ended the connection again and again. It is refused if it does so just after the database has taken another row. */
+  /**
+   * The oldest row has ended the connection again and again. It is tried alone, each time just after the database has answered and has taken another
+   * row. That row stays in the feed until the suspect is judged: writing it again changes nothing.
+   */
   async #judge(part: number, suspects: Suspects, step: ShippedStep): Promise<boolean> {
     const [suspect, ...others] = this.#feed.read(part, { limit: databaseRowsMax, bytesMax: batchBytesMax });
     if (suspect === undefined) return false;
     const other = others.length === 0 ? undefined : others[suspects.other(others.length)];
-    let isOtherTaken = false;
+    this.#unsure[part] = databaseRowsMax;
+    let isHealthy = false;
     try {
-      if (other !== undefined) {
-        await this.#write(part, this.#rowsOf([other], step), step);
-        isOtherTaken = true;
-      }
+      await this.#database.check();
+      isHealthy = await this.#takes(other);
       await this.#write(part, this.#rowsOf([suspect], step), step);
     } catch (error) {
-      this.#unsure[part] = databaseRowsMax;
-      if (!isOtherTaken || !isCut(error)) {
+      if (!isHealthy || !isCut(error) || !suspects.noteTrial()) {
         this.#fail(error, step);
         return false;
       }
       refuse(step, suspect, error as Error);
     }
-    this.#leave(part, [suspect, ...(other === undefined ? [] : [other])], step);
+    this.#leave(part, [suspect], step);
     return true;
+  }
+
+  async #takes(entry: FeedEntry | undefined): Promise<boolean> {
+    if (entry === undefined || entry.kind === "gone" || entry.kind === "damaged") return false;
+    try {
+      await this.#database.write([rowOf(entry)], { mayBePresent: true });
+      return true;
+    } catch (error) {
+      if (!hasCode(error, "DATABASE_REFUSED")) throw error;
+      return false;
+    }
   }
 
   /** What is added now may be in the database already, because a full feed left out only a part of the store. */

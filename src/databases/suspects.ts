@@ -1,13 +1,16 @@
 /**
  * Finds a row that ends the connection each time instead of being refused. After `databaseCutsMax` such failures of one batch, its halves are tried
- * until one row is left. That row is refused only while the database takes another one, because otherwise the database is to blame.
+ * until one row is left. That row is refused only when it has ended `databaseTrialsMax` connections alone, each just after the database took another row,
+ * because otherwise the database may be to blame.
  */
-import { databaseCutsMax, databaseRowsMax } from "../limits.ts";
+import { databaseCutsMax, databaseRowsMax, databaseTrialsMax } from "../limits.ts";
 
 export class Suspects {
   #cuts = 0;
   #tries = 0;
   #limit = databaseRowsMax;
+  /** Times that the row which is left has ended a connection alone while the database was healthy. */
+  #trials = 0;
   /** Entries at the head of the feed among which the row is. 0: none is looked for. */
   #left = 0;
 
@@ -24,6 +27,12 @@ export class Suspects {
   /** Which of `count` other rows shows whether the database takes any. Each try has another, because several rows may be of this kind. */
   other(count: number): number {
     return this.#tries++ % count;
+  }
+
+  /** @returns whether the evidence against the row is enough */
+  noteTrial(): boolean {
+    this.#trials += 1;
+    return this.#trials >= databaseTrialsMax;
   }
 
   noteCut(entries: number): void {
@@ -43,6 +52,7 @@ export class Suspects {
   notePassed(entries: number): void {
     this.#left = Math.max(0, this.#left - entries);
     this.#tries = 0;
+    this.#trials = 0;
     if (this.#left > 0) {
       this.#cuts = Math.min(this.#cuts, databaseCutsMax - 1);
       return;

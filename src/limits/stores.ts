@@ -75,6 +75,8 @@ export const databaseLooksMax = 10_000;
 export const databaseClockMsMax = 3_600_000;
 /** Failures of one batch that end the connection, before halves of it are tried: a row in it may be the cause. */
 export const databaseCutsMax = 3;
+/** Connections that one row alone must end, each just after the database was found healthy, until it counts as the cause: crashes may coincide with its turn. */
+export const databaseTrialsMax = 3;
 /** One statement of the database, milliseconds. Over it the connection is closed and the transaction tried again. */
 export const databaseStatementMs = 15_000;
 /** A wait for a lock of the database, milliseconds. Over it the transaction is rolled back and tried again. */

@@ -5,7 +5,7 @@ import type { JobDatabase, Written } from "../../src/databases/contract/database
 import type { Row } from "../../src/databases/contract/rows.ts";
 import { Shipper } from "../../src/databases/shipper.ts";
 import { SaltworksError } from "../../src/errors.ts";
-import { databaseRowsMax } from "../../src/limits.ts";
+import { databaseCutsMax, databaseRowsMax, databaseTrialsMax } from "../../src/limits.ts";
 import { lmdbDriver } from "../../src/store/drivers/lmdb/driver.ts";
 import type { JobCache } from "../../src/store/jobs/job-cache.ts";
 import type { JobFeed } from "../../src/store/jobs/job-feed.ts";
@@ -182,6 +182,46 @@ describe("the shipper", () => {
     database.cuts = () => false;
     await shipper.step();
     assert.deepEqual(shipped(), all(["a", "b", "c"]));
+  });
+
+  it("refuses no row for crashes that only coincide with its turn", async () => {
+    await store(["a", "b", "c"]);
+    const name = `${jid} b`;
+    const write = database.write.bind(database);
+    let alone = 0;
+    const chance = databaseCutsMax + databaseTrialsMax - 1;
+    database.write = async (rows, o) => {
+      const isMeant = rows.some((row) => nameOf(row) === name);
+      if (rows.length === 1 && isMeant) alone += 1;
+      if (isMeant && alone <= chance) throw new SaltworksError("DATABASE_FAILED", "cut", { isCut: true });
+      return await write(rows, o);
+    };
+    for (let waiting = 1, steps = 0; waiting > 0; steps += 1) {
+      assert.ok(steps < 100, "the feed stands still");
+      const step = await shipper.step();
+      assert.deepEqual(step.refusals, []);
+      waiting = step.feed.waiting;
+    }
+    assert.ok(alone > chance, "the row was tried alone as often as one that is to be refused, but for once");
+    assert.deepEqual(database.rows.sort(), all(["a", "b", "c"]));
+  });
+
+  it("counts no failure against a row while the database is not found healthy just before", async () => {
+    await store(["a", "b", "c"]);
+    database.cuts = (row) => row.kind === "return" && row.minionId === "b";
+    let isAnswering = true;
+    database.check = async () => {
+      isAnswering = !isAnswering;
+      if (!isAnswering) throw new SaltworksError("DATABASE_FAILED", "down");
+    };
+    for (let steps = 0; steps < 100; steps += 1) assert.deepEqual((await shipper.step()).refusals, []);
+    database.check = async () => undefined;
+    const refusals: string[] = [];
+    for (let steps = 0; refusals.length === 0; steps += 1) {
+      assert.ok(steps < 100, "the feed stands still");
+      refusals.push(...(await shipper.step()).refusals);
+    }
+    assert.match(refusals[0] ?? "", /minion "b".*: cut$/);
   });
 
   it("writes characters beyond U+FFFF as escapes if the table does not hold them", async () => {

@@ -1,5 +1,6 @@
 /** Errors of `mysql2` as ours. Their messages name the server's reason, and never hold the password or a statement with values. */
 import { SaltworksError } from "../../errors.ts";
+import { unshown } from "../contract/errors.ts";
 
 /** Codes by which the server refuses a row for what it holds: sending the same row again is useless. */
 const refusals: ReadonlySet<string> = new Set([
@@ -38,7 +39,7 @@ export function mysqlError(error: unknown, place: string): SaltworksError {
   // A server may quote values in its message, so that only messages about the connection and the tables are shown.
   const isQuoted = sqlMessage !== undefined && advice[code] === undefined;
   const reason = isQuoted
-    ? code
+    ? unshown(code)
     : `${sqlMessage ?? message ?? ""}${code === "" || sqlMessage !== undefined ? "" : ` (${code})`}`;
   return new SaltworksError("DATABASE_FAILED", `${place}: ${reason}${advice[code] ?? ""}`, {
     reason: code,

@@ -6,15 +6,10 @@ import { databaseLooksMax } from "../../limits.ts";
 import { isJid, jidAt } from "../../wire/jid.ts";
 import { checkClock } from "../contract/clock.ts";
 import type { Expired, ExpiryStep } from "../contract/database.ts";
-import { afterTimes } from "../sql/reader.ts";
+import { followingPhase, type Phase, type Place, placeIn, textOf } from "../sql/expiry-phases.ts";
 import type { MysqlRow, MysqlValue } from "./client.ts";
 import { inList } from "./in-list.ts";
 import type { MysqlSession } from "./session.ts";
-
-/** In this order. `named`: returns of jobs whose ids are not times. `jobs`: jobs without a return, which Salt keeps forever. */
-const phases = ["returns", "named", "jobs", "events"] as const;
-type Phase = (typeof phases)[number];
-type Place = { readonly phase: Phase; readonly after: string };
 
 /** `stamp`: rows whose `alter_time` is before it are old. `jid`: no older row has a job id after it that is a time. */
 type Cut = { readonly stamp: string; readonly jid: string };
@@ -32,7 +27,7 @@ export async function expireRows(session: MysqlSession, o: ExpiryStep): Promise<
   const asked = { ...o, after, cut };
   if (o.after === undefined && o.archives) await makeArchives(session);
   const { next, ...counts } = await steps[phase](session, asked);
-  return { ...counts, next: next === undefined ? undefined : `${next.phase}:${next.after}` };
+  return { ...counts, next: next === undefined ? undefined : textOf(next) };
 }
 
 const steps: Readonly<Record<Phase, (session: MysqlSession, o: Asked) => Promise<Step>>> = {
@@ -41,20 +36,6 @@ const steps: Readonly<Record<Phase, (session: MysqlSession, o: Asked) => Promise
   jobs: expireJobs,
   events: expireEvents,
 };
-
-function placeIn(text: string | undefined): Place {
-  const phase = phases.find((each) => text?.startsWith(`${each}:`) === true);
-  return phase === undefined ? startOf("returns") : { phase, after: text?.slice(phase.length + 1) ?? "" };
-}
-
-function startOf(phase: Phase): Place {
-  return { phase, after: phase === "named" ? afterTimes : phase === "events" ? "0" : "" };
-}
-
-function followingPhase(phase: Phase): Place | undefined {
-  const following = phases[phases.indexOf(phase) + 1];
-  return following === undefined ? undefined : startOf(following);
-}
 
 async function cutOf(session: MysqlSession, keepSeconds: number): Promise<Cut> {
   const sql = "SELECT NOW() - INTERVAL ? SECOND AS stamp, UNIX_TIMESTAMP() AS seconds";
@@ -150,22 +131,21 @@ async function expireJobs(session: MysqlSession, { after, rowsMax, archives, cut
   return { ...none, jobs, next };
 }
 
-/** A step for events, whose ids grow with time. */
+/** A step for events, whose ids grow with time: it ends at `databaseLooksMax` ids without an old one. */
 async function expireEvents(session: MysqlSession, { after, rowsMax, archives, cut }: Asked): Promise<Step> {
-  const sql = `SELECT \`id\`, \`alter_time\` < ? AS old FROM \`salt_events\` WHERE \`id\` > ? ORDER BY \`id\` LIMIT ${rowsMax}`;
-  const rows = await unlessMissing(session.rows(sql, [cut.stamp, after]), []);
-  const old = rows.filter((row) => Number(row.old) === 1).map(({ id }) => String(id));
-  const last = rows.at(-1);
-  const hasMore = last !== undefined && rows.length === rowsMax && Number(last.old) === 1;
-  const next: Place | undefined = hasMore ? { phase: "events", after: String(last.id) } : undefined;
+  const sql =
+    "SELECT `id` FROM (SELECT `id`, `alter_time` FROM `salt_events` WHERE `id` > ? ORDER BY `id` " +
+    `LIMIT ${databaseLooksMax}) AS looked_at WHERE \`alter_time\` < ? ORDER BY \`id\` LIMIT ${rowsMax}`;
+  const old = (await unlessMissing(session.rows(sql, [after, cut.stamp]), [])).map(({ id }) => String(id));
+  const last = old.at(-1);
+  if (last === undefined) return { ...none, next: undefined };
   const { marks, values } = inList(old);
-  if (values.length === 0) return { ...none, next };
   const meant = `\`id\` IN (${marks})`;
   const events = await session.transaction(async () => {
     if (archives) await archiveEvents(session, meant, values);
     return await remove(session, "salt_events", meant, values);
   });
-  return { ...none, events, next };
+  return { ...none, events, next: { phase: "events", after: last } };
 }
 
 /** A server that counts ids anew after a restart gives ids that the archive has. Then the archive gives others. */

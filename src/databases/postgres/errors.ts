@@ -1,10 +1,13 @@
 /** Errors of `pg` as ours. Their messages name the server's reason, and never hold the password or a value. */
 import { SaltworksError } from "../../errors.ts";
+import { unshown } from "../contract/errors.ts";
 import { type PostgresSettings, placeOf } from "./settings.ts";
 
 /** Classes of codes by which the server refuses a row for what it holds: sending the same row again is useless. */
 const refusals = /^(?:21|22|23|54)/;
 const serverCode = /^[0-9A-Z]{5}$/;
+/** Codes and classes whose messages are about the connection, the tables or the server. Others may quote a row, as a trigger's may. */
+const shownCodes = /^(?:08|25|28|3D|40|53|57|58|42501$|42P01$|42703$|55P03$|55000$)/;
 
 type ServerError = Error & { readonly code?: string; readonly severity?: string };
 
@@ -25,7 +28,8 @@ export function postgresError(error: unknown, settings: PostgresSettings): Saltw
   const isFromServer = severity !== undefined && serverCode.test(code);
   if (isFromServer && refusals.test(code))
     return new SaltworksError("DATABASE_REFUSED", `${place} refused a row (${code})`, { reason: code });
-  const shown = code === "" ? message : `${message} (${code})`;
+  const isQuoted = isFromServer && !shownCodes.test(code);
+  const shown = isQuoted ? unshown(code) : code === "" ? message : `${message} (${code})`;
   return new SaltworksError("DATABASE_FAILED", `${place}: ${shown}${adviceFor(code, settings.name)}`, {
     reason: code,
     ...(isAnswer(error) ? {} : { isCut: true }),

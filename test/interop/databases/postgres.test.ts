@@ -8,6 +8,7 @@ import { newPostgresClient } from "../../../src/databases/postgres/client.ts";
 import { optionsOf, type PostgresName, settingsOf } from "../../../src/databases/postgres/settings.ts";
 import { openDatabase } from "../../../src/databases/registry.ts";
 import type { SaltworksError } from "../../../src/errors.ts";
+import { databaseLooksMax } from "../../../src/limits.ts";
 import { jidAt } from "../../../src/wire/jid.ts";
 import { encode } from "../../../src/wire/msgpack.ts";
 import { jobDatabaseContract } from "../../contract/job-database.ts";
@@ -214,6 +215,53 @@ describe("the databases postgres and pgjsonb", { timeout: 180_000, skip }, () =>
       assert.deepEqual(server.sql('SELECT jid FROM jids_archive ORDER BY jid COLLATE "C"'), [old, unanswered, named]);
       assert.equal(server.count("pgjsonb", "salt_returns_archive"), 6);
       assert.deepEqual(server.sql("SELECT tag FROM salt_events_archive"), ["old"]);
+    }
+  });
+
+  it("let old rows go in few looks at a time, past young ones, and into an archive that has their job already", async () => {
+    const database = await openEmpty("pgjsonb");
+    server.sql("DROP TABLE IF EXISTS jids_archive, salt_returns_archive, salt_events_archive; TRUNCATE salt_events");
+    const old = "20200101000000000001";
+    const young = 2 * databaseLooksMax + 100;
+    server.sql(
+      "INSERT INTO salt_returns (fun, jid, return, id, success, full_ret) SELECT 'f', '20190101' || lpad(n::text, 12, '0'), '1', 'm', 'true', '{}' " +
+        `FROM generate_series(1, ${young}) AS n; ` +
+        "INSERT INTO salt_events (tag, data, master_id, alter_time) SELECT 't', '{}', 'm', CASE n % 2 WHEN 0 THEN now() ELSE '2020-01-01' END FROM generate_series(1, 1000) AS n",
+    );
+    for (let round = 1; round <= 2; round += 1) {
+      const oldReturn = { ...returned("m", 1, {}, old), atMs: Date.UTC(2020, 0, 1) };
+      await write(database, [published(old), oldReturn]);
+      const left = { jobs: 0, returns: 0, events: 0 };
+      let steps = 0;
+      for (let after: string | undefined; steps === 0 || after !== undefined; steps += 1) {
+        const step = await database.expire({ keepSeconds: 86_400, archives: true, rowsMax: 512, after });
+        for (const kind of ["jobs", "returns", "events"] as const) left[kind] += step[kind];
+        after = step.next;
+        assert.ok(steps < 20);
+      }
+      assert.deepEqual(left, { jobs: 1, returns: 1, events: round === 1 ? 500 : 0 });
+      assert.ok(steps > young / databaseLooksMax + 2, "a step looks at a part of the index");
+    }
+    assert.equal(server.count("pgjsonb", "jids_archive"), 1);
+    assert.equal(server.count("pgjsonb", "salt_returns_archive"), 2);
+    assert.equal(server.count("pgjsonb", "salt_returns"), young);
+    assert.equal(server.count("pgjsonb", "salt_events"), 500);
+    server.sql("TRUNCATE salt_events");
+  });
+
+  it("show no message that may quote a row", async () => {
+    const database = await openEmpty("pgjsonb");
+    server.sql(
+      "CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no %', NEW.return; END $$; " +
+        "CREATE TRIGGER tell BEFORE INSERT ON salt_returns FOR EACH ROW EXECUTE FUNCTION tell()",
+    );
+    try {
+      await assert.rejects(write(database, [returned("a", "a-secret-value")]), (error: SaltworksError) => {
+        assert.match(error.message, /error P0001, whose message is not shown because it may quote a row$/);
+        return isDown(error);
+      });
+    } finally {
+      server.sql("DROP TRIGGER tell ON salt_returns; DROP FUNCTION tell");
     }
   });
 
