@@ -33,8 +33,8 @@ export type RunRequest = {
 const repeatsMax = 100;
 /** With fewer rounds there is no verdict. */
 const repeatsAgainst = 4;
-/** The C program serves only this load. */
-const floorScenario = "return-storm";
+/** The C program serves only loads of returns. */
+const floorScenarios = ["return-storm", "light-load"];
 /** This scenario drives the store alone, without the master. */
 const masterlessScenario = "job-cache";
 const resultDirectory = "bench-results";
@@ -159,10 +159,10 @@ function readPeers(
     throw new SaltworksError("USAGE", `${masterlessScenario} asks no master, so there is nothing to run it against`);
   }
   if (against === "floor") {
-    if (scenario.name === floorScenario) return [{ kind: "floor" }];
+    if (floorScenarios.includes(scenario.name)) return [{ kind: "floor" }];
     throw new SaltworksError(
       "USAGE",
-      `the floor answers returns and nothing else: --against floor goes with ${floorScenario}`,
+      `the floor answers returns and nothing else: --against floor goes with ${floorScenarios.join(" and ")}`,
     );
   }
   const salt = options.salt ?? host.environment.SALTWORKS_SALT_VENV;

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { benchCommand } from "../../bench/commands/bench.ts";
+import { readRunRequest, understandBench } from "../../bench/commands/run-request.ts";
 import { tuneCommand } from "../../bench/commands/tune.ts";
 import { writeResult } from "../../bench/results/files.ts";
 import { noProgress } from "../../bench/scenarios/scenario.ts";
@@ -61,6 +62,18 @@ describe("saltworks bench", () => {
     assert.equal(list.code, 0);
     assert.match(list.out, /^return-storm \(version \d+\)\n {2}\S.*\?\n/m);
     assert.match(list.out, /^ {4}minions=1000 {2}\S/m);
+  });
+
+  it("runs the floor beside every load of returns", () => {
+    const host = new TestHost();
+    for (const word of ["return-storm", "light-load"]) {
+      const { options } = understandBench([word, "--against", "floor"], host);
+      const { masters } = readRunRequest(word, options, host);
+      assert.deepEqual(
+        masters.map(({ kind }) => kind),
+        ["saltworks", "floor"],
+      );
+    }
   });
 
   /** Each of these ends with 64, and prints the command's name and what was wrong. */
