@@ -3,10 +3,11 @@
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { Logger } from "pino";
+import { EventHub } from "../client/event-hub.ts";
 import { RequestChannels } from "../client/request-channels.ts";
 import { readApiSettings } from "../config/api-settings.ts";
 import type { MasterConfig } from "../config/load.ts";
-import { apiDrainMs, apiSessionSweepMs } from "../limits.ts";
+import { apiChannelsMax, apiDrainMs, apiSessionSweepMs } from "../limits.ts";
 import { buildServer } from "./server.ts";
 import type { Api } from "./sessions/context.ts";
 import { Sessions } from "./sessions/sessions.ts";
@@ -26,9 +27,9 @@ export async function startApi(config: MasterConfig, log: Logger): Promise<Runni
   if (config.netapi_enable_clients.length === 0)
     log.warn("netapi_enable_clients names no client, so that every command of the HTTP API is refused with 400");
   const sessions = new Sessions(join(config.cachedir, "api_sessions"));
-  const channels = new RequestChannels(config);
+  const shared = { channels: new RequestChannels(config, apiChannelsMax), hub: new EventHub(config) };
   const counters = { requests: 0, refused: 0, errors: 0, underWay: 0 };
-  const api: Api = { config, settings, log, sessions, channels, counters, startedMs: Date.now() };
+  const api: Api = { config, settings, log, sessions, shared, counters, startedMs: Date.now() };
   const server = buildServer(api);
   const sweep = () =>
     void sessions.sweep().catch((error: unknown) => log.error({ err: error }, "sessions could not be swept"));
@@ -38,7 +39,8 @@ export async function startApi(config: MasterConfig, log: Logger): Promise<Runni
     clearInterval(timer);
     const late = new Promise<void>((resolve) => setTimeout(resolve, apiDrainMs).unref());
     await Promise.race([server.close(), late]);
-    channels.close();
+    shared.hub.close();
+    shared.channels.close();
   };
   return { port: (server.server.address() as AddressInfo).port, api, stop };
 }

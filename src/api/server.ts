@@ -21,7 +21,11 @@ import {
 import { answerError } from "./http/answer.ts";
 import { originHeaders, preflightHeaders } from "./http/cross-origin.ts";
 import { ApiError, toApiError } from "./http/errors.ts";
+import { commandRoutes } from "./routes/commands.ts";
+import { hookRoutes } from "./routes/hook.ts";
 import { loginRoutes } from "./routes/login.ts";
+import { resourceRoutes } from "./routes/resources.ts";
+import { statsRoutes } from "./routes/stats.ts";
 import { unbuiltRoutes } from "./routes/unbuilt.ts";
 import { welcomeRoutes } from "./routes/welcome.ts";
 import type { Api } from "./sessions/context.ts";
@@ -170,7 +174,11 @@ export function buildServer(api: Api): FastifyInstance {
     async (routes) => {
       welcomeRoutes(routes);
       if (api.settings.hasSessions) loginRoutes(routes, api);
-      unbuiltRoutes(routes, api.settings.webhookPath);
+      commandRoutes(routes, api);
+      resourceRoutes(routes, api);
+      statsRoutes(routes, api);
+      hookRoutes(routes, api);
+      unbuiltRoutes(routes);
     },
     { prefix: api.settings.rootPrefix },
   );

@@ -8,6 +8,7 @@ import { EventSubscriber } from "../transport/event-stream-client.ts";
 import { splitEvent } from "../wire/event.ts";
 import { decode } from "../wire/msgpack.ts";
 import type { ValueMap } from "../wire/values.ts";
+import type { ConnectBus } from "./event-hub.ts";
 import { lostBus } from "./texts.ts";
 
 const tagStart = Buffer.from("saltworks/batch/");
@@ -15,7 +16,7 @@ const tagStart = Buffer.from("saltworks/batch/");
 export class BatchFeed {
   readonly #bytesMax: number;
   readonly #events: Uint8Array[] = [];
-  #subscriber: EventSubscriber | undefined;
+  #subscriber: { readonly close: () => void } | undefined;
   #tagStart: Buffer = tagStart;
   #bytes = 0;
   #failure: SaltworksError | undefined;
@@ -26,9 +27,13 @@ export class BatchFeed {
   }
 
   /** @throws SaltworksError MASTER_UNREACHABLE */
-  static async open(pubPath: string, bytesMax: number = batchFeedBytesMax): Promise<BatchFeed> {
+  static async open(
+    pubPath: string,
+    bytesMax: number = batchFeedBytesMax,
+    connect: ConnectBus = EventSubscriber.connect,
+  ): Promise<BatchFeed> {
     const feed = new BatchFeed(bytesMax);
-    feed.#subscriber = await EventSubscriber.connect(pubPath, {
+    feed.#subscriber = await connect(pubPath, {
       onEvent: (body, isMasters) => {
         if (isMasters) feed.#take(body);
       },

@@ -5,7 +5,10 @@
 import { access, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { MasterConfig } from "../config/load.ts";
-import { SaltworksError } from "../errors.ts";
+import { hasCode, SaltworksError } from "../errors.ts";
+import { wheelReplyTimeoutMs } from "../limits.ts";
+import type { ValueMap } from "../wire/values.ts";
+import type { RequestChannels } from "./request-channels.ts";
 import { notContactedText, notPermittedText } from "./texts.ts";
 
 /** Proof of identity of a user of an eauth system. */
@@ -46,4 +49,26 @@ async function isThere(file: string): Promise<boolean> {
     () => true,
     () => false,
   );
+}
+
+export type PasswordLogin = Extract<Login, { readonly password: string }>;
+
+/**
+ * Asks the master for a token.
+ *
+ * @returns the token's fields; undefined if the master does not know the user or refuses the password
+ * @throws SaltworksError as `RequestChannels.ask`
+ */
+export async function makeToken(
+  channels: Pick<RequestChannels, "ask">,
+  login: PasswordLogin,
+  expireSeconds?: number,
+): Promise<ValueMap | undefined> {
+  const load = { cmd: "mk_token", ...login, ...(expireSeconds === undefined ? {} : { token_expire: expireSeconds }) };
+  try {
+    return await channels.ask(load, wheelReplyTimeoutMs);
+  } catch (error) {
+    if (!hasCode(error, "AUTH_FAILED")) throw error;
+    return undefined;
+  }
 }

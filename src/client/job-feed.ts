@@ -11,6 +11,7 @@ import { splitEvent } from "../wire/event.ts";
 import { listField, mapField } from "../wire/fields.ts";
 import { decode } from "../wire/msgpack.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
+import type { ConnectBus } from "./event-hub.ts";
 import { lostBus } from "./texts.ts";
 
 /** `data` of a return: the event's map, packed; undefined if the buffer was full. `silence`: no event came for `silenceMs`. */
@@ -45,8 +46,10 @@ export class JobFeed {
   readonly #early: Uint8Array[] = [];
   #earlyBytes = 0;
   readonly #items: FeedItem[] = [];
-  #subscriber: EventSubscriber | undefined;
+  #subscriber: { readonly close: () => void } | undefined;
   #jid: string | undefined;
+  /** Beginnings of the tags that count: of all jobs until the job id is known. */
+  #starts: readonly Buffer[] = tagStarts;
   #bytes = 0;
   #failure: SaltworksError | undefined;
   #wake: (() => void) | undefined;
@@ -59,9 +62,10 @@ export class JobFeed {
   static async open(
     pubPath: string,
     room: JobFeedRoom = { bytesMax: jobFeedBytesMax, earlyEventsMax, silenceMs: jobLookMs },
+    connect: ConnectBus = EventSubscriber.connect,
   ): Promise<JobFeed> {
     const feed = new JobFeed(room);
-    feed.#subscriber = await EventSubscriber.connect(pubPath, {
+    feed.#subscriber = await connect(pubPath, {
       onEvent: (body, isMasters) => {
         // Of events that minions send, only reports of states count.
         if (isMasters || isProgress(body)) feed.#take(body);
@@ -77,6 +81,7 @@ export class JobFeed {
   /** Drops the events of other jobs, and keeps early events of this job. */
   follow(jid: string): void {
     this.#jid = jid;
+    this.#starts = tagStarts.map((start) => Buffer.from(`${start}${jid}/`));
     for (const body of this.#early.splice(0)) this.#take(body);
   }
 
@@ -113,7 +118,7 @@ export class JobFeed {
   }
 
   #take(body: Uint8Array): void {
-    if (!tagStarts.some((start) => start.equals(body.subarray(0, start.length)))) return;
+    if (!this.#starts.some((start) => start.equals(body.subarray(0, start.length)))) return;
     if (this.#jid === undefined) {
       // Buffers the events of all jobs until the reply to the publish tells the job id. Over the bounds the oldest are
       // dropped; lost returns are read from the store.

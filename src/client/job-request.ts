@@ -3,7 +3,7 @@ import type { AskedTarget } from "../target/asked-target.ts";
 import type { BatchOptions } from "../wire/batch-options.ts";
 import type { Encodable } from "../wire/values.ts";
 
-/** `follow`: the master tracks the job with these times, as Salt's command line does (`timeout`, `gather_job_timeout`), and reports its end. */
+/** `follow`: the master tracks the job with these times, as Salt's command line does (`timeout`, `gather_job_timeout`), and reports its end. `leavesAbsent`: without waiting for minions that are not connected. */
 export type JobRequest = Omit<AskedTarget, "delimiter"> & {
   readonly fun: string | readonly string[];
   readonly args: readonly Encodable[];
@@ -11,7 +11,13 @@ export type JobRequest = Omit<AskedTarget, "delimiter"> & {
   readonly ret?: string;
   /** Values that are sent with the job: `show_jid`, `delimiter`, `metadata` and others of Salt, in the order in which they are stored. */
   readonly kwargs?: { readonly [name: string]: Encodable };
-  readonly follow?: { readonly timeoutSeconds: number; readonly gatherTimeoutSeconds: number };
+  readonly follow?: {
+    readonly timeoutSeconds: number;
+    readonly gatherTimeoutSeconds: number;
+    readonly leavesAbsent?: boolean;
+  };
+  /** A job id instead of a new one. Only the master's own user may choose it. */
+  readonly jid?: string;
   /** The master runs the job on a few minions at a time. */
   readonly batch?: BatchOptions;
 };

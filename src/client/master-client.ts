@@ -12,7 +12,8 @@ import { type BatchOptions, encodeBatchOptions } from "../wire/batch-options.ts"
 import { boolField, intField, listField, mapField, textField } from "../wire/fields.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { BatchFeed } from "./batch-feed.ts";
-import { type Credentials, type Login, readCredentials } from "./credentials.ts";
+import { type Credentials, type Login, makeToken, type PasswordLogin, readCredentials } from "./credentials.ts";
+import type { ConnectBus, EventHub } from "./event-hub.ts";
 import { type JobEnd, JobFeed, texts, textsById, toJobEnd } from "./job-feed.ts";
 import type { JobRequest, Published } from "./job-request.ts";
 import { RequestChannels } from "./request-channels.ts";
@@ -21,7 +22,6 @@ import { ownJid, RunnerFeed, type RunnerListener } from "./runner-feed.ts";
 import { pageOf, RunningBatch } from "./running-batch.ts";
 import { RunningJob } from "./running-job.ts";
 import { lostBus, notContactedText, notPermittedText } from "./texts.ts";
-import { makeToken, type PasswordLogin } from "./token-requests.ts";
 
 /** If `isSuccess` is false, `value` is the error. */
 export type CommandOutcome = {
@@ -30,20 +30,34 @@ export type CommandOutcome = {
   readonly isSuccess: boolean;
   /** Remarks of the function in addition to its value. */
   readonly notes: readonly string[];
+  /** The master's whole answer in Salt's form. */
+  readonly data: ValueMap;
 };
 
 /** Salt sends a publish up to three times. We send it once and wait as long, so that a slow master cannot publish it twice. */
 const publishTries = 3;
 
+/** Connections of a program with many callers. */
+export type SharedConnections = { readonly channels: RequestChannels; readonly hub: EventHub };
+
 export class MasterClient {
   readonly #config: MasterConfig;
   readonly #credentials: Credentials;
   readonly #channels: RequestChannels;
+  readonly #connect: ConnectBus;
+  readonly #isSharing: boolean;
 
-  private constructor(config: MasterConfig, credentials: Credentials) {
+  private constructor(config: MasterConfig, credentials: Credentials, shared?: SharedConnections) {
     this.#config = config;
     this.#credentials = credentials;
-    this.#channels = new RequestChannels(config);
+    this.#isSharing = shared !== undefined;
+    this.#channels = shared?.channels ?? new RequestChannels(config);
+    this.#connect = shared?.hub.connect ?? EventSubscriber.connect;
+  }
+
+  /** A client on connections that other clients use, too: closing it ends nothing. */
+  static sharing(config: MasterConfig, credentials: Credentials, shared: SharedConnections): MasterClient {
+    return new MasterClient(config, credentials, shared);
   }
 
   /**
@@ -95,11 +109,15 @@ export class MasterClient {
       ...(isKey ? proof : {}),
       tgt_type: request.targetKind,
       ret: request.ret ?? "",
-      jid: "",
+      jid: request.jid ?? "",
       kwargs: {
         ...request.kwargs,
         batch: request.batch && encodeBatchOptions(request.batch),
-        follow: follow && { timeout: follow.timeoutSeconds, gather_job_timeout: follow.gatherTimeoutSeconds },
+        follow: follow && {
+          timeout: follow.timeoutSeconds,
+          gather_job_timeout: follow.gatherTimeoutSeconds,
+          leave_absent: follow.leavesAbsent,
+        },
         // Salt's clients put the login here, too.
         ...(isKey ? {} : proof),
       },
@@ -131,7 +149,7 @@ export class MasterClient {
   async run(
     request: JobRequest & { readonly follow: NonNullable<JobRequest["follow"]> },
   ): Promise<RunningJob | undefined> {
-    const feed = await this.#contact(() => JobFeed.open(this.#eventPath()));
+    const feed = await this.#contact(() => JobFeed.open(this.#eventPath(), undefined, this.#connect));
     try {
       const published = await this.#publish(request);
       if (published === undefined) {
@@ -156,7 +174,7 @@ export class MasterClient {
    * @throws SaltworksError as `publish`
    */
   async batch(request: JobRequest & { readonly batch: BatchOptions }): Promise<RunningBatch | undefined> {
-    const feed = await this.#contact(() => BatchFeed.open(this.#eventPath()));
+    const feed = await this.#contact(() => BatchFeed.open(this.#eventPath(), undefined, this.#connect));
     try {
       const published = await this.#publish(request);
       if (published !== undefined) return this.#following(published.jid, feed);
@@ -170,7 +188,7 @@ export class MasterClient {
 
   /** Follows a batch job of any client from its beginning. @throws SaltworksError MASTER_UNREACHABLE */
   async followBatch(jid: string): Promise<RunningBatch> {
-    return this.#following(jid, await this.#contact(() => BatchFeed.open(this.#eventPath())));
+    return this.#following(jid, await this.#contact(() => BatchFeed.open(this.#eventPath(), undefined, this.#connect)));
   }
 
   #following(jid: string, feed: BatchFeed): RunningBatch {
@@ -194,12 +212,15 @@ export class MasterClient {
     kwargs: ValueMap,
     jid: string = ownJid(this.#config.unique_jid),
     listener?: RunnerListener,
+    signal?: AbortSignal,
   ): Promise<CommandOutcome> {
     const { proof, user } = this.#credentials;
     const lost = new AbortController();
+    const giveUp = () => lost.abort(signal?.reason);
+    signal?.addEventListener("abort", giveUp, { once: true });
     const feed = listener && new RunnerFeed(jid, listener);
     const link = await this.#contact(() =>
-      EventSubscriber.connect(this.#eventPath(), {
+      this.#connect(this.#eventPath(), {
         onEvent: (body, isMasters) => {
           if (isMasters) feed?.take(body);
         },
@@ -222,6 +243,7 @@ export class MasterClient {
       await feed?.heard(Number(mapField(reply, "data")?.get("told") ?? 0));
       return readOutcome(reply);
     } finally {
+      signal?.removeEventListener("abort", giveUp);
       link.close();
     }
   }
@@ -288,15 +310,13 @@ export class MasterClient {
   /** Connects to the event bus and disconnects: fails at once if no master runs. @throws SaltworksError MASTER_UNREACHABLE */
   async reach(): Promise<void> {
     const nothing = () => undefined;
-    const link = await this.#contact(() =>
-      EventSubscriber.connect(this.#eventPath(), { onEvent: nothing, onClose: nothing }),
-    );
+    const link = await this.#contact(() => this.#connect(this.#eventPath(), { onEvent: nothing, onClose: nothing }));
     link.close();
   }
 
   /** Abandons all requests under way. Later requests fail with CHANNEL_CLOSED. */
   close(): void {
-    this.#channels.close();
+    if (!this.#isSharing) this.#channels.close();
   }
 
   /** Whole loads of stored returns by minion id. Undefined if they are too large for one reply. */
@@ -335,5 +355,6 @@ function readOutcome(reply: ValueMap): CommandOutcome {
     value: data.get("return") ?? null,
     isSuccess: boolField(data, "success") ?? false,
     notes: texts(listField(data, "notes")),
+    data,
   };
 }

@@ -28,6 +28,8 @@ export const apiChunksMax = 1_000;
 export const apiParameterBytesMax = 1_024;
 /** Requests under way at once, streams not included. Over it: 503 with `Retry-After`. */
 export const apiRequestsMax = 1_000;
+/** Requests of the API to the master under way at once: each has a socket. Over it: 503. */
+export const apiChannelsMax = 512;
 /** What `Retry-After` says, seconds. */
 export const apiRetryAfterSeconds = 2;
 /** How long a stopping API waits for requests under way, milliseconds. */

@@ -22,7 +22,7 @@ describe("keys through a master", () => {
   let refusal: string | undefined;
   const remote = new RemoteKeys({
     wheel: async (fun, kwargs) => {
-      if (refusal !== undefined) return { jid: "", value: refusal, isSuccess: false, notes: [] };
+      if (refusal !== undefined) return { jid: "", value: refusal, isSuccess: false, notes: [], data: new Map() };
       const context = runnerContext({ master: masterAccess({ fire: async () => undefined }), config });
       const args = decode(encode(kwargs, "raw")) as Map<Value, Value>;
       return {
@@ -30,6 +30,7 @@ describe("keys through a master", () => {
         value: decode(encode(await runWheel(context, fun, [], args), "bin")),
         isSuccess: true,
         notes: [],
+        data: new Map(),
       };
     },
   });

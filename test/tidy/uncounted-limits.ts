@@ -25,6 +25,7 @@ export const uncountedLimits: Readonly<Record<string, string>> = {
   apiParameterBytesMax: ofApi,
   apiRequestsMax: ofApi,
   apiSessionsMax: ofApi,
+  apiChannelsMax: ofApi,
   feedEntriesMax: "nothing is lost: the rest is copied later, and jobs.cache_status says so",
   configIncludeDepthMax: "the program does not start, and says why",
   commandOutputBytesMax: ofMinion,

@@ -37,7 +37,8 @@ export function toApiError(error: unknown): ApiError {
   if (error instanceof SaltworksError) {
     if (error.code === "MASTER_UNREACHABLE" || error.code === "CHANNEL_CLOSED")
       return new ApiError(503, masterDownText, retryHeaders);
-    const { http } = errorCodes[error.code];
+    // The master refused what was asked, not who asked: that would be AUTH_FAILED.
+    const http = error.code === "REQUEST_REFUSED" ? 400 : errorCodes[error.code].http;
     return new ApiError(
       http,
       openCodes.has(error.code) ? error.message : unexpectedText,

@@ -1,8 +1,8 @@
 /** `/login` and `/logout`: a session is opened with a token of the master, and closing it removes both. */
 import type { FastifyInstance } from "fastify";
+import { makeToken } from "../../client/credentials.ts";
 import { MasterClient } from "../../client/master-client.ts";
 import { knock } from "../../client/request-port.ts";
-import { makeToken } from "../../client/token-requests.ts";
 import { shownPermissions, sortedPermissions } from "../../config/api-settings.ts";
 import { networkMatcher, plainAddress } from "../../config/options/networks.ts";
 import type { ConfigValue } from "../../config/yaml/values.ts";
@@ -31,7 +31,7 @@ export function loginRoutes(app: FastifyInstance, api: Api): void {
     checkAddress(api, credential.username, request.ip);
     await knock(api.config);
     const { expireSeconds, ...login } = credential;
-    const made = await makeToken(api.channels, login, expireSeconds);
+    const made = await makeToken(api.shared.channels, login, expireSeconds);
     if (made === undefined) throw new ApiError(401, badLoginText);
     const session = toSession(api, made);
     const id = api.sessions.open(session);

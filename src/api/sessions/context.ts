@@ -1,7 +1,7 @@
 /** What all routes of the API share. */
 import type { FastifyRequest } from "fastify";
 import type { Logger } from "pino";
-import type { RequestChannels } from "../../client/request-channels.ts";
+import type { SharedConnections } from "../../client/master-client.ts";
 import type { ApiSettings } from "../../config/api-settings.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import type { Value } from "../../wire/values.ts";
@@ -17,7 +17,8 @@ export type Api = {
   readonly settings: ApiSettings;
   readonly log: Logger;
   readonly sessions: Sessions;
-  readonly channels: RequestChannels;
+  /** Connections to the master that all callers share. */
+  readonly shared: SharedConnections;
   readonly counters: ApiCounters;
   readonly startedMs: number;
 };

@@ -51,7 +51,12 @@ type MayStillPublish = (
   isHopeful?: boolean,
 ) => Promise<boolean>;
 
-export type FollowTimes = { readonly timeoutMs: number; readonly gatherTimeoutMs: number };
+/** `leavesAbsent`: without waiting for minions that are not connected. */
+export type FollowTimes = {
+  readonly timeoutMs: number;
+  readonly gatherTimeoutMs: number;
+  readonly leavesAbsent?: boolean;
+};
 /** `isDefault`: from the configuration, not asked for with this job. */
 export type DeliverWithin = { readonly seconds: number; readonly isDefault: boolean };
 

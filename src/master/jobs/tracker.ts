@@ -20,6 +20,8 @@ export type FollowOptions = {
   readonly missing?: readonly string[];
   readonly timeoutMs: number;
   readonly gatherTimeoutMs: number;
+  /** The job does not wait for minions that are not connected when it begins. */
+  readonly leavesAbsent?: boolean;
   readonly onReturn?: (id: string, body: () => Uint8Array) => void;
   readonly onDone: (returned: readonly string[], silent: ReadonlyMap<string, SilentReason>) => void;
 };
@@ -43,6 +45,8 @@ type Followed = Pick<FollowOptions, "timeoutMs" | "gatherTimeoutMs" | "onReturn"
   readonly firstDeadlineMs: number;
   /** Deadlines of minions that answered that they still run. */
   readonly laterDeadlineMs: Map<string, number>;
+  /** Minions that the job does not wait for and that have not returned. */
+  readonly absent: Set<string>;
   roundEndsMs: number;
   isAnyRunning: boolean;
   /** find_job is being published. */
@@ -147,6 +151,7 @@ export class JobTracker {
       record,
       firstDeadlineMs: nowMs + timeoutMs,
       laterDeadlineMs: new Map(),
+      absent: new Set(options.leavesAbsent === true ? this.#absentOf(options.minions) : []),
       roundEndsMs: nowMs + timeoutMs,
       isAnyRunning: true,
       unaskedRounds: 0,
@@ -155,7 +160,7 @@ export class JobTracker {
       timer: undefined,
     };
     this.#jobs.set(jid, job);
-    if (record.isComplete) this.#finish(job);
+    if (this.#isOver(job)) this.#finish(job);
     else this.#schedule(job, job.roundEndsMs);
   }
 
@@ -172,6 +177,7 @@ export class JobTracker {
     this.#minionCount += record.minionCount - countBefore;
     if (record.isComplete && !wasComplete) this.#openCount -= 1;
     const job = this.#jobs.get(jid);
+    job?.absent.delete(id);
     job?.onReturn?.(id, body);
     if (job !== undefined && this.#isOver(job)) this.#finish(job);
   }
@@ -238,8 +244,15 @@ export class JobTracker {
     record.release();
   }
 
-  #isOver({ record }: Followed): boolean {
-    return record.isComplete || (record.hasFaults && record.outstanding().length === 0);
+  #absentOf(minions: TextList): string[] {
+    return minions.texts().filter((id) => !this.#options.isConnected(id));
+  }
+
+  #isOver({ record, absent }: Followed): boolean {
+    return (
+      record.minionCount - record.returnedCount <= absent.size ||
+      (record.hasFaults && record.outstanding().length === 0)
+    );
   }
 
   #noteAnswer(job: Followed, answer: FindJobAnswer): void {

@@ -13,7 +13,7 @@ import type { Caller, Deferred } from "../../workers/messages/deferred.ts";
 import type { RunnerAsk, RunnerResult, RunnerTask } from "../../workers/messages/runner.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import type { Batches } from "../batch-jobs/batches.ts";
-import type { DeliverWithin, Jobs } from "../jobs/jobs.ts";
+import type { DeliverWithin, FollowTimes, Jobs } from "../jobs/jobs.ts";
 import type { Fire, Job, Published, Publisher } from "../publish/publisher.ts";
 import type { Authorisation, Identity } from "./authorisation.ts";
 import type { OperatorConnection } from "./connection.ts";
@@ -333,7 +333,7 @@ export function toJob(fields: ValueMap, user: string): Job {
   };
 }
 
-function followOf(fields: ValueMap): { readonly timeoutMs: number; readonly gatherTimeoutMs: number } | undefined {
+function followOf(fields: ValueMap): FollowTimes | undefined {
   const follow = asMap(fields.get("kwargs")).get("follow");
   if (!(follow instanceof Map)) return undefined;
   const milliseconds = (name: string, otherwise: number) => {
@@ -344,6 +344,7 @@ function followOf(fields: ValueMap): { readonly timeoutMs: number; readonly gath
   return {
     timeoutMs: milliseconds("timeout", timeoutMs / 1_000),
     gatherTimeoutMs: milliseconds("gather_job_timeout", gatherTimeoutMs / 1_000),
+    leavesAbsent: follow.get("leave_absent") === true,
   };
 }
 

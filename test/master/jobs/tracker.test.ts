@@ -73,6 +73,18 @@ describe("JobTracker", () => {
   beforeEach(() => mock.timers.enable({ apis: ["setTimeout", "Date"], now: 0 }));
   afterEach(() => mock.timers.reset());
 
+  it("ends without waiting for minions that were away at its beginning, where that is asked for", async () => {
+    const { tracker, follow, done, questions } = openTracker((id) => id !== "away");
+    follow(["a", "away"], { leavesAbsent: true });
+    assert.equal(done(), undefined);
+    tracker.noteReturn("job", "a", idle);
+    assert.deepEqual(done(), { atMs: 0, returned: ["a"], silent: { away: "Not connected" } });
+    follow(["away"], { jid: "other", leavesAbsent: true });
+    assert.deepEqual(done(), { atMs: 0, returned: [], silent: { away: "Not connected" } });
+    assert.equal(questions.length, 0);
+    tracker.close();
+  });
+
   it("ends a job at once when every expected minion has returned, without a question", async () => {
     const { tracker, questions, follow, done } = openTracker();
     follow(["a", "b"]);

@@ -1,0 +1,92 @@
+/** One command of a request ("chunk"): its client and function, checked before any chunk of the request runs. */
+import { apiChunksMax } from "../../limits.ts";
+import { textField } from "../../wire/fields.ts";
+import type { Value, ValueMap } from "../../wire/values.ts";
+import { ApiError } from "../http/errors.ts";
+
+export const builtClients = [
+  "local",
+  "local_async",
+  "local_batch",
+  "local_subset",
+  "runner",
+  "runner_async",
+  "wheel",
+  "wheel_async",
+] as const;
+export type ClientName = (typeof builtClients)[number];
+
+export type Chunk = { readonly client: ClientName; readonly fields: ValueMap };
+
+function isBuilt(name: string): name is ClientName {
+  return builtClients.some((known) => known === name);
+}
+
+/** @throws ApiError 400, 501 for a client that this release does not have */
+function clientOf(fields: ValueMap, enabled: readonly unknown[]): ClientName {
+  const written = fields.get("client");
+  const name = typeof written === "string" ? written : "None";
+  if (!isBuilt(name) && name !== "ssh") throw new ApiError(400, `Invalid client specified: '${name.slice(0, 100)}'`);
+  checkEnabled(name, enabled);
+  if (isBuilt(name)) return name;
+  throw new ApiError(501, "The client 'ssh' is not available in this release");
+}
+
+/** @throws ApiError 400 */
+export function checkEnabled(client: string, enabled: readonly unknown[]): void {
+  if (enabled.includes(client)) return;
+  throw new ApiError(
+    400,
+    `Client disabled: '${client}'. Add to 'netapi_enable_clients' master config option to enable.`,
+  );
+}
+
+function isFunction(fun: Value | undefined): boolean {
+  if (Array.isArray(fun)) return fun.length > 0 && fun.every((name) => typeof name === "string" && name !== "");
+  return typeof fun === "string" && fun !== "";
+}
+
+/** @throws ApiError 400 */
+function checkShape({ client, fields }: Chunk): void {
+  const fun = fields.get("fun");
+  if (!isFunction(fun)) throw new ApiError(400, "A command needs a function in 'fun'");
+  if (client.startsWith("local")) {
+    if (!fields.has("tgt")) throw new ApiError(400, "A command for minions needs a target in 'tgt'");
+    return;
+  }
+  if (typeof fun !== "string" || !fun.includes("."))
+    throw new ApiError(400, "A command invocation error occurred: Check syntax.");
+}
+
+/** The maps of a body: one, or a list. @throws ApiError 400 */
+export function mapsIn(body: Value | undefined): ValueMap[] {
+  if (body instanceof Map) return [body];
+  if (!Array.isArray(body) || !body.every((item) => item instanceof Map))
+    throw new ApiError(400, "Lowstates must be a list");
+  if (body.length > apiChunksMax) throw new ApiError(400, `A request has at most ${apiChunksMax} commands`);
+  return body;
+}
+
+/** @param client of all chunks, whatever they say. @throws ApiError 400, 501 */
+export function readChunks(body: Value | undefined, enabled: readonly unknown[], client?: ClientName): Chunk[] {
+  return mapsIn(body).map((fields) => {
+    if (client !== undefined) checkEnabled(client, enabled);
+    const chunk = { client: client ?? clientOf(fields, enabled), fields };
+    checkShape(chunk);
+    return chunk;
+  });
+}
+
+/** Credentials in a chunk of `/run`. @throws ApiError 401 */
+export function loginIn(
+  fields: ValueMap,
+): { readonly token: string } | { readonly eauth: string; readonly username: string; readonly password: string } {
+  const token = textField(fields, "token");
+  if (token !== undefined && token !== "") {
+    if (!/^[0-9a-f]+$/i.test(token)) throw new ApiError(401, "Invalid token");
+    return { token };
+  }
+  const [eauth, username, password] = ["eauth", "username", "password"].map((name) => textField(fields, name));
+  if (!eauth || !username || !password) throw new ApiError(401, "No authentication credentials given");
+  return { eauth, username, password };
+}

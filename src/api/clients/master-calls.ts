@@ -1,0 +1,106 @@
+/** The clients for functions of the master: `runner`, `wheel` and their asynchronous forms. */
+import type { CommandOutcome, MasterClient } from "../../client/master-client.ts";
+import { SaltworksError } from "../../errors.ts";
+import { wordValue } from "../../python/word.ts";
+import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
+import { ApiError } from "../http/errors.ts";
+
+/** Members of a chunk that are not arguments. */
+const own: ReadonlySet<Value> = new Set([
+  ..."client fun arg kwarg token username password eauth user key full_return timeout print_event batch".split(" "),
+  ..."tgt tgt_type expr_form __jid__ __user__ __notes__ cmd sync".split(" "),
+]);
+/** A day: longer waits end with the request's own deadline. */
+const timeoutSecondsMax = 86_400;
+const keyword = /^([A-Za-z_][\w-]*)=(?!=)(.*)$/s;
+
+/** Named arguments: members of the chunk, then of `kwarg`. */
+function namedOf(fields: ValueMap): ValueMap {
+  const named: ValueMap = new Map([...fields].filter(([name]) => !own.has(name)));
+  const kwarg = fields.get("kwarg");
+  if (kwarg instanceof Map) for (const [name, value] of kwarg) if (name !== "__kwarg__") named.set(name, value);
+  return named;
+}
+
+/** `name=value` texts in `arg` are named arguments of runners, too. */
+function runnerArguments(fields: ValueMap): { readonly args: Value[]; readonly kwargs: ValueMap } {
+  const kwargs = namedOf(fields);
+  const args: Value[] = [];
+  const written = fields.get("arg") ?? [];
+  for (const arg of Array.isArray(written) ? written : [written]) {
+    const [, name, text = ""] = (typeof arg === "string" && keyword.exec(arg)) || [];
+    if (name === undefined) args.push(arg);
+    else kwargs.set(name, wordValue(text));
+  }
+  return { args, kwargs };
+}
+
+function isUnknown({ isSuccess, value }: CommandOutcome, fun: string): boolean {
+  return !isSuccess && value === `'${fun}' is not available.`;
+}
+
+/** @throws ApiError 400 for an unknown function, 504 after `timeout`; SaltworksError as `MasterClient.runner` */
+export async function runRunner(client: MasterClient, fields: ValueMap, signal: AbortSignal): Promise<Encodable> {
+  const fun = String(fields.get("fun"));
+  const { args, kwargs } = runnerArguments(fields);
+  const seconds = Number(fields.get("timeout") ?? Number.NaN);
+  const ending = new AbortController();
+  const end = () => ending.abort();
+  const timer = seconds > 0 ? setTimeout(end, Math.min(seconds, timeoutSecondsMax) * 1_000) : undefined;
+  signal.addEventListener("abort", end, { once: true });
+  let outcome: CommandOutcome;
+  try {
+    outcome = await client.runner(fun, args, kwargs, undefined, undefined, ending.signal);
+  } catch (error) {
+    if (ending.signal.aborted) throw new ApiError(504, "Salt request timed out: the runner is not over");
+    throw error;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", end);
+  }
+  if (isUnknown(outcome, fun)) throw new ApiError(400, String(outcome.value));
+  if (fields.get("full_return") !== true) return outcome.value;
+  return { tag: `salt/run/${outcome.jid}/ret`, data: shown(outcome.data) };
+}
+
+export async function startRunner(client: MasterClient, fields: ValueMap): Promise<Encodable> {
+  const { args, kwargs } = runnerArguments(fields);
+  return await client.startRunner(String(fields.get("fun")), args, kwargs);
+}
+
+/** @throws SaltworksError as `MasterClient.wheel` */
+export async function runWheel(client: MasterClient, fields: ValueMap): Promise<Encodable> {
+  const kwargs = Object.fromEntries([...namedOf(fields)].map(([name, value]) => [String(name), value]));
+  const { jid, data } = await client.wheel(String(fields.get("fun")), wheelKwargs(kwargs));
+  return { tag: `salt/wheel/${jid}`, data: shown(data) };
+}
+
+/** Members that would stand for another part of the request travel in `kwarg`. */
+function wheelKwargs(kwargs: Readonly<Record<string, Value>>): { readonly [name: string]: Encodable } {
+  return { kwarg: kwargs };
+}
+
+/** Runs the function to its end, and answers as if it had only begun: wheel functions are quick. */
+export async function startWheel(client: MasterClient, fields: ValueMap): Promise<Encodable> {
+  const kwargs = Object.fromEntries([...namedOf(fields)].map(([name, value]) => [String(name), value]));
+  const { jid } = await client.wheel(String(fields.get("fun")), wheelKwargs(kwargs));
+  return { tag: `salt/wheel/${jid}`, jid };
+}
+
+/** The master's answer without what only our own clients read. */
+function shown(data: ValueMap): ValueMap {
+  const kept = new Map(data);
+  for (const name of ["notes", "told"]) kept.delete(name);
+  return kept;
+}
+
+/** @throws SaltworksError REQUEST_REFUSED if the function failed */
+export async function wheelValue(
+  client: MasterClient,
+  fun: string,
+  kwargs: Readonly<Record<string, Value>>,
+): Promise<Value> {
+  const { isSuccess, value } = await client.wheel(fun, wheelKwargs(kwargs));
+  if (!isSuccess) throw new SaltworksError("REQUEST_REFUSED", String(value));
+  return value;
+}

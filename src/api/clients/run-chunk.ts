@@ -1,0 +1,53 @@
+/** Runs one chunk through its client. The master checks every permission. */
+import type { Login } from "../../client/credentials.ts";
+import { MasterClient } from "../../client/master-client.ts";
+import type { Encodable } from "../../wire/values.ts";
+import type { Api } from "../sessions/context.ts";
+import type { Chunk } from "./chunk.ts";
+import { jobOf, type OnEntry, runBatch, runLocal, startLocal, subsetOf } from "./local.ts";
+import { runRunner, runWheel, startRunner, startWheel } from "./master-calls.ts";
+
+export function clientFor(api: Api, proof: Login): MasterClient {
+  return MasterClient.sharing(api.config, { user: "", proof }, api.shared);
+}
+
+/** The items of the answer: one, except for `local_batch`. @throws ApiError, SaltworksError */
+export async function runChunk(
+  api: Api,
+  { client: name, fields }: Chunk,
+  proof: Login,
+  signal: AbortSignal,
+  onEntry?: OnEntry,
+): Promise<Encodable[]> {
+  const client = clientFor(api, proof);
+  const isFull = fields.get("full_return") === true;
+  const found = new Map<string, Encodable>();
+  const take: OnEntry = (id, value) => {
+    found.set(id, value);
+    onEntry?.(id, value);
+  };
+  switch (name) {
+    case "local":
+      await runLocal(client, jobOf(api.config, fields), isFull, signal, take);
+      return [found];
+    case "local_subset": {
+      const asked = jobOf(api.config, fields);
+      const job = await subsetOf(client, asked, fields);
+      if (job !== undefined) await runLocal(client, { ...job, follow: asked.follow }, isFull, signal, take);
+      return [found];
+    }
+    case "local_batch":
+      await runBatch(client, jobOf(api.config, fields), fields, signal, take);
+      return [...found].map(([id, value]) => new Map([[id, value]]));
+    case "local_async":
+      return [await startLocal(client, jobOf(api.config, fields))];
+    case "runner":
+      return [await runRunner(client, fields, signal)];
+    case "runner_async":
+      return [await startRunner(client, fields)];
+    case "wheel":
+      return [await runWheel(client, fields)];
+    case "wheel_async":
+      return [await startWheel(client, fields)];
+  }
+}

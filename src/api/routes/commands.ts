@@ -1,0 +1,75 @@
+/** `POST /`, `POST /run` and `POST /token`: commands with a session, commands with credentials of their own, and tokens. */
+import type { FastifyInstance, FastifyReply } from "fastify";
+import { type Login, makeToken } from "../../client/credentials.ts";
+import { knock } from "../../client/request-port.ts";
+import { apiCredentialBodyBytesMax } from "../../limits.ts";
+import { type Encodable, Float, floatItem } from "../../wire/values.ts";
+import { type Chunk, loginIn, mapsIn, readChunks } from "../clients/chunk.ts";
+import { runChunk } from "../clients/run-chunk.ts";
+import { answerFormat } from "../http/accept.ts";
+import { answer } from "../http/answer.ts";
+import { ApiError } from "../http/errors.ts";
+import { type Api, bodyOf, sessionOf } from "../sessions/context.ts";
+import { badLoginText, credentialIn } from "./login.ts";
+
+/** Ends with the request's deadline, or when its answer is out or its client gone. */
+export function deadlineOf(api: Api, reply: FastifyReply): AbortSignal {
+  const ending = new AbortController();
+  const timer = setTimeout(() => ending.abort(), api.config.rest_timeout * 1_000);
+  reply.raw.once("close", () => {
+    clearTimeout(timer);
+    ending.abort();
+  });
+  return ending.signal;
+}
+
+/** Runs chunks one after the other. @throws ApiError, SaltworksError of the first that fails */
+export async function runAll(
+  api: Api,
+  chunks: readonly { readonly chunk: Chunk; readonly proof: Login }[],
+  signal: AbortSignal,
+): Promise<Encodable[]> {
+  if (chunks.length > 0) await knock(api.config);
+  const items: Encodable[] = [];
+  for (const { chunk, proof } of chunks) items.push(...(await runChunk(api, chunk, proof, signal)));
+  return items;
+}
+
+export function commandRoutes(app: FastifyInstance, api: Api): void {
+  const enabled = api.config.netapi_enable_clients;
+  if (api.settings.hasSessions)
+    app.post("/", { onRequest: async (request) => void sessionOf(api, request) }, async (request, reply) => {
+      answerFormat(request.headers.accept);
+      const { session } = sessionOf(api, request);
+      const proof = { token: session.token };
+      const chunks = readChunks(bodyOf(request), enabled).map((chunk) => ({ chunk, proof }));
+      const items = await runAll(api, chunks, deadlineOf(api, reply));
+      reply.header("cache-control", "private");
+      return await answer(request, reply, { return: items });
+    });
+  app.post("/run", { bodyLimit: apiCredentialBodyBytesMax }, async (request, reply) => {
+    answerFormat(request.headers.accept);
+    const chunks = readChunks(bodyOf(request), enabled).map((chunk) => ({ chunk, proof: loginIn(chunk.fields) }));
+    return await answer(request, reply, { return: await runAll(api, chunks, deadlineOf(api, reply)) });
+  });
+  app.post("/token", { bodyLimit: apiCredentialBodyBytesMax }, async (request, reply) => {
+    answerFormat(request.headers.accept);
+    const maps = mapsIn(bodyOf(request));
+    const isWhole = maps.every((map) => ["username", "password", "eauth"].every((name) => map.has(name)));
+    if (!isWhole) throw new ApiError(400, 'Require "username", "password", and "eauth" params');
+    await knock(api.config);
+    const made: Encodable[] = [];
+    for (const map of maps) {
+      const { expireSeconds, ...login } = credentialIn(map);
+      const fields = await makeToken(api.shared.channels, login, expireSeconds);
+      if (fields === undefined) throw new ApiError(401, badLoginText);
+      const seconds = (name: string) => {
+        const value = fields.get(name);
+        return floatItem(value instanceof Float ? value.value : Number(value));
+      };
+      const [name, eauth, token] = ["name", "eauth", "token"].map((member) => fields.get(member));
+      made.push({ start: seconds("start"), expire: seconds("expire"), name, eauth, token });
+    }
+    return await answer(request, reply, made);
+  });
+}
