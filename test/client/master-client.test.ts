@@ -253,7 +253,9 @@ describe("MasterClient", () => {
     });
     const kwargs = new Map([["tgt", "es*"]]);
     const outcome = { jid, value: ["x"], isSuccess: true, notes: ["a word"] };
-    assert.deepEqual(await client.runner("manage.up", ["x"], kwargs), outcome);
+    const { data, ...shown } = await client.runner("manage.up", ["x"], kwargs);
+    assert.deepEqual(shown, outcome);
+    assert.equal(data.get("fun"), "runner.manage.up");
     assert.equal((await client.runner("manage.up", [], new Map())).isSuccess, false);
     const [load] = master.requests as [ValueMap];
     assert.deepEqual(load.get("kwarg"), kwargs);
