@@ -4,7 +4,7 @@ import { after, before, describe } from "node:test";
 import { RedisServer } from "../../databases/redis-server.ts";
 import { skipWithout } from "../../services/service.ts";
 import { openSaltsReturners } from "../returners/salts-returner.ts";
-import { minionId, type Side, sampleJobs, TwoMasters } from "./two-masters.ts";
+import { minionId, type Side, TwoMasters } from "./two-masters.ts";
 
 const salts = await openSaltsReturners();
 const skip = salts.skip || skipWithout("redis-server", "redis-cli");
@@ -38,9 +38,7 @@ describe("jobs in Redis beside Salt's", { skip, timeout: 400_000 }, () => {
   }
 
   site.bed.it("a master of ours writes the keys of Salt's for as long", async () => {
-    for (const words of sampleJobs) {
-      const theirs = await site.rowsOf("theirs", words, rowsOf);
-      assert.deepEqual(await site.rowsOf("ours", words, rowsOf), theirs, words.join(" "));
+    for (const theirs of await site.compare(rowsOf)) {
       assert.equal(theirs[2], "JID");
       assert.equal(theirs.at(-1)?.endsWith(` ${keepSeconds / 60}`), true);
     }
@@ -49,8 +47,7 @@ describe("jobs in Redis beside Salt's", { skip, timeout: 400_000 }, () => {
 
   site.bed.it("a master of ours writes the load of Salt's, and keeps it when the minion returns", async () => {
     const started = async (side: Side) => {
-      const { stdout } = await site.operator(side, side).run("salt", ["--async", minionId, "test.sleep", "2"]);
-      const jid = /\d{20}/.exec(stdout.toString())?.[0] ?? "";
+      const jid = await site.start(side, ["test.sleep", "2"]);
       const load = await site.until(() => server.command("GET", `load:${jid}`).find((line) => line !== ""));
       return { jid, load: load.replaceAll(jid, "JID") };
     };

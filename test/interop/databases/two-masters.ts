@@ -1,6 +1,7 @@
 /** A master of Salt's and one of ours with the same database of jobs, each with a minion of Salt's. */
 import assert from "node:assert/strict";
-import { mkdirSync, symlinkSync } from "node:fs";
+import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Operator } from "../operator.ts";
@@ -34,11 +35,12 @@ export class TwoMasters {
   }
 
   /** @param client the Python client of the database. Only this one: the folder has newer versions of packages that Salt brings itself */
-  async open(options: Readonly<Record<Side, Options>>, client?: string): Promise<void> {
-    if (client !== undefined) {
-      const clients = join(this.bed.folder, "clients");
-      mkdirSync(clients);
-      symlinkSync(join(this.#salts.folder, client), join(clients, client));
+  async open(options: Readonly<Record<Side, Options>>, ...client: readonly string[]): Promise<void> {
+    // The process that runs Salt's commands keeps its path, so that the folder outlasts the masters.
+    if (client.length > 0 && process.env.PYTHONPATH === undefined) {
+      const clients = mkdtempSync(join(tmpdir(), "sw-clients-"));
+      process.once("exit", () => rmSync(clients, { recursive: true, force: true }));
+      for (const name of client) symlinkSync(join(this.#salts.folder, name), join(clients, name));
       process.env.PYTHONPATH = clients;
     }
     await Promise.all([this.#openSite("theirs", options.theirs), this.#openSite("ours", options.ours)]);
@@ -56,12 +58,32 @@ export class TwoMasters {
    * @returns that, without what differs from one run to the next
    */
   async rowsOf(side: Side, words: readonly string[], rowsOf: (jid: string) => readonly string[]): Promise<string[]> {
-    const { jid } = await this.operator(side, side).job(minionId, words);
+    const jid = await this.start(side, words);
     const rows = await this.until(() => {
       const found = rowsOf(jid);
       return found.length > 0 ? found : undefined;
     });
     return rows.map((row) => withoutTimes(row.replaceAll(jid, "JID")));
+  }
+
+  /** Starts a job without waiting for its return, which takes a third of the time. @returns its id */
+  async start(side: Side, words: readonly string[]): Promise<string> {
+    const { stdout, stderr } = await this.operator(side, side).run("salt", ["--async", minionId, ...words]);
+    const jid = /\d{20}/.exec(stdout.toString())?.[0];
+    assert.ok(jid !== undefined, `${stdout}${stderr}`);
+    return jid;
+  }
+
+  /** Compares the rows of the sample jobs, one after the other, at both masters at once. @returns those of Salt's master */
+  async compare(rowsOf: (jid: string) => readonly string[]): Promise<string[][]> {
+    const all = async (side: Side) => {
+      const found: string[][] = [];
+      for (const words of sampleJobs) found.push(await this.rowsOf(side, words, rowsOf));
+      return found;
+    };
+    const [theirs, ours] = await Promise.all([all("theirs"), all("ours")]);
+    for (const [index, words] of sampleJobs.entries()) assert.deepEqual(ours[index], theirs[index], words.join(" "));
+    return theirs;
   }
 
   /** Looks into the database until it has something. */
@@ -98,9 +120,10 @@ export class TwoMasters {
   }
 }
 
-function withoutTimes(row: string): string {
+export function withoutTimes(row: string): string {
   return row
     .replace(/"_stamp": "[^"]+"/, '"_stamp": "TIME"')
     .replace(/"ts": \d+/, '"ts": 0')
-    .replaceAll(/"start_time": "[^"]+", "duration": [\d.]+/g, '"start_time": "TIME", "duration": 0');
+    .replaceAll(/"start_time": "[^"]+"/g, '"start_time": "TIME"')
+    .replaceAll(/"duration": [\d.]+/g, '"duration": 0');
 }
