@@ -11,6 +11,7 @@ import { apiChannelsMax, apiDrainMs, apiSessionSweepMs } from "../limits.ts";
 import { buildServer } from "./server.ts";
 import type { Api } from "./sessions/context.ts";
 import { Sessions } from "./sessions/sessions.ts";
+import { EventStreams } from "./streams/event-streams.ts";
 
 export type ApiHooks = {
   readonly onReady?: (api: { readonly answers: () => Promise<void>; readonly state: () => Promise<string> }) => void;
@@ -28,8 +29,9 @@ export async function startApi(config: MasterConfig, log: Logger): Promise<Runni
     log.warn("netapi_enable_clients names no client, so that every command of the HTTP API is refused with 400");
   const sessions = new Sessions(join(config.cachedir, "api_sessions"));
   const shared = { channels: new RequestChannels(config, apiChannelsMax), hub: new EventHub(config) };
+  const streams = new EventStreams(shared.hub);
   const counters = { requests: 0, refused: 0, errors: 0, underWay: 0 };
-  const api: Api = { config, settings, log, sessions, shared, counters, startedMs: Date.now() };
+  const api: Api = { config, settings, log, sessions, shared, streams, counters, startedMs: Date.now() };
   const server = buildServer(api);
   const sweep = () =>
     void sessions.sweep().catch((error: unknown) => log.error({ err: error }, "sessions could not be swept"));
@@ -37,6 +39,7 @@ export async function startApi(config: MasterConfig, log: Logger): Promise<Runni
   await server.listen({ port: settings.port, host: settings.host });
   const stop = async () => {
     clearInterval(timer);
+    streams.close();
     const late = new Promise<void>((resolve) => setTimeout(resolve, apiDrainMs).unref());
     await Promise.race([server.close(), late]);
     shared.hub.close();

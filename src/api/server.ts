@@ -22,6 +22,8 @@ import { answerError } from "./http/answer.ts";
 import { originHeaders, preflightHeaders } from "./http/cross-origin.ts";
 import { ApiError, toApiError } from "./http/errors.ts";
 import { commandRoutes } from "./routes/commands.ts";
+import { eventRoutes } from "./routes/events.ts";
+import { fileRoutes } from "./routes/files.ts";
 import { hookRoutes } from "./routes/hook.ts";
 import { loginRoutes } from "./routes/login.ts";
 import { resourceRoutes } from "./routes/resources.ts";
@@ -172,7 +174,9 @@ export function buildServer(api: Api): FastifyInstance {
   app.options("/*", async (_request, reply) => await reply.code(204).send());
   app.register(
     async (routes) => {
-      welcomeRoutes(routes);
+      welcomeRoutes(routes, api);
+      fileRoutes(routes, api);
+      eventRoutes(routes, api, api.streams);
       if (api.settings.hasSessions) loginRoutes(routes, api);
       commandRoutes(routes, api);
       resourceRoutes(routes, api);

@@ -45,3 +45,20 @@ export const apiSessionsInMemoryMax = 10_000;
 export const apiSessionBytesMax = 256 * 1024;
 /** How often files of expired sessions are removed, milliseconds. */
 export const apiSessionSweepMs = 600_000;
+
+// # Streams of events
+
+/** Open streams of events. Over it: 503 with `Retry-After`. */
+export const apiStreamsMax = 5_000;
+/** Bytes that wait for one reader of events. Over it: its stream is closed, and it may go on after its last event. */
+export const apiStreamUnreadBytesMax = 2 * 1024 * 1024;
+/** Latest events that are kept for readers that come back with `Last-Event-ID`, bytes; the oldest are dropped. */
+export const apiStreamKeptBytesMax = 16 * 1024 * 1024;
+/** Events are written together after this time, milliseconds: to few readers at once, to many with fewer system calls. */
+export const apiStreamFlushMs = { few: 5, many: 50, manyReaders: 50 } as const;
+/** How often a stream gets a comment, milliseconds: proxies close a connection that is silent for 30 or 60 s. */
+export const apiStreamPingMs = 20_000;
+/** How often streams are compared with their sessions, milliseconds: a stream ends this soon after a logout or the token's end. */
+export const apiStreamLookMs = 1_000;
+/** Patterns of tags for one stream. Over it: 400. */
+export const apiStreamTagsMax = 20;

@@ -39,3 +39,8 @@ export function answerFormat(accept: string | undefined): AnswerFormat {
   }
   return yaml > json ? "yaml" : "json";
 }
+/** Whether a browser asks for a page: HTML is named, and wanted more than JSON. */
+export function prefersPage(accept: string | undefined): boolean {
+  if (accept === undefined || !/\btext\/html\b/i.test(accept)) return false;
+  return qualityOf(accept, "text/html") > qualityOf(accept, mediaTypes.json);
+}

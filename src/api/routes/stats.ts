@@ -23,6 +23,7 @@ export function statsRoutes(app: FastifyInstance, api: Api): void {
       ...counters,
       sessions: { open: sessions.count, ...sessions.counters },
       events: shared.hub.counters,
+      streams: { open: api.streams.count, ...api.streams.counters },
     };
     return await answer(request, reply, { "CherryPy Applications": applications, Saltworks: saltworks });
   });

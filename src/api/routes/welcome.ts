@@ -1,8 +1,11 @@
-/** `GET /`: names all clients, enabled or not, as Salt does. */
+/** `GET /`: the page of `app` for browsers; else the names of all clients, enabled or not, as Salt does. */
 import type { FastifyInstance } from "fastify";
+import { prefersPage } from "../http/accept.ts";
 import { answer } from "../http/answer.ts";
+import type { Api } from "../sessions/context.ts";
+import { pageOf } from "./files.ts";
 
-export const clientNames = [
+const clientNames = [
   "local",
   "local_async",
   "local_batch",
@@ -14,6 +17,11 @@ export const clientNames = [
   "wheel_async",
 ] as const;
 
-export function welcomeRoutes(app: FastifyInstance): void {
-  app.get("/", async (request, reply) => await answer(request, reply, { return: "Welcome", clients: clientNames }));
+export function welcomeRoutes(app: FastifyInstance, api: Api): void {
+  const page = pageOf(api);
+  app.get("/", async (request, reply) =>
+    page !== undefined && prefersPage(request.headers.accept)
+      ? await page(request, reply)
+      : await answer(request, reply, { return: "Welcome", clients: clientNames }),
+  );
 }

@@ -7,6 +7,7 @@ import type { MasterConfig } from "../../config/load.ts";
 import type { Value } from "../../wire/values.ts";
 import { readBody } from "../http/bodies.ts";
 import { ApiError, noSessionText } from "../http/errors.ts";
+import type { EventStreams } from "../streams/event-streams.ts";
 import { sessionIdOf } from "./carriers.ts";
 import type { Session, Sessions } from "./sessions.ts";
 
@@ -19,6 +20,7 @@ export type Api = {
   readonly sessions: Sessions;
   /** Connections to the master that all callers share. */
   readonly shared: SharedConnections;
+  readonly streams: EventStreams;
   readonly counters: ApiCounters;
   readonly startedMs: number;
 };

@@ -1,0 +1,69 @@
+/** `GET /events`: events of the master's bus as server-sent events, until the session ends. */
+import type { OutgoingHttpHeaders } from "node:http";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { knock } from "../../client/request-port.ts";
+import { apiRetryAfterSeconds, apiStreamTagsMax, wheelReplyTimeoutMs } from "../../limits.ts";
+import { compileGlob } from "../../python/fnmatch.ts";
+import { Float } from "../../wire/values.ts";
+import { ApiError, noSessionText } from "../http/errors.ts";
+import { sessionIdOf } from "../sessions/carriers.ts";
+import type { Api } from "../sessions/context.ts";
+import type { EventStreams } from "../streams/event-streams.ts";
+
+type Query = { readonly [name: string]: string | readonly string[] | undefined };
+
+function textsOf(query: Query, name: string): readonly string[] {
+  const value = query[name];
+  return value === undefined ? [] : typeof value === "string" ? [value] : value;
+}
+
+/** A test whether the reader may read, by session or by a token of the master. @throws ApiError 401 */
+async function permissionOf(api: Api, request: FastifyRequest, query: Query): Promise<() => boolean> {
+  const [saltToken] = textsOf(query, "salt_token");
+  if (saltToken !== undefined) {
+    await knock(api.config);
+    const fields = await api.shared.channels.ask({ cmd: "get_token", token: saltToken }, wheelReplyTimeoutMs);
+    const written = fields.get("expire");
+    const expire = written instanceof Float ? written.value : Number(written);
+    if (!(expire * 1_000 > Date.now())) throw new ApiError(401, noSessionText);
+    return () => expire * 1_000 > Date.now();
+  }
+  const id = textsOf(query, "token")[0] ?? sessionIdOf(request);
+  if (id === undefined || api.sessions.find(id) === undefined) throw new ApiError(401, noSessionText);
+  return () => api.sessions.find(id) !== undefined;
+}
+
+/** @throws ApiError 400 */
+function filterOf(query: Query): ((tag: string) => boolean) | undefined {
+  const patterns = textsOf(query, "tag");
+  if (patterns.length === 0) return undefined;
+  if (patterns.length > apiStreamTagsMax) throw new ApiError(400, `A stream has at most ${apiStreamTagsMax} tags`);
+  const globs = patterns.map((pattern) => compileGlob(pattern));
+  return (tag) => globs.some((glob) => glob.matches(tag));
+}
+
+export function eventRoutes(app: FastifyInstance, api: Api, streams: EventStreams): void {
+  app.get<{ readonly Querystring: Query }>("/events", async (request, reply) => {
+    const isAllowed = await permissionOf(api, request, request.query);
+    const isWanted = filterOf(request.query);
+    if (streams.isFull) {
+      streams.counters.refused += 1;
+      throw new ApiError(503, "Too many streams are open", { "retry-after": String(apiRetryAfterSeconds) });
+    }
+    const header = request.headers["last-event-id"];
+    const lastId = typeof header === "string" ? header : undefined;
+    reply.hijack();
+    // A stream is not a request under way: it would count against those for hours.
+    api.counters.underWay -= 1;
+    const response = reply.raw;
+    const headers = { "content-type": "text/event-stream;charset=utf-8", connection: "keep-alive" };
+    response.writeHead(200, {
+      ...(reply.getHeaders() as OutgoingHttpHeaders),
+      ...headers,
+      "cache-control": "no-cache",
+      "x-accel-buffering": "no",
+    });
+    response.write("retry: 400\n");
+    streams.open({ response, isWanted, isAllowed, lastId });
+  });
+}

@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, it } from "node:test";
+import { ApiSite } from "./api-site.ts";
+
+let site: ApiSite;
+
+/** Reads a stream until its text matches. */
+async function readUntil(reader: ReadableStreamDefaultReader<Uint8Array>, pattern: RegExp): Promise<string> {
+  let text = "";
+  while (!pattern.test(text)) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error(`the stream ended after ${text}`);
+    text += Buffer.from(value).toString();
+  }
+  return text;
+}
+
+async function open(path: string, headers: Record<string, string> = {}) {
+  const answer = await site.fetch(path, { headers });
+  const reader = answer.body?.getReader() as ReadableStreamDefaultReader<Uint8Array>;
+  return { answer, reader };
+}
+
+describe("GET /events", () => {
+  afterEach(async () => await site.close());
+
+  it("gives each event as a tag and a line of data, to header, cookie and query", async () => {
+    site = await ApiSite.start({});
+    const id = await site.login();
+    const carriers = [
+      ["/events", { "X-Auth-Token": id }],
+      ["/events", { Cookie: `session_id=${id}` }],
+      [`/events?token=${id}`, {}],
+    ] as const;
+    const streams = await Promise.all(carriers.map(async ([path, headers]) => await open(path, headers)));
+    for (const { answer, reader } of streams) {
+      assert.equal(answer.headers.get("content-type"), "text/event-stream;charset=utf-8");
+      await readUntil(reader, /^retry: 400\n$/);
+    }
+    site.master.fire("my/tag", { a: 1, text: "x\ny" });
+    for (const { reader } of streams) {
+      const text = await readUntil(reader, /\n\n/);
+      assert.match(
+        text,
+        /^tag: my\/tag\ndata: \{"tag": "my\/tag", "data": \{"a": 1, "text": "x\\ny"\}\}\nid: \S+\n\n$/,
+      );
+    }
+    assert.equal(site.api.shared.hub.counters.connections, 1);
+    assert.equal((await site.fetch("/events")).status, 401);
+    assert.equal((await site.fetch("/events?token=deadbeef")).status, 401);
+  });
+
+  it("filters by tag, and goes on after the last event of a reader that comes back", async () => {
+    site = await ApiSite.start({});
+    const headers = { "X-Auth-Token": await site.login() };
+    const first = await open("/events?tag=salt/job/*&tag=b", headers);
+    await readUntil(first.reader, /retry/);
+    for (const tag of ["a", "salt/job/1/new", "b", "c"]) site.master.fire(tag, {});
+    const text = await readUntil(first.reader, /tag: b\n[\s\S]*\n\n/);
+    assert.deepEqual(text.match(/tag: .*/g), ["tag: salt/job/1/new", "tag: b"]);
+    await first.reader.cancel();
+    const last = /id: (.*)\n\n$/.exec(text)?.[1] ?? "";
+    site.master.fire("d", {});
+    const again = await open("/events", { ...headers, "Last-Event-ID": last });
+    const rest = await readUntil(again.reader, /tag: d\n/);
+    assert.deepEqual(rest.match(/tag: .*/g), ["tag: c", "tag: d"]);
+  });
+
+  it("ends with the session", async () => {
+    site = await ApiSite.start({});
+    const headers = { "X-Auth-Token": await site.login() };
+    const { reader } = await open("/events", headers);
+    await readUntil(reader, /retry/);
+    await site.fetch("/logout", { method: "POST", headers });
+    assert.equal((await reader.read()).done, true);
+  });
+
+  it("goes on when the master comes back", async () => {
+    site = await ApiSite.start({});
+    const { reader } = await open("/events", { "X-Auth-Token": await site.login() });
+    await readUntil(reader, /retry/);
+    await site.master.reopenBus();
+    const timer = setInterval(() => site.master.fire("again", {}), 20);
+    await readUntil(reader, /tag: again/);
+    clearInterval(timer);
+  });
+});
+
+describe("files of the HTTP API", () => {
+  afterEach(async () => await site.close());
+
+  it("are served with their types from below their directory, and no other file is", async () => {
+    const handlers = {};
+    site = await ApiSite.start(handlers);
+    const folder = join(site.master.folder, "www");
+    mkdirSync(join(folder, "js"), { recursive: true });
+    writeFileSync(join(folder, "js", "main.js"), "export {};");
+    writeFileSync(join(folder, "index.html"), "<title>page</title>");
+    writeFileSync(join(site.master.folder, "secret.txt"), "secret");
+    symlinkSync(join(site.master.folder, "secret.txt"), join(folder, "link.txt"));
+    const other = await ApiSite.start(handlers, { static: folder, app: join(folder, "index.html") });
+    try {
+      const file = await other.fetch("/static/js/main.js");
+      assert.deepEqual(
+        [file.status, file.headers.get("content-type"), await file.text()],
+        [200, "text/javascript; charset=utf-8", "export {};"],
+      );
+      const headers = { "If-None-Match": file.headers.get("etag") ?? "" };
+      assert.equal((await other.fetch("/static/js/main.js", { headers })).status, 304);
+      const escapes = ["link.txt", "js", "..%2fsecret.txt", "%2e%2e/secret.txt", "js/..%2f..%2fsecret.txt", "a%00b"];
+      for (const name of escapes) assert.equal((await other.fetch(`/static/${name}`)).status, 404, name);
+      const get = async (path: string, accept: string) =>
+        (await other.fetch(path, { headers: { accept } })).headers.get("content-type");
+      assert.equal(await get("/", "text/html,application/xhtml+xml,*/*;q=0.8"), "text/html; charset=utf-8");
+      assert.equal(await get("/app/x", "text/html"), "text/html; charset=utf-8");
+      for (const accept of ["*/*", "application/json, text/plain, */*"])
+        assert.equal(await get("/", accept), "application/json");
+    } finally {
+      await other.close();
+    }
+  });
+});
