@@ -6,9 +6,11 @@ import assert from "node:assert/strict";
 import {
   apiBodyBytesMax,
   apiCredentialBodyBytesMax,
+  apiDrainMs,
   apiSessionsInMemoryMax,
   apiSessionsMax,
   apiYamlBodyBytesMax,
+  watchedStopMs,
 } from "./limits/api.ts";
 import {
   fileBytesOnTheirWayMax,
@@ -269,5 +271,6 @@ fits(syslogLineBytesMax, syslogWaitingBytesMax, "one line fits into what waits")
 fits(2 * databaseLockMs, databaseStatementMs, "the server says that it waits for a lock before our statement ends");
 fits(2 * databaseStatementMs + 2 * databaseConnectMs, laneTaskTimeoutMs, "a step ends before its thread is replaced");
 fits(apiYamlBodyBytesMax, apiBodyBytesMax, "YAML is a body");
+fits(apiDrainMs, watchedStopMs, "an API ends in order before it is killed");
 fits(apiCredentialBodyBytesMax, apiBodyBytesMax, "a login is a body");
 fits(apiSessionsInMemoryMax, apiSessionsMax, "sessions in memory are kept, too");

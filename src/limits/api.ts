@@ -62,3 +62,12 @@ export const apiStreamPingMs = 20_000;
 export const apiStreamLookMs = 1_000;
 /** Patterns of tags for one stream. Over it: 400. */
 export const apiStreamTagsMax = 20;
+
+// # The API as a part of the master
+
+/** Wait before a master starts its API again, milliseconds: doubled each time that it ends soon. */
+export const watchedRestartMs = { first: 500, longest: 60_000 } as const;
+/** An API that ran this long, milliseconds, is started again after the shortest wait. */
+export const watchedSteadyMs = 60_000;
+/** How long the API has to end with its master before it is killed, milliseconds. */
+export const watchedStopMs = 8_000;

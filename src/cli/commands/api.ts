@@ -3,6 +3,7 @@ import { runApi } from "../../api/main.ts";
 import type { Overrides } from "../../config/load.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { runDaemon } from "../daemon/run-daemon.ts";
+import { endWithWatcher } from "../daemon/watched-program.ts";
 import type { Host } from "../host/host.ts";
 import { understand } from "../start/command-line.ts";
 import { masterConfig } from "../start/configuration.ts";
@@ -18,6 +19,7 @@ function apiConfig(configDir: string | undefined, host: Host, overrides: Overrid
 /** @returns the exit code */
 export async function runApiCommand(argv: readonly string[], host: Host): Promise<number> {
   const { options } = understand("api", argv, host);
+  endWithWatcher(process.env);
   return await runDaemon(
     {
       role: "api",

@@ -1,9 +1,13 @@
 /** `saltworks master`: runs a master until TERM or Ctrl-C, in the foreground or, with `-d`, in the background. */
+import { resolve } from "node:path";
+import type { Logger } from "pino";
+import type { MasterConfig } from "../../config/schema.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
 import { runMaster } from "../../master/main.ts";
 import type { OpenedPorts } from "../../master/ports/port-check.ts";
 import { openLowPorts } from "../daemon/low-ports.ts";
-import { runDaemon } from "../daemon/run-daemon.ts";
+import { type DaemonHooks, runDaemon } from "../daemon/run-daemon.ts";
+import { WatchedProgram } from "../daemon/watched-program.ts";
 import { Exit } from "../host/exit.ts";
 import type { Host } from "../host/host.ts";
 import { understand } from "../start/command-line.ts";
@@ -25,11 +29,31 @@ export async function runMasterCommand(argv: readonly string[], host: Host): Pro
       asRoot: async (config, heard) => {
         openedPorts = await openLowPorts(config).catch(refused(heard));
       },
-      run: async (config, log, hooks, heard) =>
-        await runMaster(config, log, { ...hooks, openedPorts }).catch(refused(heard)),
+      run: async (config, log, hooks, heard) => {
+        const api = apiOf(config, options.configDir, log);
+        const onReady: DaemonHooks["onReady"] = (master) => {
+          hooks.onReady(master);
+          api?.start();
+        };
+        const onStopping = () => {
+          hooks.onStopping();
+          // Its requests get 503 from now on; the pipe ends it if this process ends first.
+          void api?.stop();
+        };
+        return await runMaster(config, log, { onReady, onStopping, openedPorts }).catch(refused(heard));
+      },
     },
     host,
   );
+}
+
+/** The HTTP API of this master; undefined if the configuration has none. */
+function apiOf(config: MasterConfig, configDir: string | undefined, log: Logger): WatchedProgram | undefined {
+  if (Object.keys(config.rest_cherrypy).length === 0) return undefined;
+  const [, main = ""] = process.argv;
+  const place = configDir === undefined ? [] : ["-c", resolve(configDir)];
+  const args = [...process.execArgv, main, "api", ...place];
+  return new WatchedProgram({ name: "the HTTP API", command: process.execPath, args, log });
 }
 
 /** Explains that another master runs or that a port cannot be used. @throws Exit */

@@ -1,0 +1,100 @@
+/**
+ * A program that this daemon starts, starts again when it ends, and ends with itself. The program's standard input is a pipe: it closes when this
+ * process ends, also by `kill -9`, and the program ends then.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import type { Logger } from "pino";
+import { watchedRestartMs, watchedSteadyMs, watchedStopMs } from "../../limits.ts";
+
+/** Marks the program in its environment: it ends with its standard input. */
+const mark = "SALTWORKS_WATCHED";
+
+export type WatchedOptions = {
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly log: Logger;
+  /** Waits between two starts, milliseconds: doubled while the program ends soon. Tests use smaller ones. */
+  readonly restartMs?: { readonly first: number; readonly longest: number };
+  /** Called after each start. */
+  readonly onStart?: (pid: number) => void;
+};
+
+export class WatchedProgram {
+  /** Starts after the first one. */
+  restarts = 0;
+  readonly #options: WatchedOptions;
+  #child: ChildProcess | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #delayMs: number;
+  #isStopping = false;
+
+  constructor(options: WatchedOptions) {
+    this.#options = options;
+    this.#delayMs = this.#waits.first;
+  }
+
+  start(): void {
+    if (this.#isStopping) return;
+    const { name, command, args, log, onStart } = this.#options;
+    const startedMs = performance.now();
+    const env = { ...process.env, [mark]: "1" };
+    // Output that the program's log does not take goes to this daemon's.
+    const child = spawn(command, [...args], { stdio: ["pipe", "inherit", "inherit"], env });
+    this.#child = child;
+    child.stdin?.on("error", () => undefined);
+    child.once("spawn", () => {
+      log.info({ pid: child.pid, restarts: this.restarts }, `started ${name}`);
+      onStart?.(child.pid ?? 0);
+    });
+    let isOver = false;
+    const ended = (why: { readonly code?: number | null; readonly signal?: string | null; readonly err?: Error }) => {
+      if (isOver) return;
+      isOver = true;
+      this.#child = undefined;
+      if (!this.#isStopping) this.#startAgain(performance.now() - startedMs, why);
+    };
+    child.once("error", (err) => ended({ err }));
+    child.once("exit", (code, signal) => ended({ code, signal }));
+  }
+
+  /** Resolves when the program has ended: it gets `watchedStopMs`, and is killed then. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    clearTimeout(this.#timer);
+    const child = this.#child;
+    if (child === undefined) return;
+    await new Promise<void>((resolve) => {
+      const killer = setTimeout(() => child.kill("SIGKILL"), watchedStopMs);
+      child.once("exit", () => {
+        clearTimeout(killer);
+        resolve();
+      });
+      child.kill("SIGTERM");
+    });
+  }
+
+  get #waits(): { readonly first: number; readonly longest: number } {
+    return this.#options.restartMs ?? watchedRestartMs;
+  }
+
+  #startAgain(aliveMs: number, why: object): void {
+    const { name, log } = this.#options;
+    if (aliveMs >= watchedSteadyMs) this.#delayMs = this.#waits.first;
+    const delayMs = this.#delayMs;
+    this.#delayMs = Math.min(delayMs * 2, this.#waits.longest);
+    log.error({ ...why, delayMs, restarts: this.restarts }, `${name} has ended and is started again`);
+    this.#timer = setTimeout(() => {
+      this.restarts += 1;
+      this.start();
+    }, delayMs);
+  }
+}
+
+/** Ends this process in order when the daemon that watches it has ended. Without effect for a program that none watches. */
+export function endWithWatcher(environment: Record<string, string | undefined>): void {
+  if (environment[mark] !== "1") return;
+  delete environment[mark];
+  process.stdin.once("close", () => process.kill(process.pid, "SIGTERM"));
+  process.stdin.resume();
+}
