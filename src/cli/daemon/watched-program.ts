@@ -44,7 +44,7 @@ export class WatchedProgram {
     this.#child = child;
     child.stdin?.on("error", () => undefined);
     child.once("spawn", () => {
-      log.info({ pid: child.pid, restarts: this.restarts }, `started ${name}`);
+      log.info({ process: child.pid, restarts: this.restarts }, `started ${name}`);
       onStart?.(child.pid ?? 0);
     });
     let isOver = false;
