@@ -15,6 +15,8 @@ export type RunnerListener = {
   readonly onPrint: (text: string) => void;
   /** An event under the call's tag. `suffix`: the rest of its tag. */
   readonly onProgress: (suffix: string, event: ValueMap) => void;
+  /** How far a long function has come. `total`: 0 if it is not known. */
+  readonly onMeter: (meter: { readonly done: number; readonly total: number; readonly unit: string }) => void;
 };
 
 /** A job id by the client's clock; with `unique_jid` it ends with the process id. A client that chooses the id misses no event of the call. */
@@ -29,7 +31,8 @@ export class RunnerFeed {
   readonly #tag: string;
   readonly #printTag: string;
   readonly #start: Buffer;
-  readonly #printStart: Buffer;
+  readonly #meterTag: string;
+  readonly #ourStart: Buffer;
   #told = 0;
   #onTold: (() => void) | undefined;
 
@@ -38,20 +41,22 @@ export class RunnerFeed {
     this.#tag = `salt/run/${jid}/`;
     this.#printTag = `saltworks/run/${jid}/print`;
     this.#start = Buffer.from(this.#tag);
-    this.#printStart = Buffer.from(this.#printTag);
+    this.#meterTag = `saltworks/run/${jid}/meter`;
+    this.#ourStart = Buffer.from(`saltworks/run/${jid}/`);
   }
 
   /** Accepts any event of the bus, and ignores events of other calls. */
   take(body: Uint8Array): void {
-    const isOurs = [this.#start, this.#printStart].some((start) => start.equals(body.subarray(0, start.length)));
+    const isOurs = [this.#start, this.#ourStart].some((start) => start.equals(body.subarray(0, start.length)));
     if (!isOurs) return;
     const { tag, data } = splitEvent(body);
     const suffix = tag.slice(this.#tag.length);
-    const isPrint = tag === this.#printTag;
-    if (!isPrint && (suffix === "new" || suffix === "ret")) return;
+    const isOwn = tag === this.#printTag || tag === this.#meterTag;
+    if (!isOwn && (suffix === "new" || suffix === "ret")) return;
     const event = decode(data);
     if (!(event instanceof Map)) return;
-    if (isPrint) this.#listener.onPrint(textField(event, "text") ?? "");
+    if (tag === this.#printTag) this.#listener.onPrint(textField(event, "text") ?? "");
+    else if (tag === this.#meterTag) this.#listener.onMeter(meterIn(event));
     else this.#listener.onProgress(suffix, event);
     this.#told += 1;
     this.#onTold?.();
@@ -70,4 +75,9 @@ export class RunnerFeed {
     await Promise.race([late, told]);
     abort.abort();
   }
+}
+
+function meterIn(event: ValueMap): Parameters<RunnerListener["onMeter"]>[0] {
+  const [done, total] = ["done", "total"].map((name) => Number(event.get(name) ?? 0));
+  return { done: done ?? 0, total: total ?? 0, unit: textField(event, "unit") ?? "" };
 }

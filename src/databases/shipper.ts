@@ -2,12 +2,13 @@
  * Copies what the local store feeds into a database, batch by batch. An entry leaves the feed only after the database has committed its row, so a
  * master that was killed goes on where it stopped. docs/decisions/0030-job-feed.md.
  */
-import { hasCode, type SaltworksError } from "../errors.ts";
+import { hasCode } from "../errors.ts";
 import { databaseRowsMax, logItemsMax } from "../limits.ts";
 import type { FedJob, FedReturn, FeedEntry, FeedState, JobFeed } from "../store/jobs/job-feed.ts";
 import type { JobDatabase } from "./contract/database.ts";
-import { jobRow, type Row, returnRow, withoutWideCharacters } from "./contract/rows.ts";
-import { Suspects } from "./suspects.ts";
+import { jobRow, type Row, returnRow } from "./contract/rows.ts";
+import { writeApart } from "./row-writer.ts";
+import { isCut, Suspects } from "./suspects.ts";
 
 /** Bytes of stored returns in one transaction. Its rows hold each return twice, as JSON. */
 const batchBytesMax = 2 * 1024 * 1024;
@@ -176,56 +177,19 @@ export class Shipper {
     });
   }
 
-  /** Writes the rows. If the database refuses one, the halves are written apart until that one is found. */
   async #write(part: number, rows: readonly Entry[], step: ShippedStep): Promise<void> {
-    if (rows.length === 0) return;
-    try {
-      await this.#writeAll(part, rows, step);
-    } catch (error) {
-      if (!hasCode(error, "DATABASE_REFUSED")) throw error;
-      const [first] = rows;
-      if (rows.length > 1 || first === undefined) {
-        const middle = Math.ceil(rows.length / 2);
-        await this.#write(part, rows.slice(0, middle), step);
-        await this.#write(part, rows.slice(middle), step);
-      } else await this.#writeNarrow(part, first, step, error as Error);
-    }
-  }
-
-  /** Tables of Salt's documentation hold no characters beyond U+FFFF. As escapes in the JSON they mean the same. */
-  async #writeNarrow(part: number, { entry, row }: Entry, step: ShippedStep, refusal: Error): Promise<void> {
-    const narrow = withoutWideCharacters(row);
-    if (narrow === undefined) {
-      refuse(step, entry, refusal);
-      return;
-    }
-    try {
-      await this.#writeAll(part, [{ entry, row: narrow }], step);
-    } catch (error) {
-      if (!hasCode(error, "DATABASE_REFUSED")) throw error;
-      refuse(step, entry, refusal);
-    }
-  }
-
-  async #writeAll(part: number, rows: readonly Entry[], step: ShippedStep): Promise<void> {
-    const mayBePresent = (this.#unsure[part] ?? 0) > 0;
-    const { jobs, returns, present } = await this.#database.write(
-      rows.map(({ row }) => row),
-      { mayBePresent },
-    );
-    step.jobs += jobs;
-    step.returns += returns;
-    step.present += present;
+    await writeApart(rows, {
+      database: this.#database,
+      mayBePresent: (this.#unsure[part] ?? 0) > 0,
+      count: step,
+      onRefused: ({ entry }, reason) => refuse(step, entry, reason),
+    });
   }
 }
 
 function rowOf(entry: FedJob | FedReturn): Row {
   if (entry.kind === "job") return jobRow(entry.jid, entry.load);
   return returnRow(entry.jid, entry.minionId, entry.body);
-}
-
-function isCut(error: unknown): boolean {
-  return hasCode(error, "DATABASE_FAILED") && (error as SaltworksError).detail.isCut === true;
 }
 
 function refuse(step: ShippedStep, entry: FeedEntry, { message }: Error): void {

@@ -3,6 +3,7 @@
  * until one row is left. That row is refused only when it has ended `databaseTrialsMax` connections alone, each just after the database took another row,
  * because otherwise the database may be to blame.
  */
+import { hasCode, type SaltworksError } from "../errors.ts";
 import { databaseCutsMax, databaseRowsMax, databaseTrialsMax } from "../limits.ts";
 
 export class Suspects {
@@ -60,4 +61,9 @@ export class Suspects {
     this.#cuts = 0;
     this.#limit = databaseRowsMax;
   }
+}
+
+/** The connection ended, or was silent, while a statement was under way. */
+export function isCut(error: unknown): boolean {
+  return hasCode(error, "DATABASE_FAILED") && (error as SaltworksError).detail.isCut === true;
 }

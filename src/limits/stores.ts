@@ -89,3 +89,20 @@ export const databaseRetryMsMax = 30_000;
 export const eventsHandedBytesMax = 16 * 1024 * 1024;
 /** Time that a stopping master gives to copying what waits, milliseconds; the next start copies the rest. */
 export const databaseStopMs = 3_000;
+
+// # Migrations
+
+/** Rows in one transaction of a migration: the workers wait for it if they write the same store. */
+export const migrationRowsMax = 256;
+/** Bytes of requests and returns in one transaction of a migration. A larger return is in a transaction of its own. */
+export const migrationBatchBytesMax = 2 * 1024 * 1024;
+/** One step of a migration, milliseconds, apart from its last transaction. Jobs that are to be copied wait meanwhile. */
+export const migrationStepMs = 500;
+/** Job ids that a migration reads at once. */
+export const migrationJidsAtOnce = 1_000;
+/** Failures in a row after which a migration ends. The same command goes on from its mark. */
+export const migrationFailuresMax = 10;
+/** The longest wait after a failure of a migration, milliseconds. */
+export const migrationRetryMsMax = 5_000;
+/** What a migration left out that its summary and its mark name. The log names the rest. */
+export const migrationNamedMax = 100;

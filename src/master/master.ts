@@ -284,7 +284,7 @@ export class Master {
       fireForOperator: (tag, data) => bus.fireForOperator(tag, data),
       connected: () => this.#presence.connected(),
       counters: () => this.#gatherCounters(),
-      cacheStatus: () => this.#copies.status(),
+      copies: () => this.#copies,
       user: config.user,
     });
     const direct = new Map([

@@ -23,7 +23,14 @@ import {
   workerYoungHeapMb,
 } from "../limits.ts";
 import { ensureMasterKeys } from "../store/keys/keys.ts";
-import type { DatabaseStart, EventStart, FileStart, RsaStart, SaltStart } from "../workers/messages/lanes.ts";
+import type {
+  DatabaseStart,
+  EventStart,
+  FileStart,
+  MigrationStart,
+  RsaStart,
+  SaltStart,
+} from "../workers/messages/lanes.ts";
 import type { PillarStart, SourceStart } from "../workers/messages/pillar.ts";
 import type { RunnerStart } from "../workers/messages/runner.ts";
 import type { WorkerStart } from "../workers/messages/worker.ts";
@@ -131,7 +138,18 @@ export function openSaltLane(
 
 export function openCopyLanes(config: MasterConfig, logger: Logger): CopyLanes {
   const [database, events] = [openDatabaseLane(config, logger), openEventLane(config, logger)];
-  return { ...(database && { database }), ...(events && { events }) };
+  const migrations = openMigrationLane(config, logger);
+  return { migrations, ...(database && { database }), ...(events && { events }) };
+}
+
+/** Its thread starts with a migration. */
+function openMigrationLane(config: MasterConfig, logger: Logger): LanePool {
+  return openLane(logger, {
+    filename: new URL("../workers/lanes/migration-lane.js", import.meta.url).href,
+    heap: workerHeap(config),
+    taskTimeoutMs: laneTaskTimeoutMs,
+    workerData: { config } satisfies MigrationStart,
+  });
 }
 
 /** Undefined if no database gets jobs. */

@@ -45,6 +45,14 @@ export function startTimeText(jid: string): string {
   return `${year}, ${monthNames[Number(month) - 1] ?? ""} ${day} ${hour}:${minute}:${second}.${jid.slice(14, 20)}`;
 }
 
+/** The 20 digits of a job id at a StartTime; undefined for another text. */
+export function jidOfStartTime(text: string): string | undefined {
+  const [year, monthName, ...rest] = text.trim().split(/[\s,:.]+/);
+  const month = monthNames.indexOf(monthName ?? "") + 1;
+  const digits = `${year}${String(month).padStart(2, "0")}${rest.join("")}`;
+  return month > 0 && isJid(digits) ? digits : undefined;
+}
+
 function partsOf(jid: string): string[] {
   return [jid.slice(0, 4), jid.slice(4, 6), jid.slice(6, 8), jid.slice(8, 10), jid.slice(10, 12), jid.slice(12, 14)];
 }

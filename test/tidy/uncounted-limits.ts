@@ -31,6 +31,7 @@ export const uncountedLimits: Readonly<Record<string, string>> = {
   apiStreamPingMs: "nothing is refused: a comment is sent",
   apiStreamTagsMax: ofApi,
   apiChannelsMax: ofApi,
+  migrationNamedMax: "the summary counts all, and the log names all",
   feedEntriesMax: "nothing is lost: the rest is copied later, and jobs.cache_status says so",
   configIncludeDepthMax: "the program does not start, and says why",
   commandOutputBytesMax: ofMinion,

@@ -29,6 +29,7 @@ import type { OptionsOf } from "../options/parse.ts";
 import { Display } from "../show/display.ts";
 import { displayChoice } from "../show/display-choice.ts";
 import { orCrash } from "../show/hard-crash.ts";
+import { MeterBar } from "../show/meter-bar.ts";
 import { noticePlace, withCommandLines } from "../show/notices.ts";
 import { understand } from "../start/command-line.ts";
 import { clientConfig } from "../start/configuration.ts";
@@ -91,9 +92,10 @@ async function runFunction(options: OptionsOf<"run">, positionals: readonly stri
     options.isAsync || login !== undefined ? undefined : await runHere({ config, host, log }, name, args, call.kwargs);
   if (here?.exitCode !== undefined) return here.exitCode;
   log.debug(`Asking the master at ${requestEndpoint(config)} for ${name}`);
-  const listener = listenerOf(display, host, options.isQuiet);
+  const meter = new MeterBar(options.isQuiet ? undefined : host.errorTerminal);
+  const listener = listenerOf(display, host, options.isQuiet, meter);
   const asking = () => (options.isAsync ? start(config, host, call, log) : ask(config, host, call, listener));
-  const { value, isSuccess, jid, notes }: Outcome = here ?? (await asking());
+  const { value, isSuccess, jid, notes }: Outcome = here ?? (await asking().finally(() => meter.close()));
   if (config.show_jid && jid !== undefined) display.line(`jid: ${jid}`);
   // A call that only started has no result yet.
   if (!options.isQuiet && !(options.isAsync && isSuccess)) {
@@ -144,8 +146,9 @@ async function ask(config: MasterConfig, host: Host, call: RunnerCall, listener:
 }
 
 /** Shows lines and progress of the function as they come. */
-function listenerOf(display: Display, host: Host, isQuiet: boolean): RunnerListener {
+function listenerOf(display: Display, host: Host, isQuiet: boolean, meter: MeterBar): RunnerListener {
   return {
+    onMeter: (state) => meter.show(state),
     onPrint: (text) => host.write(text),
     onProgress: (suffix, event) => {
       if (isQuiet) return;

@@ -28,7 +28,7 @@ export type Row = JobRow | ReturnRow;
 const funLength = 50;
 const successLength = 10;
 /** Shown instead of a row's value that cannot be read. */
-const unreadable = "VALUE_UNREADABLE";
+const unreadableBody = Buffer.from(encode(new Map([["return", "VALUE_UNREADABLE"]]), "bin"));
 
 /** @throws SaltworksError DATABASE_REFUSED for a load that cannot be decoded */
 export function jobRow(jid: string, load: Uint8Array): JobRow {
@@ -62,7 +62,12 @@ export function bodyOf(text: string): Uint8Array {
   } catch {
     // Another program wrote the row. What it holds is not ours to judge.
   }
-  return encode(new Map([["return", unreadable]]), "bin");
+  return unreadableBody;
+}
+
+/** Whether `bodyOf` could not read what was stored. */
+export function isUnreadable(body: Uint8Array): boolean {
+  return unreadableBody.equals(body);
 }
 
 function textsOf(record: Uint8Array): MapText {

@@ -17,9 +17,26 @@ const keyed: readonly (readonly [JidOf["table"], string])[] = [
 /** The newest jobs of a look at all keys, newest first. `isWhole`: there are no older ones. */
 type Look = { readonly from: string; readonly jids: readonly string[]; readonly isWhole: boolean };
 
+/** The first jobs behind `after`, sorted. `isWhole`: there are no later ones. */
+type Walk = { readonly after: string; readonly jids: readonly string[]; readonly isWhole: boolean };
+
+/** @returns undefined if the walk does not have the whole page */
+function pageOf({ after: from, jids, isWhole }: Walk, after: string, limit: number): readonly string[] | undefined {
+  if (after < from) return undefined;
+  let [low, high] = [0, jids.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((jids[middle] ?? "") <= after) low = middle + 1;
+    else high = middle;
+  }
+  const page = jids.slice(low, low + limit);
+  return page.length === limit || isWhole ? page : undefined;
+}
+
 export class RedisQueries implements SqlQueries {
   readonly #session: RedisSession;
   #look: Look | undefined;
+  readonly #walks = new Map<JidOf["table"], Walk>();
 
   constructor(session: RedisSession) {
     this.#session = session;
@@ -65,19 +82,34 @@ export class RedisQueries implements SqlQueries {
     return await this.#loads([...found]);
   }
 
-  /** Ordered by UTF-16 units. Each page looks at all keys. */
+  /** Ordered by UTF-16 units. One look at all keys serves `rememberedMax` jobs. */
   async jidsAfter(after: string, limit: number): Promise<readonly JidOf[]> {
     const found: JidOf[] = [];
     for (const [table, prefix] of keyed) {
-      let jids = new Set<string>();
-      const first = () => [...jids].sort().slice(0, limit);
-      await this.#eachJid(prefix, (jid) => {
-        if (jid > after) jids.add(jid);
-        if (jids.size > 2 * limit + keysAtOnce) jids = new Set(first());
-      });
-      found.push(...first().map((jid) => ({ table, jid })));
+      const known = this.#walks.get(table);
+      let page = after === "" || known === undefined ? undefined : pageOf(known, after, limit);
+      if (page === undefined) {
+        const walk = await this.#walkFrom(prefix, after);
+        this.#walks.set(table, walk);
+        page = pageOf(walk, after, limit) ?? walk.jids;
+      }
+      found.push(...page.map((jid) => ({ table, jid })));
     }
     return found.sort((a, b) => (a.jid < b.jid ? -1 : a.jid > b.jid ? 1 : 0));
+  }
+
+  async #walkFrom(prefix: string, after: string): Promise<Walk> {
+    let jids = new Set<string>();
+    let isWhole = true;
+    const first = () => [...jids].sort().slice(0, rememberedMax);
+    await this.#eachJid(prefix, (jid) => {
+      if (jid > after) jids.add(jid);
+      if (jids.size < 2 * rememberedMax) return;
+      jids = new Set(first());
+      isWhole = false;
+    });
+    if (jids.size > rememberedMax) isWhole = false;
+    return { after, jids: first(), isWhole };
   }
 
   /** Redis does not know it without a look at all keys. */

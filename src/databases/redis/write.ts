@@ -2,7 +2,7 @@
 import { strOf } from "../../python/repr.ts";
 import type { Written } from "../contract/database.ts";
 import type { JobRow, ReturnRow, Row } from "../contract/rows.ts";
-import type { RedisBatch, RedisClient } from "./client.ts";
+import type { RedisClient } from "./client.ts";
 import { lastJobKey, loadKey, minionsKey, returnsKey } from "./keys.ts";
 
 /** @param keepSeconds the expiry of each key; 0: none */
@@ -13,6 +13,7 @@ export async function writeRows(
 ): Promise<Written> {
   const returns = rows.filter((row): row is ReturnRow => row.kind === "return");
   const jobs = rows.filter((row): row is JobRow => row.kind === "job");
+  const pointers = mayBePresent ? await newerPointers(client, pointersOf(returns)) : pointersOf(returns);
   const batch = client.multi();
   const expiry = keepSeconds > 0 ? { EX: keepSeconds } : {};
   const jids = [...new Set(returns.map(({ jid }) => jid))];
@@ -22,7 +23,8 @@ export async function writeRows(
   if (mayBePresent) for (const row of returns) batch.hSetNX(returnsKey(row.jid), row.minionId, row.whole);
   else for (const jid of jids) batch.hSet(returnsKey(jid), returnsOf(jid, returns));
   if (keepSeconds > 0) for (const jid of jids) batch.expire(returnsKey(jid), keepSeconds);
-  addPointers(batch, returns, expiry);
+  for (const [key, jid] of pointers) batch.set(key, jid, expiry);
+  if (returns.length > 0) batch.sAdd(minionsKey, [...new Set(returns.map(({ minionId }) => minionId))]);
   const answers = await batch.exec();
   if (!mayBePresent) return { jobs: jobs.length, returns: returns.length, present: 0 };
   const newJobs = answers.slice(0, jobs.length).filter((set) => set !== null).length;
@@ -34,13 +36,23 @@ function returnsOf(jid: string, returns: readonly ReturnRow[]): ReadonlyMap<stri
   return new Map(returns.filter((row) => row.jid === jid).map(({ minionId, whole }) => [minionId, whole]));
 }
 
-/** Adds which job each minion's function ran in last, and the names of the minions. */
-function addPointers(batch: RedisBatch, returns: readonly ReturnRow[], expiry: { readonly EX?: number }): void {
+/** In which job each minion's function ran last. */
+function pointersOf(returns: readonly ReturnRow[]): ReadonlyMap<string, string> {
   const last = new Map<string, string>();
   for (const { minionId, jid, fields } of returns) {
     const key = lastJobKey(minionId, strOf(fields.get("fun") ?? null));
-    if (key !== undefined) last.set(key, jid);
+    if (key !== undefined && jid > (last.get(key) ?? "")) last.set(key, jid);
   }
-  for (const [key, jid] of last) batch.set(key, jid, expiry);
-  if (returns.length > 0) batch.sAdd(minionsKey, [...new Set(returns.map(({ minionId }) => minionId))]);
+  return last;
+}
+
+/** Rows that may be present may be old, and a later job may have been written since. */
+async function newerPointers(
+  client: RedisClient,
+  pointers: ReadonlyMap<string, string>,
+): Promise<ReadonlyMap<string, string>> {
+  const keys = [...pointers.keys()];
+  if (keys.length === 0) return pointers;
+  const present = await client.mGet(keys);
+  return new Map([...pointers].filter(([, jid], index) => jid > (present[index] ?? "")));
 }

@@ -27,8 +27,8 @@ export function writeRows(prepared: SqliteStatements, rows: readonly Row[], mayB
   const added = mayBePresent ? absentOf(returns, presentOf(prepared, returns)) : returns;
   let jobs = 0;
   for (const row of rows) if (row.kind === "job") jobs += Number(prepared(intoJids).run(row.jid, row.load).changes);
-  const now = localTime();
-  for (const row of added) prepared(intoReturns).run(...columnsOf(row, now));
+  const nowMs = Date.now();
+  for (const row of added) prepared(intoReturns).run(...columnsOf(row, localTime(row.atMs ?? nowMs)));
   if (!mayBePresent) return { jobs: rows.length - returns.length, returns: added.length, present: 0 };
   return { jobs, returns: added.length, present: rows.length - jobs - added.length };
 }
@@ -41,16 +41,16 @@ function presentOf(prepared: SqliteStatements, returns: readonly ReturnRow[]) {
 }
 
 /** The table has only the value that the function returned. Its arguments are text as Python prints them. */
-function columnsOf({ fields, jid, minionId, value, success }: ReturnRow, now: string): readonly SqliteValue[] {
+function columnsOf({ fields, jid, minionId, value, success }: ReturnRow, time: string): readonly SqliteValue[] {
   const args = fields.get("fun_args") ?? null;
   const isKnown = fields.get("success") !== undefined && fields.get("success") !== null;
   return [
-    ...[functionNames(fields.get("fun")), jid, minionId, isTrue(args) ? reprOf(args) : null, now, value],
+    ...[functionNames(fields.get("fun")), jid, minionId, isTrue(args) ? reprOf(args) : null, time, value],
     isKnown ? success : "",
   ];
 }
 
 /** As Python prints it. */
-function localTime(): string {
-  return formatDate(Date.now(), "%Y-%m-%d %H:%M:%S.%f");
+function localTime(atMs: number): string {
+  return formatDate(atMs, "%Y-%m-%d %H:%M:%S.%f");
 }

@@ -4,7 +4,7 @@
  */
 import type { MessagePort } from "node:worker_threads";
 import { hasCode } from "../../errors.ts";
-import type { CacheStatus, ForgottenFacts, MasterAccess, RunnerCaller } from "../../runners/contract/contract.ts";
+import type { ForgottenFacts, MasterAccess, RunnerCaller } from "../../runners/contract/contract.ts";
 import type { AskedTarget } from "../../target/asked-target.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import { packedEntries } from "../../wire/pick.ts";
@@ -20,6 +20,7 @@ import type { Pillars } from "../pillars/pillars.ts";
 import { ownJob } from "../publish/own-job.ts";
 import type { Fire, Publisher } from "../publish/publisher.ts";
 import type { Targets } from "../publish/targets.ts";
+import type { Copies } from "../upkeep/copies.ts";
 import type { Authorisation } from "./authorisation.ts";
 import { jobStatus, pendingJobs } from "./job-status.ts";
 import type { RunnerCalls } from "./runner-calls.ts";
@@ -36,7 +37,7 @@ export type RunnerAsksOptions = {
   readonly fireForOperator: Fire;
   readonly connected: () => readonly string[];
   readonly counters: () => Promise<Encodable>;
-  readonly cacheStatus: () => CacheStatus;
+  readonly copies: () => Pick<Copies, "status" | "migration">;
   readonly calls: Pick<RunnerCalls, "list">;
   readonly user: string;
   readonly batches: Pick<Batches, "states" | "control">;
@@ -61,7 +62,9 @@ export function runnerAsks(options: RunnerAsksOptions): RunnerAsks {
     runJob: (request) => runJob(options, request),
     connected: () => [...options.connected()],
     counters: () => options.counters(),
-    cacheStatus: () => options.cacheStatus(),
+    cacheStatus: () => options.copies().status(),
+    migrate: (names) => options.copies().migration.start(names),
+    migration: () => options.copies().migration.status(),
     runningCalls: () => options.calls.list(),
     match: (question) => match(options.targets, { ...question, delimiter: ":" }),
     // Stays packed: progress of a function may show what minions returned.

@@ -2,7 +2,6 @@
  * Keeps the database of jobs current: runs the lane's steps one after another, waits after a failure, longer each time, and tells the operator how far
  * the database is behind. Nothing else of the master waits for it.
  */
-import { setTimeout as pause } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
 import { databaseOf } from "../../config/options/job-cache-drivers.ts";
@@ -15,6 +14,7 @@ import type { FeedState } from "../../store/jobs/job-feed.ts";
 import type { DatabaseTask } from "../../workers/messages/lanes.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import { expiryOptionsOf, JobExpiry, type JobExpiryOptions } from "./job-expiry.ts";
+import { pauseUntil } from "./pause.ts";
 
 /** How often the feed is looked at while it is empty. */
 const lookEveryMs = 250;
@@ -89,7 +89,7 @@ export class JobShipping {
     return this.#feed.oldestMs === undefined ? 0 : Math.max(0, (nowMs - this.#feed.oldestMs) / 1_000);
   }
 
-  status(nowMs: number): Omit<CacheStatus, "eventReturns"> {
+  status(nowMs: number): Omit<CacheStatus, "eventReturns" | "migration"> {
     const { name, place } = this.#parts;
     return {
       ...{ name, place, counters: { ...this.counters }, expiry: this.expiry?.status() },
@@ -148,7 +148,8 @@ export class JobShipping {
       this.#nextTryMs = undefined;
       // Old rows wait while jobs do.
       const isExpiring = !this.#isBehind(Date.now()) && (await this.expiry?.step()) === true;
-      if (!isExpiring && step.feed.waiting === 0 && !step.feed.isMissing) await this.#pause(lookEveryMs);
+      if (!isExpiring && step.feed.waiting === 0 && !step.feed.isMissing)
+        await pauseUntil(this.#stop.signal, lookEveryMs);
     }
   }
 
@@ -170,7 +171,7 @@ export class JobShipping {
   async #waitAndCount(waitMs: number): Promise<void> {
     const endMs = performance.now() + waitMs;
     for (let leftMs = waitMs; leftMs > 0 && !this.#stop.signal.aborted; leftMs = endMs - performance.now()) {
-      await this.#pause(Math.min(leftMs, countEveryMs));
+      await pauseUntil(this.#stop.signal, Math.min(leftMs, countEveryMs));
       await this.#count();
     }
   }
@@ -236,13 +237,5 @@ export class JobShipping {
       { database: name, waiting, fault },
       "the database of jobs takes no rows: jobs wait in the local store, which removes none of them meanwhile",
     );
-  }
-
-  async #pause(ms: number): Promise<void> {
-    try {
-      await pause(ms, undefined, { signal: this.#stop.signal });
-    } catch (error) {
-      if ((error as Error).name !== "AbortError") throw error;
-    }
   }
 }

@@ -8,6 +8,14 @@ export async function print(context: RunnerContext, text: string): Promise<void>
   await tell(context, `saltworks/run/${context.caller?.jid ?? ""}/print`, { text: `${text}\n` });
 }
 
+/** How far a long function has come. Our command line shows it as a bar on a terminal. `total`: 0 if it is not known. */
+export async function meter(
+  context: RunnerContext,
+  data: { readonly done: number; readonly total: number; readonly unit: string },
+): Promise<void> {
+  await tell(context, `saltworks/run/${context.caller?.jid ?? ""}/meter`, data);
+}
+
 /** Salt's `progress` events, under the call's tag. Command lines show them as they come. */
 export async function progress(context: RunnerContext, data: { readonly [name: string]: Encodable }): Promise<void> {
   await tell(context, `${context.caller?.tag ?? ""}/progress`, data);

@@ -1,6 +1,8 @@
 /** Types of runner and wheel functions, and of their context: the store's readers, and the running master. */
 
 import type { MasterConfig } from "../../config/load.ts";
+import type { MigrationProgress } from "../../databases/migration/migration.ts";
+import type { MigrationNames } from "../../databases/migration/open.ts";
 import type { JobDatabases } from "../../databases/open-reader.ts";
 import type { JobCacheReader } from "../../store/jobs/job-cache.ts";
 import type { AskedTarget } from "../../target/asked-target.ts";
@@ -30,6 +32,17 @@ export type CacheStatus = {
   readonly nextTrySeconds: number | undefined;
   readonly counters: Readonly<Record<string, number>>;
   readonly eventReturns: readonly EventReturnStatus[];
+  /** The last migration since the master's start. */
+  readonly migration: MigrationStatus | undefined;
+};
+
+/** A migration of jobs. `state`: "failed" if it ended before all jobs were copied. `total`: about how many jobs there are. */
+export type MigrationStatus = {
+  readonly from: string;
+  readonly to: string;
+  readonly state: "running" | "done" | "failed";
+  readonly progress: MigrationProgress | undefined;
+  readonly fault: string | undefined;
 };
 
 /** How far one returner of `event_return` is behind. `nextTrySeconds`: while it fails. */
@@ -95,6 +108,10 @@ export type MasterAccess = {
   connected(): Promise<readonly string[]>;
   counters(): Promise<Encodable>;
   cacheStatus(): Promise<CacheStatus>;
+  /** Starts a migration of jobs. @throws SaltworksError FUNCTION_FAILED if it cannot start */
+  migrate(names: MigrationNames): Promise<void>;
+  /** The last migration since the master's start. */
+  migration(): Promise<MigrationStatus | undefined>;
   runningCalls(): Promise<readonly RunningCall[]>;
   /** The accepted minions that a target names. @throws SaltworksError FUNCTION_FAILED for a target that cannot be read */
   match(question: {

@@ -12,6 +12,7 @@ import type {
   RunnerFunction,
 } from "../contract/contract.ts";
 import { masterOf } from "../contract/run-job.ts";
+import { shownMigration } from "./migrate.ts";
 
 async function cacheStatus(context: RunnerContext): Promise<Encodable> {
   return shown(await masterOf(context).cacheStatus());
@@ -31,6 +32,7 @@ function shown(status: CacheStatus): Encodable {
     ["State", state],
     ["Meaning", sentences[state]],
   ]);
+  if (status.migration !== undefined) found.set("Migration", new Map(shownMigration(status.migration)));
   if (name === undefined) return withEventReturns(found, status);
   found.set("Database", name).set("Place", place);
   found.set("Waiting", status.waiting).set("Lag-seconds", seconds(status.lagSeconds));
@@ -118,7 +120,7 @@ export const jobsDatabase: readonly (readonly [string, RunnerFunction])[] = [
     "jobs.cache_status",
     {
       parameters: [],
-      doc: "How far the database of jobs (master_job_cache or ext_job_cache) is behind the local store, and why: what waits, for how long, rows a second, failures and the next try. The same of each returner of event_return.",
+      doc: "How far the database of jobs (master_job_cache or ext_job_cache) is behind the local store, and why: what waits, for how long, rows a second, failures and the next try. The same of each returner of event_return, and the last migration.",
       run: cacheStatus,
     },
   ],

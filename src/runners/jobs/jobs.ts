@@ -2,6 +2,7 @@
 import type { RunnerFunction } from "../contract/contract.ts";
 import { jobsDatabase } from "./database.ts";
 import { jobsLookup } from "./lookup.ts";
+import { jobsMigrate } from "./migrate.ts";
 import { jobsRunning } from "./running.ts";
 import { jobsSearch } from "./search.ts";
 
@@ -10,4 +11,5 @@ export const jobsRunner: ReadonlyMap<string, RunnerFunction> = new Map([
   ...jobsSearch,
   ...jobsLookup,
   ...jobsDatabase,
+  ...jobsMigrate,
 ]);

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { decode, encode } from "../../wire/msgpack.ts";
-import { Packed } from "../../wire/values.ts";
+import { Packed, type Value } from "../../wire/values.ts";
 import { mapEntries } from "../../wire/walk.ts";
 
 /** `hashType`: the hash that names the directories of jobs. */
@@ -53,11 +53,20 @@ export function returnFilesOf(body: Uint8Array): ReturnFiles {
   };
 }
 
-/** Makes a return's body from its files. Salt before 2018.3 stored the bare value: anything but a map with `return`. */
-export function bodyFromFiles(jid: string, minionId: string, files: ReturnFiles): Buffer {
+/**
+ * Makes a return's body from its files. Salt before 2018.3 stored the bare value: anything but a map with `return`. `known`: members that the files
+ * do not have.
+ */
+export function bodyFromFiles(
+  jid: string,
+  minionId: string,
+  files: ReturnFiles,
+  known: ReadonlyMap<string, Value> = new Map(),
+): Buffer {
   const stored = decode(files.returned);
   const isWhole = stored instanceof Map && stored.has("return");
   const body = new Map(isWhole ? stored : [["return", stored]]);
+  for (const [key, value] of known) if (!body.has(key)) body.set(key, value);
   body.set("jid", jid);
   body.set("id", minionId);
   if (files.out !== undefined) body.set("out", decode(files.out));

@@ -1,6 +1,7 @@
 /** The lane for the database of jobs: copies into it what the local store feeds. It runs at a low priority, and no request waits for it. */
 import { isMainThread, workerData } from "node:worker_threads";
 import { type ExpiredRows, Expiry } from "../../databases/expiry.ts";
+import { type MigrationAnswer, MigrationThread } from "../../databases/migration/thread.ts";
 import { openDatabase } from "../../databases/registry.ts";
 import { type ShippedStep, Shipper } from "../../databases/shipper.ts";
 import { SaltworksError } from "../../errors.ts";
@@ -18,17 +19,24 @@ if (isMainThread)
 const { config, name, startedThreads } = workerData as DatabaseStart & LaneStart;
 answerForMeasures(nameLaneThread("database", startedThreads));
 yieldToOthers();
-let opened: { readonly shipper: Shipper; readonly expiry: Expiry } | undefined;
+let opened: { readonly shipper: Shipper; readonly expiry: Expiry; readonly migrations: MigrationThread } | undefined;
 
 /** Opens the store at the first task. If it were opened as the thread starts, a failure would leave the task without an answer. */
 function open() {
   const database = openDatabase(config, name);
-  return { shipper: new Shipper(driverOf(config).openFeed(config), database), expiry: new Expiry(database) };
+  return {
+    shipper: new Shipper(driverOf(config).openFeed(config), database),
+    expiry: new Expiry(database),
+    migrations: new MigrationThread(config, database),
+  };
 }
 
-export default async function handle(task: DatabaseTask): Promise<ShippedStep | FeedState | ExpiredRows> {
+type Answer = ShippedStep | FeedState | ExpiredRows | MigrationAnswer;
+
+export default async function handle(task: DatabaseTask): Promise<Answer> {
   opened ??= open();
-  const { shipper, expiry } = opened;
+  const { shipper, expiry, migrations } = opened;
+  if (task.kind === "migrate") return await migrations.run(task);
   if (task.kind === "expire") return await expiry.step(task);
   return task.kind === "look" ? shipper.feedState() : await shipper.step();
 }

@@ -3,6 +3,7 @@ import type { MasterConfig } from "../../config/load.ts";
 import type { DatabaseName } from "../../config/options/job-cache-drivers.ts";
 import type { EventReturnStates } from "../../databases/events/returning.ts";
 import type { ExpiryTask } from "../../databases/expiry.ts";
+import type { MigrationTask } from "../../databases/migration/thread.ts";
 import type { PushRefusal, Usage } from "../../fileserver/pushed/usage.ts";
 import type { MinionLayout } from "../../store/salt/minion-files.ts";
 
@@ -62,9 +63,14 @@ export type SaltStart = {
 
 /**
  * `ship` copies one step of the feed into the database and answers with a `ShippedStep`; `look` answers with a `FeedState`; `expire` removes old rows
- * and answers with `ExpiredRows`.
+ * and answers with `ExpiredRows`; `migrate` does a step of a migration and answers with a `MigrationAnswer`.
  */
-export type DatabaseTask = { readonly kind: "ship" | "look" } | ({ readonly kind: "expire" } & ExpiryTask);
+export type DatabaseTask =
+  | { readonly kind: "ship" | "look" }
+  | ({ readonly kind: "expire" } & ExpiryTask)
+  | MigrationTask;
+
+export type MigrationStart = { readonly config: MasterConfig };
 
 export type DatabaseStart = { readonly config: MasterConfig; readonly name: DatabaseName };
 

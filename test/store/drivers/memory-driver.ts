@@ -175,6 +175,8 @@ export function memoryDriver(): JobCacheDriver {
     prepare: async () => undefined,
     checks: () => [],
     openFeed: () => assert.fail("nothing is fed from memory"),
+    openImport: () => assert.fail("nothing migrates into memory"),
+    openWalk: () => assert.fail("nothing migrates from memory"),
     openKeyedReturns: ({ cachedir }) => new MemoryKeyedReturns(keptIn(cachedir)),
   };
 }

@@ -3,6 +3,7 @@ import type { MasterConfig } from "../../../config/schema.ts";
 import type { Look, Tally } from "../../check/tally.ts";
 import type { JobCache } from "../../jobs/job-cache.ts";
 import type { JobFeed } from "../../jobs/job-feed.ts";
+import type { JobImport, JobWalk } from "../../jobs/job-import.ts";
 import type { KeyedReturns } from "../../jobs/keyed-returns.ts";
 
 /** The master's options. Readers may open a cache with only the options that every caller has. */
@@ -55,4 +56,7 @@ export interface JobCacheDriver {
   openFeed(config: JobCacheConfig): JobFeed;
   /** Opens the returns whose keys `onStored` got. `onFault` gets each damaged return once. */
   openKeyedReturns(config: JobCacheConfig, onFault: (error: Error) => void): KeyedReturns;
+  /** Opens the cache for the one thread that brings jobs of another cache into it. */
+  openImport(config: JobCacheConfig): JobImport;
+  openWalk(config: JobCacheConfig): JobWalk;
 }

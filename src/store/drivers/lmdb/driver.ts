@@ -4,11 +4,13 @@ import { feedKindOf } from "../../../config/options/job-cache-drivers.ts";
 import type { JobCacheConfig, JobCacheDriver } from "../contract/driver.ts";
 import { checkJobLogs, checkJobs } from "./checks.ts";
 import { LmdbJobFeed } from "./feed.ts";
+import { LmdbJobImport } from "./import-jobs.ts";
 import { openLmdbJobCache } from "./job-cache.ts";
 import { LmdbKeyedReturns } from "./keyed-returns.ts";
 import { ensureLayout } from "./layout.ts";
 import { prepareJobCache } from "./prepare.ts";
-import { openShards } from "./records.ts";
+import { openShards, type Shard } from "./records.ts";
+import { openJobWalk } from "./walk-jids.ts";
 
 const directoryName = "jobs.lmdb";
 
@@ -22,6 +24,13 @@ function settingsIn(config: JobCacheConfig) {
     storesEndTime: config.job_cache_store_endtime ?? false,
     feeds: feedKindOf(config),
   };
+}
+
+/** The files, for a thread that writes them beside the workers. */
+function shardsOf(config: JobCacheConfig): readonly Shard[] {
+  const path = pathIn(config);
+  const { shards } = ensureLayout(path, settingsIn(config).shards);
+  return openShards(path, shards, (config.job_cache_durability ?? "async") === "fsync");
 }
 
 export const lmdbDriver: JobCacheDriver = {
@@ -43,10 +52,8 @@ export const lmdbDriver: JobCacheDriver = {
       check: async (tally, look) => checkJobLogs(tally, look),
     },
   ],
-  openFeed: (config) => {
-    const path = pathIn(config);
-    const { shards } = ensureLayout(path, settingsIn(config).shards);
-    return new LmdbJobFeed(openShards(path, shards, (config.job_cache_durability ?? "async") === "fsync"));
-  },
+  openFeed: (config) => new LmdbJobFeed(shardsOf(config)),
+  openImport: (config) => new LmdbJobImport(shardsOf(config), settingsIn(config).storesEndTime),
+  openWalk: (config) => openJobWalk(pathIn(config)),
   openKeyedReturns: (config, onFault) => new LmdbKeyedReturns(pathIn(config), onFault),
 };

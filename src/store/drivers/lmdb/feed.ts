@@ -2,7 +2,7 @@
 import { openValue } from "../../disk/checked-value.ts";
 import { attempt } from "../../disk/store-error.ts";
 import type { FeedEntry, FeedState, JobFeed } from "../../jobs/job-feed.ts";
-import { type BinaryDatabase, closeEnvironment, transact } from "../../lmdb/env.ts";
+import { type BinaryDatabase, transact } from "../../lmdb/env.ts";
 import {
   appendToFeed,
   countOf,
@@ -14,7 +14,15 @@ import {
   partsOf,
   returnKind,
 } from "./feed-table.ts";
-import { jidInLoadKey, jidInReturnKey, minionIdIn, requestIn, type Shard, shardIndexOf } from "./records.ts";
+import {
+  closeShards,
+  jidInLoadKey,
+  jidInReturnKey,
+  minionIdIn,
+  requestIn,
+  type Shard,
+  shardIndexOf,
+} from "./records.ts";
 
 /** Waiting entries whose jobs are looked up before old jobs are removed. Over it no job is removed. */
 const feedHoldsMax = 10_000;
@@ -138,7 +146,7 @@ export class LmdbJobFeed implements JobFeed {
   }
 
   async close(): Promise<void> {
-    for (const { environment } of this.#shards) await closeEnvironment(environment);
+    await closeShards(this.#shards);
   }
 
   #shard(part: number): Shard {

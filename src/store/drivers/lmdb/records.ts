@@ -11,6 +11,7 @@ import type { LoadRecord, LoadToPut } from "../../jobs/job-cache.ts";
 import {
   type BinaryDatabase,
   type BinaryEnvironment,
+  closeEnvironment,
   makeDatabases,
   openDatabase,
   openEnvironment,
@@ -186,7 +187,8 @@ export function storedEnd(key: Buffer, value: Buffer): string | undefined {
   return isJid(end) ? end : undefined;
 }
 
-function keepEnd(ends: BinaryDatabase, key: Buffer, end: string): void {
+/** Keeps the later of two ends. Call it in a transaction. */
+export function keepEnd(ends: BinaryDatabase, key: Buffer, end: string): void {
   const value = ends.getBinary(key);
   const present = value === undefined ? undefined : storedEnd(key, value);
   if (present === undefined || present < end) ends.putSync(key, checkedValue(key, Buffer.from(end, "latin1")));
@@ -230,6 +232,10 @@ function laterDatabasesOf(environment: BinaryEnvironment) {
     jobTerms: openDatabase(environment, "jobTerms"),
   };
   return { ends: openDatabase(environment, "ends"), index };
+}
+
+export async function closeShards(shards: readonly ReadShard[]): Promise<void> {
+  for (const { environment } of shards) await closeEnvironment(environment);
 }
 
 /** The minion id at the end of a return's key. */
