@@ -60,6 +60,15 @@ export class Operator {
     const value = (shown as Record<string, unknown>)[minionId];
     return { jid: jid[1], value, code: ended.code, stderr: ended.stderr };
   }
+
+  /** One job to all minions. @returns its jid, once each of `ids` has returned */
+  async jobOfAll(ids: readonly string[], words: readonly string[]): Promise<string> {
+    const ended = await this.run("salt", ["--show-jid", "--out=json", "*", ...words]);
+    const text = ended.stdout.toString();
+    const jid = /^jid: (\d{20})\n/.exec(text)?.[1];
+    if (jid === undefined || !ids.every((id) => text.includes(`"${id}":`))) throw new Error(text + ended.stderr);
+    return jid;
+  }
 }
 
 /** Runs our command line in this process. */
