@@ -5,15 +5,12 @@
 import { mariadbMissing } from "../../databases/mariadb.ts";
 import { DatabaseStorm } from "./database-storm.ts";
 import { databaseFaults, suffer } from "./faults.ts";
+import { tell } from "./tell.ts";
 
 const seconds = Number(process.env.SALTWORKS_SOAK_SECONDS ?? 600);
 const holdMs = 60_000;
 const minionCount = 1_000;
 const diskMegabytes = 2_048;
-
-function tell(line: string): void {
-  process.stdout.write(`${new Date().toISOString()} ${line}\n`);
-}
 
 const missing = mariadbMissing();
 if (missing === undefined) await main();
