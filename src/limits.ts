@@ -167,6 +167,7 @@ import {
 export * from "./limits/api.ts";
 export * from "./limits/content.ts";
 export * from "./limits/jobs.ts";
+export * from "./limits/logins.ts";
 export * from "./limits/ports.ts";
 export * from "./limits/programs.ts";
 export * from "./limits/requests.ts";

@@ -4,6 +4,7 @@
  */
 import { access, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { apiKeyUser } from "../config/api-key.ts";
 import type { MasterConfig } from "../config/load.ts";
 import { hasCode, SaltworksError } from "../errors.ts";
 import { wheelReplyTimeoutMs } from "../limits.ts";
@@ -16,7 +17,24 @@ export type Login =
   | { readonly token: string }
   | { readonly eauth: string; readonly username: string; readonly password: string };
 /** `user`: the user of the asking process, such as `root` or `sudo_ann`. With a key the master records this name with each request. */
-export type Credentials = { readonly user: string; readonly proof: { readonly key: string } | Login };
+export type Credentials = {
+  readonly user: string;
+  readonly proof: { readonly key: string } | Login;
+  readonly sender?: Sender | undefined;
+};
+
+/** Members of a request that the API process sends for an HTTP client. The client's own token or password decides what it may do. */
+export type Sender = { readonly user: string; readonly key?: string; readonly client_address?: string };
+
+/**
+ * How the API process names the HTTP client at `address`, so that the master counts guesses by that address.
+ *
+ * @throws SaltworksError AUTH_FAILED, MASTER_UNREACHABLE as `readCredentials`
+ */
+export async function readSender(config: MasterConfig, address: string): Promise<Sender> {
+  const { proof } = await readCredentials(config, apiKeyUser);
+  return { user: apiKeyUser, ...proof, client_address: address };
+}
 
 /** Root, also by sudo, uses the key of the master's own user. */
 function keyOwner(user: string, masterUser: string): string {
@@ -31,7 +49,10 @@ function keyFile(config: MasterConfig, owner: string): string {
  * @throws SaltworksError AUTH_FAILED if this user has no key file or may not read it, MASTER_UNREACHABLE if the master's user has none either:
  * no master ever ran here
  */
-export async function readCredentials(config: MasterConfig, user: string): Promise<Credentials> {
+export async function readCredentials(
+  config: MasterConfig,
+  user: string,
+): Promise<{ readonly user: string; readonly proof: { readonly key: string } }> {
   const file = keyFile(config, keyOwner(user, config.user));
   try {
     return { user, proof: { key: await readFile(file, "utf8") } };
@@ -54,7 +75,7 @@ async function isThere(file: string): Promise<boolean> {
 export type PasswordLogin = Extract<Login, { readonly password: string }>;
 
 /**
- * Asks the master for a token.
+ * Asks the master for a token. `sender`: the API process, for an HTTP client.
  *
  * @returns the token's fields; undefined if the master does not know the user or refuses the password
  * @throws SaltworksError as `RequestChannels.ask`
@@ -63,8 +84,10 @@ export async function makeToken(
   channels: Pick<RequestChannels, "ask">,
   login: PasswordLogin,
   expireSeconds?: number,
+  sender?: Sender,
 ): Promise<ValueMap | undefined> {
-  const load = { cmd: "mk_token", ...login, ...(expireSeconds === undefined ? {} : { token_expire: expireSeconds }) };
+  const expiry = expireSeconds === undefined ? {} : { token_expire: expireSeconds };
+  const load = { cmd: "mk_token", ...login, ...expiry, ...sender };
   try {
     return await channels.ask(load, wheelReplyTimeoutMs);
   } catch (error) {

@@ -12,7 +12,14 @@ import { type BatchOptions, encodeBatchOptions } from "../wire/batch-options.ts"
 import { boolField, intField, listField, mapField, textField } from "../wire/fields.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { BatchFeed } from "./batch-feed.ts";
-import { type Credentials, type Login, makeToken, type PasswordLogin, readCredentials } from "./credentials.ts";
+import {
+  type Credentials,
+  type Login,
+  makeToken,
+  type PasswordLogin,
+  readCredentials,
+  type Sender,
+} from "./credentials.ts";
 import type { ConnectBus, EventHub } from "./event-hub.ts";
 import { type JobEnd, JobFeed, texts, textsById, toJobEnd } from "./job-feed.ts";
 import type { JobRequest, Published } from "./job-request.ts";
@@ -63,10 +70,11 @@ export class MasterClient {
   /**
    * Reads the user's key, unless a login is given. Does not connect yet.
    *
+   * @param sender of the requests with this login, if it is not `user`: the API process
    * @throws SaltworksError AUTH_FAILED, MASTER_UNREACHABLE
    */
-  static async open(config: MasterConfig, user: string, login?: Login): Promise<MasterClient> {
-    return new MasterClient(config, login ? { user, proof: login } : await readCredentials(config, user));
+  static async open(config: MasterConfig, user: string, login?: Login, sender?: Sender): Promise<MasterClient> {
+    return new MasterClient(config, login ? { user, proof: login, sender } : await readCredentials(config, user));
   }
 
   /**
@@ -99,7 +107,7 @@ export class MasterClient {
 
   async #publish(request: JobRequest): Promise<Published | undefined> {
     const { follow } = request;
-    const { user, proof } = this.#credentials;
+    const { proof, user, sender = { user } } = this.#credentials;
     const isKey = "key" in proof;
     const load = {
       cmd: "publish",
@@ -121,7 +129,7 @@ export class MasterClient {
         // Salt's clients put the login here, too.
         ...(isKey ? {} : proof),
       },
-      user,
+      ...sender,
       __notes__: true,
     };
     const seconds = follow?.timeoutSeconds ?? this.#config.timeout;
@@ -214,7 +222,7 @@ export class MasterClient {
     listener?: RunnerListener,
     signal?: AbortSignal,
   ): Promise<CommandOutcome> {
-    const { proof, user } = this.#credentials;
+    const { proof, user, sender = { user } } = this.#credentials;
     const lost = new AbortController();
     const giveUp = () => lost.abort(signal?.reason);
     signal?.addEventListener("abort", giveUp, { once: true });
@@ -234,7 +242,7 @@ export class MasterClient {
         arg: args,
         kwarg: kwargs,
         ...proof,
-        user,
+        ...sender,
         __jid__: jid,
         sync: true,
         __notes__: true,
@@ -261,8 +269,16 @@ export class MasterClient {
     jid?: string,
   ): Promise<{ readonly tag: string; readonly jid: string }> {
     await knock(this.#config);
-    const { proof, user } = this.#credentials;
-    const load = { cmd: "runner", fun, arg: args, kwarg: kwargs, ...proof, user, ...(jid ? { __jid__: jid } : {}) };
+    const { proof, user, sender = { user } } = this.#credentials;
+    const load = {
+      cmd: "runner",
+      fun,
+      arg: args,
+      kwarg: kwargs,
+      ...proof,
+      ...sender,
+      ...(jid ? { __jid__: jid } : {}),
+    };
     const reply = await this.#channels.ask(load, wheelReplyTimeoutMs);
     return { tag: textField(reply, "tag") ?? "", jid: textField(reply, "jid") ?? "" };
   }
@@ -273,9 +289,9 @@ export class MasterClient {
     kwargs: { readonly [name: string]: Encodable },
     timeoutMs = wheelReplyTimeoutMs,
   ): Promise<CommandOutcome> {
-    const { proof, user } = this.#credentials;
+    const { proof, user, sender = { user } } = this.#credentials;
     return readOutcome(
-      await this.#channels.ask({ cmd: "wheel", fun, ...kwargs, ...proof, user, __notes__: true }, timeoutMs),
+      await this.#channels.ask({ cmd: "wheel", fun, ...kwargs, ...proof, ...sender, __notes__: true }, timeoutMs),
     );
   }
 

@@ -157,7 +157,10 @@ export function openLastingWorkerState(overrides: Overrides = {}) {
       config,
       masterPrivatePem: masterPair.privatePem,
       masterPublicPem: masterPair.publicPem,
-      localKeys: new Map([["root", "local-secret"]]),
+      localKeys: new Map([
+        ["root", "local-secret"],
+        [":api", "api-secret"],
+      ]),
       partitionKey: createPartitionKey(),
       slotCount: 1,
       accepted: new Set(keys.list("accepted")),

@@ -64,6 +64,9 @@ const requests = {
   auth_queue_max: hits("auth_queue_max"),
   max_minions: hits("max_minions"),
   credentialChecksWaitingMax: hits("credentialChecksWaitingMax"),
+  guessesOfPairMax: hits("guessesOfPairMax"),
+  guessesOfUserMax: hits("guessesOfUserMax"),
+  guessesOfAddressMax: hits("guessesOfAddressMax"),
   tokensMax: hits("tokensMax"),
 } as const;
 

@@ -37,6 +37,7 @@ import type { Deliveries } from "../jobs/deliveries.ts";
 import type { JobTracker } from "../jobs/tracker.ts";
 import type { LogLimit } from "../log/log-limit.ts";
 import { type CredentialChecks, checkOutcomes } from "../operators/credential-checks.ts";
+import { guessBounds } from "../operators/guess-bounds.ts";
 import type { Pillars } from "../pillars/pillars.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { PublishFront } from "../ports/publish-front.ts";
@@ -205,6 +206,8 @@ function sampleCredentials(samples: Samples, { credentialChecks: checks }: Meter
   }
   const ofOthers = { backend: "other", outcome: "not_enabled" };
   samples.set("saltworks_credential_checks_total", ofOthers, checks.notEnabled);
+  for (const bound of guessBounds)
+    samples.set("saltworks_limit_hits_total", { limit: bound }, checks.guessesRefused[bound]);
   samples.set("saltworks_credential_checks_running", {}, checks.runningCount);
   samples.set("saltworks_credential_checks_waiting", {}, checks.waitingCount);
   samples.histogram("saltworks_credential_seconds", { part: "wait" }, checks.times.wait);

@@ -187,7 +187,7 @@ const auths = {
   saltworks_credential_checks_total: metric(
     "counter",
     ["backend", "outcome"],
-    "Passwords of external authentication, by enabled backend: `authentic`, `refused`, `failed` (the backend could not decide), `dropped` (too many waited). `not_enabled` of `other`: the login named a backend that is not enabled.",
+    "Passwords of external authentication, by enabled backend: `authentic`, `refused`, `failed` (the backend could not decide), `dropped` (too many waited), `bounded` (unchecked, after too many wrong logins). `not_enabled` of `other`: the login named a backend that is not enabled.",
   ),
   saltworks_credential_checks_running: metric(
     "gauge",

@@ -45,7 +45,7 @@ const defaultTimes = { timeoutMs: 5_000, gatherTimeoutMs: 10_000 };
 /** A job id as the master makes it; with a process id if `unique_jid` is set. */
 const jidPattern = /^\d{20}(?:_\d{1,10})?$/;
 /** Credentials, in a publish's `kwargs` or beside the job. They are neither kept nor passed on. */
-const credentialNames = ["key", "token", "eauth", "username", "password"] as const;
+const credentialNames = ["key", "token", "eauth", "username", "password", "client_address"] as const;
 /** Set in requests of our own clients, which read more fields of a reply than Salt's. */
 const ownMark = "__notes__";
 /** Functions whose arguments and results are secret: only the caller sees them. */
@@ -53,7 +53,7 @@ const secretFunctions: ReadonlySet<string> = new Set(["auth.mk_token", "auth.del
 const hiddenText = "**********";
 /** Fields of a wheel request that are not arguments. */
 const credentialFields: readonly string[] =
-  "cmd fun key user arg kwarg client eauth token username password full_return print_event __notes__ __jid__ __tag__ __user__".split(
+  "cmd fun key user client_address arg kwarg client eauth token username password full_return print_event __notes__ __jid__ __tag__ __user__".split(
     " ",
   );
 
@@ -70,9 +70,10 @@ export class Commands {
   async answer(
     work: Extract<Deferred, { kind: "publish" | "command" | "makeToken" | "readToken" }>,
     reply: (frame: Uint8Array) => void,
-    connection: OperatorConnection,
+    from: OperatorConnection,
   ): Promise<void> {
     const { authorisation, logger } = this.#options;
+    const connection = { ...from, address: work.clientAddress ?? from.address };
     if (work.kind === "publish") return reply(await this.publish(work.load, work.caller, connection));
     if (work.kind === "command") return await this.run(work.command, work.load, work.caller, reply, connection);
     if (work.kind === "readToken") {

@@ -1,6 +1,7 @@
 /**
  * Asks a backend whether a user's password is right. `credentialChecksMax` checks run at once and `credentialChecksWaitingMax` wait, round robin by
- * address and user, so that password guessing takes neither the master's time nor the places of other users. A refusal takes about a second
+ * address and user, so that password guessing takes neither the master's time nor the places of other users. Wrong logins of one user and of one
+ * address are bounded: further ones are refused unchecked. A refusal after a check takes about a second
  * (`refusedCredentialMs`), so that its time reveals nothing and guessing is slow.
  */
 import { randomInt } from "node:crypto";
@@ -14,9 +15,13 @@ import { Histogram, type HistogramSnapshot, secondsBounds } from "../../workers/
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import { FairQueue, type Waiter } from "../admission/fair-queue.ts";
 import { RefusalLog } from "../log/refusal-log.ts";
+import { type GuessBound, GuessBounds, type Guesser } from "./guess-bounds.ts";
 
-/** `failed`: the backend failed to decide. `dropped`: the check lost its place in the full queue. */
-export const checkOutcomes = ["authentic", "refused", "failed", "dropped"] as const;
+/**
+ * `failed`: the backend failed to decide. `dropped`: the check lost its place in the full queue. `bounded`: refused unchecked after too many wrong
+ * logins (`guess-bounds.ts`).
+ */
+export const checkOutcomes = ["authentic", "refused", "failed", "dropped", "bounded"] as const;
 type CheckCounts = Record<(typeof checkOutcomes)[number], number>;
 
 export type CredentialChecksOptions = {
@@ -26,6 +31,8 @@ export type CredentialChecksOptions = {
   readonly logger: Pick<Logger, "warn" | "error">;
   /** Delays a refusal. */
   readonly wait?: (ms: number) => Promise<unknown>;
+  /** A clock that is never set. */
+  readonly nowMs?: () => number;
 };
 
 /** Makes the checks from the master's parts. */
@@ -51,13 +58,14 @@ export class CredentialChecks {
   readonly #options: CredentialChecksOptions;
   readonly #waiting = new FairQueue<WaitingLogin>(credentialChecksWaitingMax);
   readonly #refusals: RefusalLog;
+  readonly #guesses = new GuessBounds();
   #running = 0;
 
   constructor(options: CredentialChecksOptions) {
     this.#options = options;
     this.#refusals = new RefusalLog(options.logger, Date.now);
     this.counters = new Map(
-      options.backends.map((name) => [name, { authentic: 0, refused: 0, failed: 0, dropped: 0 }]),
+      options.backends.map((name) => [name, { authentic: 0, refused: 0, failed: 0, dropped: 0, bounded: 0 }]),
     );
   }
 
@@ -68,6 +76,11 @@ export class CredentialChecks {
 
   get waitingCount(): number {
     return this.#waiting.count;
+  }
+
+  /** Logins that were refused unchecked, by the bound of wrong logins. */
+  get guessesRefused(): Readonly<Record<GuessBound, number>> {
+    return this.#guesses.refused;
   }
 
   /** How long checks waited for their turn, and how long backends took. */
@@ -81,9 +94,12 @@ export class CredentialChecks {
    */
   async check(task: CredentialTask, address = ""): Promise<CredentialResult | undefined> {
     const askedMs = performance.now();
+    // The name of a backend has no NUL, so that two logins never share a bound.
+    const guesser = { login: `${task.eauth}\0${task.username}`, address: addressKey(address) };
+    if (this.#isBounded(task, guesser)) return undefined;
     if (this.#running >= credentialChecksMax) {
       const hasTurn = await new Promise<boolean>((resolve) => {
-        const out = this.#waiting.offer({ address: addressKey(address), user: task.username, resolve });
+        const out = this.#waiting.offer({ address: guesser.address, user: task.username, resolve });
         out?.resolve(false);
       });
       if (!hasTurn) {
@@ -96,7 +112,8 @@ export class CredentialChecks {
     }
     this.#waitSeconds.observe((performance.now() - askedMs) / 1_000);
     try {
-      return await this.#ask(task);
+      // Logins that were wrong while this one waited count, too.
+      return this.#isBounded(task, guesser) ? undefined : await this.#ask(task, guesser);
     } finally {
       // The next check in turn takes over the place.
       const next = this.#waiting.take();
@@ -105,7 +122,24 @@ export class CredentialChecks {
     }
   }
 
-  async #ask(task: CredentialTask): Promise<CredentialResult | undefined> {
+  /** Answers at once and takes no place, so that a flood holds up no other login. */
+  #isBounded(task: CredentialTask, guesser: Guesser): boolean {
+    const bound = this.#guesses.exceeded(guesser, this.#nowMs());
+    if (bound === undefined) return false;
+    this.#guesses.refused[bound] += 1;
+    this.#count(task, "bounded");
+    this.#refusals.note(
+      { eauth: task.eauth, address: guesser.address, bound },
+      "too many wrong logins: one was refused unchecked",
+    );
+    return true;
+  }
+
+  #nowMs(): number {
+    return (this.#options.nowMs ?? (() => performance.now()))();
+  }
+
+  async #ask(task: CredentialTask, guesser: Guesser): Promise<CredentialResult | undefined> {
     const { lane, logger, wait = delay } = this.#options;
     const { eauth, username } = task;
     const startedMs = performance.now();
@@ -114,6 +148,7 @@ export class CredentialChecks {
       const result = await lane.run<CredentialResult>(task);
       if (result.isAuthentic) {
         this.#count(task, "authentic");
+        this.#guesses.noteRight(guesser, this.#nowMs());
         return result;
       }
       fault = result.fault;
@@ -122,6 +157,8 @@ export class CredentialChecks {
     } finally {
       this.#checkSeconds.observe((performance.now() - startedMs) / 1_000);
     }
+    // A check that failed counts as a guess, so that a backend that hangs is not asked without bound.
+    this.#guesses.noteWrong(guesser, this.#nowMs());
     this.#count(task, fault === undefined ? "refused" : "failed");
     if (fault === undefined) logger.warn({ eauth, username }, 'Authentication failure of type "eauth" occurred.');
     else logger.error({ eauth, username, fault }, "an eauth system could not check a user's password");

@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, statSync } from "node:fs";
 import type { Logger } from "pino";
+import { apiKeyUser } from "../../config/api-key.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import { localKeysMax, probeOutputBytesMax, probeTimeoutMs } from "../../limits.ts";
 import { ensureLocalKey } from "../../store/keys/local-key.ts";
@@ -13,10 +14,10 @@ type UsersConfig = Pick<MasterConfig, "cachedir" | "user" | "publisher_acl" | "e
 const userName = /^[\w.@+-]+\$?$/;
 const othersMayPass = 0o001;
 
-/** Reads each user's key, and makes missing ones. @throws SaltworksError STORE_FAILED */
+/** Reads the keys of the API process and of each user, and makes missing ones. @throws SaltworksError STORE_FAILED */
 export function localKeysOf(config: UsersConfig, logger: Pick<Logger, "warn">): ReadonlyMap<string, string> {
   const { cachedir, user, publisher_acl: acl, external_auth: externalAuth } = config;
-  const keys = new Map([[user, ensureLocalKey(cachedir, user)]]);
+  const keys = new Map([user, apiKeyUser].map((name) => [name, ensureLocalKey(cachedir, name)]));
   const expressions = Object.keys(acl);
   if (expressions.length + Object.keys(externalAuth).length > 0) openWay(cachedir);
   if (expressions.length === 0) return keys;

@@ -45,6 +45,9 @@ export type PeerPublish = {
 /** `arg`: as in `PeerPublish`. */
 export type PeerRun = { readonly command: "run"; readonly fun: string; readonly arg: Uint8Array };
 
+/** `clientAddress`: of the HTTP client, for a request that the API process passes on. Undefined: the address of the connection counts. */
+type Forwarded = { readonly clientAddress?: string };
+
 /** A request that the worker leaves to another thread. `item`: its index in the batch. */
 export type Deferred = { readonly item: number } & (
   | { readonly kind: "rsa"; readonly task: PillarReplyTask }
@@ -68,15 +71,19 @@ export type Deferred = { readonly item: number } & (
       /** Names the request for others that ask the same, and when it came, by the worker's `performance.now()`. */
       readonly kept?: { readonly key: string; readonly askedMs: number };
     }
-  | { readonly kind: "publish"; readonly load: Uint8Array; readonly caller: Caller }
-  | {
+  | ({ readonly kind: "publish"; readonly load: Uint8Array; readonly caller: Caller } & Forwarded)
+  | ({
       readonly kind: "command";
       readonly command: "runner" | "wheel";
       readonly load: Uint8Array;
       readonly caller: Caller;
-    }
-  | { readonly kind: "makeToken"; readonly credential: CredentialTask; readonly expireSeconds: number | undefined }
-  | { readonly kind: "readToken"; readonly token: string }
+    } & Forwarded)
+  | ({
+      readonly kind: "makeToken";
+      readonly credential: CredentialTask;
+      readonly expireSeconds: number | undefined;
+    } & Forwarded)
+  | ({ readonly kind: "readToken"; readonly token: string } & Forwarded)
 );
 
 /**

@@ -2,6 +2,8 @@
  * Clear commands of operators: `ping`, `publish`, `runner`, `wheel`, `mk_token`, `get_token`. This file checks the keys of local users. The main
  * thread checks tokens and passwords. docs/protocol.md section 7.2.
  */
+import { isIP } from "node:net";
+import { apiKeyUser } from "../../config/api-key.ts";
 import { clearFrameBytesMax, credentialLoadBytesMax, credentialTextBytesMax, loadMembersMax } from "../../limits.ts";
 import { headOf, mapEntries } from "../../wire/walk.ts";
 import type { CredentialTask } from "../credentials/contract.ts";
@@ -27,9 +29,9 @@ export function handleClear(worker: WorkerState, batch: BatchEffects, opened: Op
     case "wheel":
       return handleCommand(worker, batch, opened, opened.cmd);
     case "mk_token":
-      return handleMakeToken(worker, opened);
+      return handleMakeToken(worker, batch, opened);
     case "get_token":
-      return handleReadToken(opened);
+      return handleReadToken(worker, batch, opened);
     default:
       return undefined;
   }
@@ -37,19 +39,25 @@ export function handleClear(worker: WorkerState, batch: BatchEffects, opened: Op
 
 function handlePublish(worker: WorkerState, batch: BatchEffects, opened: Opened): Answer {
   const caller = callerOf(worker, batch, opened, kwargsOf(opened));
-  if ("kind" in caller) return { deferred: { kind: "publish", load: Uint8Array.from(opened.load), caller } };
+  if ("kind" in caller) {
+    const client = forwardedFrom(worker, batch, opened);
+    return { deferred: { kind: "publish", load: Uint8Array.from(opened.load), caller, ...client } };
+  }
   worker.count("refused.credential");
   return { value: operatorRefusal("publish", caller.refused) };
 }
 
 function handleCommand(worker: WorkerState, batch: BatchEffects, opened: Opened, command: "runner" | "wheel"): Answer {
   const caller = callerOf(worker, batch, opened, opened);
-  if ("kind" in caller) return { deferred: { kind: "command", command, load: Uint8Array.from(opened.load), caller } };
+  if ("kind" in caller) {
+    const client = forwardedFrom(worker, batch, opened);
+    return { deferred: { kind: "command", command, load: Uint8Array.from(opened.load), caller, ...client } };
+  }
   worker.count("refused.credential");
   return { value: operatorRefusal(command, caller.refused) };
 }
 
-function handleMakeToken(worker: WorkerState, opened: Opened): Answer {
+function handleMakeToken(worker: WorkerState, batch: BatchEffects, opened: Opened): Answer {
   const credential = credentialIn(opened);
   // Any client may send this, so that lists and maps are refused by their heads.
   if (credential === undefined || isCollection(opened.load, opened.entries, "token_expire")) {
@@ -57,13 +65,28 @@ function handleMakeToken(worker: WorkerState, opened: Opened): Answer {
     return { value: "" };
   }
   const asked = scalarOf(opened.load, opened.entries, "token_expire");
-  return { deferred: { kind: "makeToken", credential, expireSeconds: typeof asked === "number" ? asked : undefined } };
+  const expireSeconds = typeof asked === "number" ? asked : undefined;
+  return { deferred: { kind: "makeToken", credential, expireSeconds, ...forwardedFrom(worker, batch, opened) } };
 }
 
-function handleReadToken(opened: Opened): Answer {
+function handleReadToken(worker: WorkerState, batch: BatchEffects, opened: Opened): Answer {
   if (!has(opened, "token")) return { value: false };
   const token = boundedText(opened, "token");
-  return token === undefined ? { value: new Map() } : { deferred: { kind: "readToken", token } };
+  if (token === undefined) return { value: new Map() };
+  return { deferred: { kind: "readToken", token, ...forwardedFrom(worker, batch, opened) } };
+}
+
+/** The HTTP client that the API process names. Without that process's key a request cannot name another address than its own. */
+function forwardedFrom(
+  worker: WorkerState,
+  batch: BatchEffects,
+  { load, entries }: Opened,
+): { readonly clientAddress?: string } {
+  const address = boundedText({ load, entries }, "client_address");
+  if (address === undefined || isIP(address) === 0 || textOf(load, entries, "user") !== apiKeyUser) return {};
+  if (keyOwner(worker.start, apiKeyUser, bytesOf(load, entries, "key")) === undefined) return {};
+  batch.proven[batch.item] = 1;
+  return { clientAddress: address };
 }
 
 /** The `kwargs` of a publish, where Salt's clients put its token or password. If both are absent, the key counts. */
@@ -97,7 +120,8 @@ function callerOf(
   }
   const key = bytesOf(opened.load, opened.entries, "key");
   const owner = keyOwner(worker.start, claimed, key);
-  if (owner === undefined) return { refused: "key" };
+  // The key of the API process stands for no user: its clients bring a token or a password.
+  if (owner === undefined || owner === apiKeyUser) return { refused: "key" };
   batch.proven[batch.item] = 1;
   return { kind: "key", user: claimed, isMaster: owner === masterUser };
 }

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Identity } from "../../../src/master/operators/authorisation.ts";
-import { Commands, type CommandsOptions } from "../../../src/master/operators/commands.ts";
+import { Commands, type CommandsOptions, toJob } from "../../../src/master/operators/commands.ts";
 import { encode } from "../../../src/wire/msgpack.ts";
-import type { Encodable } from "../../../src/wire/values.ts";
+import type { Encodable, Value } from "../../../src/wire/values.ts";
 import type { Caller } from "../../../src/workers/messages/deferred.ts";
 import type { RunnerResult } from "../../../src/workers/messages/runner.ts";
 
@@ -113,6 +113,31 @@ async function passed(fun: string, result: Partial<RunnerResult>) {
   const returns = await commands.peerReturns("20260101000000000000", "web1", { waited: false, full: false });
   return { ...bytes, returns };
 }
+
+describe("a request that the API process passes on", () => {
+  it("is judged by the address of its HTTP client, which no job keeps", async () => {
+    const seen: string[] = [];
+    const identify = async (_: Caller, address: string) => void seen.push(address);
+    const makeToken = async (_: unknown, _seconds: unknown, address: string) => void seen.push(address);
+    const options = {
+      authorisation: { identify, makeToken },
+      direct: new Map(),
+      jobs: { tracker: {}, deliveries: {} },
+    };
+    const commands = new Commands(options as unknown as CommandsOptions);
+    const caller = { kind: "eauth", user: ":api", credential } as const;
+    const passedOn = { item: 0, clientAddress: "192.0.2.7" } as const;
+    for (const work of [
+      { kind: "publish", load, caller, ...passedOn },
+      { kind: "command", command: "wheel", load, caller, ...passedOn },
+      { kind: "makeToken", credential, expireSeconds: undefined, ...passedOn },
+    ] as const)
+      await commands.answer(work, () => undefined, { address: "127.0.0.1", prove: () => assert.fail() });
+    assert.deepEqual(seen, ["192.0.2.7", "192.0.2.7", "192.0.2.7"]);
+    const fields = new Map<Value, Value>(Object.entries({ fun: "test.ping", key: "k", client_address: "192.0.2.7" }));
+    assert.deepEqual([...toJob(fields, "ann").load.keys()], ["fun"]);
+  });
+});
 
 describe("the answer of a runner", () => {
   it("passes the main thread as the lane packed it", async () => {

@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { credentialChecksMax, credentialChecksWaitingMax, refusedCredentialMs } from "../../../src/limits.ts";
+import {
+  credentialChecksMax,
+  credentialChecksWaitingMax,
+  guessesOfPairMax,
+  refusedCredentialMs,
+} from "../../../src/limits.ts";
 import { CredentialChecks } from "../../../src/master/operators/credential-checks.ts";
 
 const task = { eauth: "file", username: "ann", password: "hidden-word" };
@@ -102,7 +107,9 @@ describe("checks of credentials", () => {
       wait: (ms) => new Promise<void>((end) => holds.push({ ms, end })),
     });
     const startedMs = performance.now();
-    const guesses = Array.from({ length: credentialChecksMax * 2 }, () => checks.check(task));
+    const guesses = Array.from({ length: credentialChecksMax * 2 }, (_, index) =>
+      checks.check({ ...task, username: `guess${index}` }),
+    );
     while (holds.length < credentialChecksMax) await new Promise((resolve) => setImmediate(resolve));
     for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     assert.equal(asked, credentialChecksMax, "no backend is asked while credentialChecksMax refusals wait");
@@ -116,6 +123,26 @@ describe("checks of credentials", () => {
     assert.equal(asked, guesses.length);
   });
 
+  it("are refused unchecked and at once after guessesOfPairMax wrong ones, for this user at this address alone", async () => {
+    let asked = 0;
+    const { checks, waits } = open(async () => {
+      asked += 1;
+      return { isAuthentic: false, groups: [] };
+    });
+    // All at once: waiting logins are refused when their turn comes.
+    const flood = Array.from({ length: 250 }, () => checks.check(task, "192.0.2.1"));
+    await Promise.all(flood);
+    assert.ok(asked < guessesOfPairMax.atFirst + credentialChecksMax, `${asked}`);
+    assert.equal(checks.guessesRefused.guessesOfPairMax, 250 - asked);
+    assert.equal(checks.counters.get("file")?.bounded, 250 - asked);
+    assert.equal(waits.length, asked, "a login that is not checked takes no time");
+    const before = asked;
+    await checks.check({ ...task, username: "bob" }, "192.0.2.1");
+    await checks.check(task, "198.51.100.7");
+    await checks.check({ ...task, eauth: "pam" }, "192.0.2.1");
+    assert.equal(asked, before + 3);
+  });
+
   it("are counted by backend and outcome with their times, and not by names that callers make up", async () => {
     const results: unknown[] = [
       authentic,
@@ -125,8 +152,8 @@ describe("checks of credentials", () => {
     const { checks } = open(async () => results.shift());
     for (const eauth of ["file", "pam", "pam"]) await checks.check({ ...task, eauth });
     assert.deepEqual(Object.fromEntries(checks.counters), {
-      file: { authentic: 1, refused: 0, failed: 0, dropped: 0 },
-      pam: { authentic: 0, refused: 1, failed: 1, dropped: 0 },
+      file: { authentic: 1, refused: 0, failed: 0, dropped: 0, bounded: 0 },
+      pam: { authentic: 0, refused: 1, failed: 1, dropped: 0, bounded: 0 },
     });
     for (const { counts } of [checks.times.wait, checks.times.check])
       assert.equal(

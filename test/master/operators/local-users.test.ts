@@ -14,10 +14,10 @@ const keyFile = (name: string) => statSync(join(cachedir, `.${name}_key`), { thr
 
 describe("local users", () => {
   it("have a key of their own where publisher_acl names them, and where they exist", () => {
-    assert.deepEqual([...localKeysOf(config, logger).keys()], [username]);
+    assert.deepEqual([...localKeysOf(config, logger).keys()], [username, ":api"]);
     const acl = { "daemo[n]": ["test.*"], nosuchuser: ["test.*"], "../up": ["test.*"] };
     const keys = localKeysOf({ ...config, publisher_acl: acl }, logger);
-    assert.deepEqual([...keys.keys()].sort(), [username, "daemon"].sort());
+    assert.deepEqual([...keys.keys()].sort(), [username, ":api", "daemon"].sort());
     assert.notEqual(keys.get("daemon"), keys.get(username));
     const { mode = 0, uid } = keyFile("daemon") ?? {};
     assert.equal(mode & 0o777, 0o600);
