@@ -133,6 +133,10 @@ function addHooks(app: FastifyInstance, api: Api): void {
   app.addHook("onRequest", async (request, reply) => {
     counters.requests += 1;
     counters.underWay += 1;
+    // Also for a client that went away, and for a stream, which fastify does not end.
+    reply.raw.once("close", () => {
+      counters.underWay -= 1;
+    });
     reply.headers(originHeaders(settings.corsOrigins, request.headers.origin));
     if (settings.isExpiring) reply.header("cache-control", "no-store");
     if (!mayConnect(request.ip)) throw new ApiError(403, "Bad IP");
@@ -142,10 +146,6 @@ function addHooks(app: FastifyInstance, api: Api): void {
       throw new ApiError(503, "Too many requests are under way", { "retry-after": String(apiRetryAfterSeconds) });
     }
   });
-  const end = async (): Promise<void> => {
-    counters.underWay -= 1;
-  };
-  app.addHook("onResponse", end);
   app.setErrorHandler(async (error, request, reply) => {
     const known = toApiError(error);
     if (known.status >= 500) {

@@ -71,3 +71,8 @@ export const watchedRestartMs = { first: 500, longest: 60_000 } as const;
 export const watchedSteadyMs = 60_000;
 /** How long the API has to end with its master before it is killed, milliseconds. */
 export const watchedStopMs = 8_000;
+
+// # Answers line by line
+
+/** Bytes that wait for a client that reads its answer line by line. Over it: its connection is closed, and the job goes on. */
+export const apiLinesUnreadBytesMax = 16 * 1024 * 1024;

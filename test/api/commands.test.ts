@@ -134,6 +134,28 @@ describe("commands through the HTTP API", () => {
     assert.deepEqual(await answer.json(), { status: 503, return: "Salt Master is not available." });
   });
 
+  it("are answered line by line to a client that accepts lines, the first before the job is over", async () => {
+    site = await ApiSite.start(
+      {
+        publish: (_, master) => {
+          setImmediate(() => master.fireReturn(jid, "a", true));
+          return accepted(jid, ["a", "b"]);
+        },
+      },
+      {},
+      { netapi_enable_clients: builtClients },
+    );
+    const headers = { "X-Auth-Token": await site.login(), Accept: "application/x-ndjson" };
+    const answer = await site.fetch("/", { method: "POST", headers, body: JSON.stringify(ping) });
+    const reader = answer.body?.getReader();
+    const first = Buffer.from((await reader?.read())?.value ?? []).toString();
+    assert.equal(first, '{"chunk": 0, "id": "a", "return": true}\n');
+    site.master.fireReturn(jid, "b", false);
+    let rest = "";
+    for (let part = await reader?.read(); part?.value; part = await reader?.read()) rest += Buffer.from(part.value);
+    assert.equal(rest, '{"chunk": 0, "id": "b", "return": false}\n{"done": true}\n');
+  });
+
   it("share one connection to the event bus", async () => {
     const id = await start();
     await Promise.all(Array.from({ length: 8 }, () => post("/", ping, id)));

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
 import { ApiSite } from "./api-site.ts";
 
 let site: ApiSite;
@@ -75,6 +76,7 @@ describe("GET /events", () => {
     await readUntil(reader, /retry/);
     await site.fetch("/logout", { method: "POST", headers });
     assert.equal((await reader.read()).done, true);
+    while (site.api.counters.underWay !== 0) await turn();
   });
 
   it("goes on when the master comes back", async () => {

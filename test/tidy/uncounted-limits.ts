@@ -25,6 +25,7 @@ export const uncountedLimits: Readonly<Record<string, string>> = {
   apiParameterBytesMax: ofApi,
   apiRequestsMax: ofApi,
   apiSessionsMax: ofApi,
+  apiLinesUnreadBytesMax: ofApi,
   apiStreamsMax: ofApi,
   apiStreamUnreadBytesMax: ofApi,
   apiStreamKeptBytesMax: ofApi,

@@ -10,6 +10,7 @@ import { answerFormat } from "../http/accept.ts";
 import { answer } from "../http/answer.ts";
 import { ApiError } from "../http/errors.ts";
 import { type Api, bodyOf, sessionOf } from "../sessions/context.ts";
+import { answerLines, wantsLines } from "./lines.ts";
 import { badLoginText, credentialIn } from "./login.ts";
 
 /** Ends with the request's deadline, or when its answer is out or its client gone. */
@@ -39,12 +40,17 @@ export function commandRoutes(app: FastifyInstance, api: Api): void {
   const enabled = api.config.netapi_enable_clients;
   if (api.settings.hasSessions)
     app.post("/", { onRequest: async (request) => void sessionOf(api, request) }, async (request, reply) => {
-      answerFormat(request.headers.accept);
+      const isByLine = wantsLines(request);
+      if (!isByLine) answerFormat(request.headers.accept);
       const { session } = sessionOf(api, request);
       const proof = { token: session.token };
       const chunks = readChunks(bodyOf(request), enabled).map((chunk) => ({ chunk, proof }));
-      const items = await runAll(api, chunks, deadlineOf(api, reply));
       reply.header("cache-control", "private");
+      if (isByLine) {
+        await knock(api.config);
+        return await answerLines(api, reply, chunks, deadlineOf(api, reply));
+      }
+      const items = await runAll(api, chunks, deadlineOf(api, reply));
       return await answer(request, reply, { return: items });
     });
   app.post("/run", { bodyLimit: apiCredentialBodyBytesMax }, async (request, reply) => {

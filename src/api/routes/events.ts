@@ -56,6 +56,9 @@ export function eventRoutes(app: FastifyInstance, api: Api, streams: EventStream
     // A stream is not a request under way: it would count against those for hours.
     api.counters.underWay -= 1;
     const response = reply.raw;
+    response.once("close", () => {
+      api.counters.underWay += 1;
+    });
     const headers = { "content-type": "text/event-stream;charset=utf-8", connection: "keep-alive" };
     response.writeHead(200, {
       ...(reply.getHeaders() as OutgoingHttpHeaders),

@@ -1,0 +1,52 @@
+/** Answers of `POST /` as they come: one line of JSON for each result, for clients that accept `application/x-ndjson`. */
+
+import type { OutgoingHttpHeaders } from "node:http";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Login } from "../../client/credentials.ts";
+import { apiLinesUnreadBytesMax } from "../../limits.ts";
+import type { Encodable } from "../../wire/values.ts";
+import type { Chunk } from "../clients/chunk.ts";
+import { runChunk } from "../clients/run-chunk.ts";
+import { toApiError } from "../http/errors.ts";
+import { jsonText } from "../http/json-text.ts";
+import type { Api } from "../sessions/context.ts";
+
+const linesType = "application/x-ndjson";
+
+export function wantsLines(request: FastifyRequest): boolean {
+  return (request.headers.accept ?? "").split(",").some((part) => part.trim().toLowerCase().startsWith(linesType));
+}
+
+/** Runs chunks in order. The last line says `done`, or the error that ended the request. */
+export async function answerLines(
+  api: Api,
+  reply: FastifyReply,
+  chunks: readonly { readonly chunk: Chunk; readonly proof: Login }[],
+  signal: AbortSignal,
+): Promise<void> {
+  reply.hijack();
+  const response = reply.raw;
+  response.writeHead(200, { ...(reply.getHeaders() as OutgoingHttpHeaders), "content-type": linesType });
+  const tell = (line: Encodable) => {
+    // A client that does not read loses its answer: the job goes on.
+    if (response.writableLength > apiLinesUnreadBytesMax) response.destroy();
+    else response.write(`${jsonText(line)}\n`);
+  };
+  try {
+    for (const [number, { chunk, proof }] of chunks.entries()) {
+      let count = 0;
+      const items = await runChunk(api, chunk, proof, signal, (id, value) => {
+        count += 1;
+        tell({ chunk: number, id, return: value });
+      });
+      const isTold = count > 0 || chunk.client === "local_batch";
+      if (!isTold) for (const item of items) tell({ chunk: number, return: item });
+    }
+    tell({ done: true });
+  } catch (error) {
+    const { status, message } = toApiError(error);
+    if (status >= 500) api.log.error({ err: error }, "a request failed");
+    tell({ status, return: message });
+  }
+  response.end();
+}
