@@ -46,6 +46,22 @@ describe("sessions of the HTTP API", () => {
     }
   });
 
+  it("tell the master the client's address with every password, so that it counts guesses by address", async () => {
+    site = await ApiSite.start({ runner: () => [] }, {}, { netapi_enable_clients: ["runner"] });
+    const chunk = { ...right, client: "runner", fun: "manage.up" };
+    for (const [path, body] of [
+      ["/login", right],
+      ["/token", [right]],
+      ["/run", [chunk]],
+    ] as const) {
+      const before = site.master.requests.length;
+      await site.fetch(path, post(JSON.stringify(body), "application/json"));
+      const sent = site.master.requests.slice(before).filter((load) => load.has("password"));
+      assert.ok(sent.length > 0, path);
+      for (const load of sent) assert.deepEqual([load.get("user"), load.get("client_address")], [":api", "127.0.0.1"]);
+    }
+  });
+
   it("end with a logout by header or cookie; an empty header counts as absent", async () => {
     site = await ApiSite.start({});
     const [first, second] = [await site.login(), await site.login()];

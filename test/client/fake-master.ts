@@ -6,6 +6,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Router } from "zeromq";
+import { apiKeyUser } from "../../src/config/api-key.ts";
 import { loadMasterConfig, type MasterConfig } from "../../src/config/load.ts";
 import { EventStreamServer } from "../../src/transport/event-stream-server.ts";
 import { decodeEvent, encodeEvent, frameEvent, frameMasterEvent } from "../../src/wire/event.ts";
@@ -52,7 +53,8 @@ export class FakeMaster {
     const config = loadMasterConfig(folder);
     await mkdir(config.sock_dir, { recursive: true });
     await mkdir(config.cachedir, { recursive: true });
-    await writeFile(join(config.cachedir, `.${config.user}_key`), localKey, { mode: 0o600 });
+    for (const name of [config.user, apiKeyUser])
+      await writeFile(join(config.cachedir, `.${name}_key`), localKey, { mode: 0o600 });
     const started: { master?: FakeMaster } = {};
     const bus = await listen(config, (body) => started.master?.fired.push(decodeEvent(body)));
     const master = new FakeMaster(folder, config, router, bus, handlers);

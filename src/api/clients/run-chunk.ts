@@ -1,5 +1,5 @@
 /** Runs one chunk through its client. The master checks every permission. */
-import type { Login } from "../../client/credentials.ts";
+import type { Login, Sender } from "../../client/credentials.ts";
 import { MasterClient } from "../../client/master-client.ts";
 import type { Encodable } from "../../wire/values.ts";
 import type { Api } from "../sessions/context.ts";
@@ -7,19 +7,23 @@ import type { Chunk } from "./chunk.ts";
 import { jobOf, type OnEntry, runBatch, runLocal, startLocal, subsetOf } from "./local.ts";
 import { runRunner, runWheel, startRunner, startWheel } from "./master-calls.ts";
 
-export function clientFor(api: Api, proof: Login): MasterClient {
-  return MasterClient.sharing(api.config, { user: "", proof }, api.shared);
+/** `sender` tells the master of the HTTP client's address; a token needs none. */
+export type Caller = { readonly proof: Login; readonly sender?: Sender };
+export type CallersChunk = Caller & { readonly chunk: Chunk };
+
+export function clientFor(api: Api, caller: Caller): MasterClient {
+  return MasterClient.sharing(api.config, { user: "", ...caller }, api.shared);
 }
 
 /** The items of the answer: one, except for `local_batch`. @throws ApiError, SaltworksError */
 export async function runChunk(
   api: Api,
   { client: name, fields }: Chunk,
-  proof: Login,
+  caller: Caller,
   signal: AbortSignal,
   onEntry?: OnEntry,
 ): Promise<Encodable[]> {
-  const client = clientFor(api, proof);
+  const client = clientFor(api, caller);
   const isFull = fields.get("full_return") === true;
   const found = new Map<string, Encodable>();
   const take: OnEntry = (id, value) => {

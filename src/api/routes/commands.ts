@@ -1,11 +1,11 @@
 /** `POST /`, `POST /run` and `POST /token`: commands with a session, commands with credentials of their own, and tokens. */
 import type { FastifyInstance, FastifyReply } from "fastify";
-import { type Login, makeToken } from "../../client/credentials.ts";
+import { makeToken, readSender } from "../../client/credentials.ts";
 import { knock } from "../../client/request-port.ts";
 import { apiCredentialBodyBytesMax } from "../../limits.ts";
 import { type Encodable, Float, floatItem } from "../../wire/values.ts";
-import { type Chunk, loginIn, mapsIn, readChunks } from "../clients/chunk.ts";
-import { runChunk } from "../clients/run-chunk.ts";
+import { loginIn, mapsIn, readChunks } from "../clients/chunk.ts";
+import { type CallersChunk, runChunk } from "../clients/run-chunk.ts";
 import { answerFormat } from "../http/accept.ts";
 import { answer } from "../http/answer.ts";
 import { ApiError } from "../http/errors.ts";
@@ -25,14 +25,10 @@ export function deadlineOf(api: Api, reply: FastifyReply): AbortSignal {
 }
 
 /** Runs chunks one after the other. @throws ApiError, SaltworksError of the first that fails */
-export async function runAll(
-  api: Api,
-  chunks: readonly { readonly chunk: Chunk; readonly proof: Login }[],
-  signal: AbortSignal,
-): Promise<Encodable[]> {
+export async function runAll(api: Api, chunks: readonly CallersChunk[], signal: AbortSignal): Promise<Encodable[]> {
   if (chunks.length > 0) await knock(api.config);
   const items: Encodable[] = [];
-  for (const { chunk, proof } of chunks) items.push(...(await runChunk(api, chunk, proof, signal)));
+  for (const { chunk, ...caller } of chunks) items.push(...(await runChunk(api, chunk, caller, signal)));
   return items;
 }
 
@@ -55,7 +51,11 @@ export function commandRoutes(app: FastifyInstance, api: Api): void {
     });
   app.post("/run", { bodyLimit: apiCredentialBodyBytesMax }, async (request, reply) => {
     answerFormat(request.headers.accept);
-    const chunks = readChunks(bodyOf(request), enabled).map((chunk) => ({ chunk, proof: loginIn(chunk.fields) }));
+    const read = readChunks(bodyOf(request), enabled).map((chunk) => ({ chunk, proof: loginIn(chunk.fields) }));
+    if (read.length > 0) await knock(api.config);
+    // These may hold passwords, which the master counts by the HTTP client's address.
+    const sender = await readSender(api.config, request.ip);
+    const chunks = read.map((own) => ({ ...own, sender }));
     return await answer(request, reply, { return: await runAll(api, chunks, deadlineOf(api, reply)) });
   });
   app.post("/token", { bodyLimit: apiCredentialBodyBytesMax }, async (request, reply) => {
@@ -64,10 +64,11 @@ export function commandRoutes(app: FastifyInstance, api: Api): void {
     const isWhole = maps.every((map) => ["username", "password", "eauth"].every((name) => map.has(name)));
     if (!isWhole) throw new ApiError(400, 'Require "username", "password", and "eauth" params');
     await knock(api.config);
+    const sender = await readSender(api.config, request.ip);
     const made: Encodable[] = [];
     for (const map of maps) {
       const { expireSeconds, ...login } = credentialIn(map);
-      const fields = await makeToken(api.shared.channels, login, expireSeconds);
+      const fields = await makeToken(api.shared.channels, login, expireSeconds, sender);
       if (fields === undefined) throw new ApiError(401, badLoginText);
       const seconds = (name: string) => {
         const value = fields.get(name);

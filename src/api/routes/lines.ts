@@ -2,11 +2,9 @@
 
 import type { OutgoingHttpHeaders } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Login } from "../../client/credentials.ts";
 import { apiLinesUnreadBytesMax } from "../../limits.ts";
 import type { Encodable } from "../../wire/values.ts";
-import type { Chunk } from "../clients/chunk.ts";
-import { runChunk } from "../clients/run-chunk.ts";
+import { type CallersChunk, runChunk } from "../clients/run-chunk.ts";
 import { toApiError } from "../http/errors.ts";
 import { jsonText } from "../http/json-text.ts";
 import type { Api } from "../sessions/context.ts";
@@ -21,7 +19,7 @@ export function wantsLines(request: FastifyRequest): boolean {
 export async function answerLines(
   api: Api,
   reply: FastifyReply,
-  chunks: readonly { readonly chunk: Chunk; readonly proof: Login }[],
+  chunks: readonly CallersChunk[],
   signal: AbortSignal,
 ): Promise<void> {
   reply.hijack();
@@ -33,9 +31,9 @@ export async function answerLines(
     else response.write(`${jsonText(line)}\n`);
   };
   try {
-    for (const [number, { chunk, proof }] of chunks.entries()) {
+    for (const [number, { chunk, ...caller }] of chunks.entries()) {
       let count = 0;
-      const items = await runChunk(api, chunk, proof, signal, (id, value) => {
+      const items = await runChunk(api, chunk, caller, signal, (id, value) => {
         count += 1;
         tell({ chunk: number, id, return: value });
       });

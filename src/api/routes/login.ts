@@ -1,6 +1,6 @@
 /** `/login` and `/logout`: a session is opened with a token of the master, and closing it removes both. */
 import type { FastifyInstance } from "fastify";
-import { makeToken } from "../../client/credentials.ts";
+import { makeToken, readSender } from "../../client/credentials.ts";
 import { MasterClient } from "../../client/master-client.ts";
 import { knock } from "../../client/request-port.ts";
 import { shownPermissions, sortedPermissions } from "../../config/api-settings.ts";
@@ -31,7 +31,7 @@ export function loginRoutes(app: FastifyInstance, api: Api): void {
     checkAddress(api, credential.username, request.ip);
     await knock(api.config);
     const { expireSeconds, ...login } = credential;
-    const made = await makeToken(api.shared.channels, login, expireSeconds);
+    const made = await makeToken(api.shared.channels, login, expireSeconds, await readSender(api.config, request.ip));
     if (made === undefined) throw new ApiError(401, badLoginText);
     const session = toSession(api, made);
     const id = api.sessions.open(session);

@@ -71,7 +71,7 @@ function keyRoutes(app: FastifyInstance, api: Api): void {
       answerFormat(request.headers.accept);
       checkEnabled("wheel", api.config.netapi_enable_clients);
       const { session } = sessionOf(api, request);
-      const client = clientFor(api, { token: session.token });
+      const client = clientFor(api, { proof: { token: session.token } });
       const { id } = request.params;
       const value =
         id === undefined
