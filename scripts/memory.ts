@@ -29,6 +29,7 @@ const shares: readonly Share[] = [
     bytes: limits.provenHeldBytesMax + limits.strangersHeldBytesMax,
   },
   { holder: "replies that are not read", bound: "`allUnreadRepliesBytesMax`", bytes: limits.allUnreadRepliesBytesMax },
+  { holder: "large requests in shared memory", bound: "`sharedFramesBytesMax`", bytes: limits.sharedFramesBytesMax },
   {
     holder: "publishes that are not read",
     bound: "`heldPublishesBytesMax` + `publishesHandedBytesMax`",
@@ -47,6 +48,11 @@ const shares: readonly Share[] = [
       limits.fileRequestsWaitingBytesMax +
       limits.fileBytesOnTheirWayMax +
       entryBytes.waitingRequest * limits.fileRequestsWaitingMax,
+  },
+  {
+    holder: "answers about files that workers keep",
+    bound: "`worker_threads` × `fileAnswersKeptBytesMax`",
+    bytes: workers * limits.fileAnswersKeptBytesMax,
   },
   {
     holder: "mines",
