@@ -1,53 +1,89 @@
 /** Appends events to a file, a line of JSON each, as Salt's returner `rawfile_json` does. */
-import { constants } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
+import { openRegularFile } from "../../config/host/regular-file.ts";
 import { SaltworksError } from "../../errors.ts";
+import { databaseStatementMs } from "../../limits.ts";
 import type { DatabaseConfig } from "../contract/database.ts";
+import { deadline } from "../contract/deadline.ts";
 import type { EventDriver, EventRow, EventSink, EventsWritten } from "../contract/events.ts";
 import { jsonText } from "../contract/packed-json.ts";
 
 /** Returns may hold secrets, so other users do not read a new file. One that exists keeps its mode. */
 const newFileMode = 0o640;
-const appending = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT;
-
 export const rawfileEvents: EventDriver = {
-  open: (config) => new RawfileEvents(config),
+  open: (config: DatabaseConfig) => new RawfileEvents(config["rawfile_json.filename"]),
 };
 
-/** Opens the file for each batch, so that a file that was renamed or removed meanwhile is begun anew. */
-class RawfileEvents implements EventSink {
+type Append = (path: string, text: string) => Promise<void>;
+
+/**
+ * Opens the file for each batch, so that a file that was renamed or removed meanwhile is begun anew. A hanging file system ends no call: such a call is
+ * left after a deadline, and no other is begun until it has ended, because each holds a thread of Node.js.
+ */
+export class RawfileEvents implements EventSink {
   readonly name = "rawfile_json";
   readonly place: string;
+  readonly #append: Append;
+  readonly #timeoutMs: number;
+  #isBusy = false;
+  /** Of the last event that the file has, also by a call that was left. */
+  #lastSerial = -1;
 
-  constructor(config: DatabaseConfig) {
-    this.place = config["rawfile_json.filename"];
+  /** `append` and `timeoutMs`: for tests. */
+  constructor(
+    place: string,
+    {
+      append = appendTo,
+      timeoutMs = databaseStatementMs,
+    }: { readonly append?: Append; readonly timeoutMs?: number } = {},
+  ) {
+    this.place = place;
+    this.#append = append;
+    this.#timeoutMs = timeoutMs;
   }
 
   async check(): Promise<void> {
-    await this.#withFile(async () => undefined);
+    await this.#run([], "");
   }
 
   async write(rows: readonly EventRow[]): Promise<EventsWritten> {
-    const lines = rows.map(({ tag, data }) => `{"data": ${data}, "tag": ${jsonText(tag)}}\n`);
-    await this.#withFile((file) => appendWhole(file, lines.join("")));
-    return { added: rows.length, present: 0 };
+    const absent = rows.filter(({ serial }) => serial > this.#lastSerial);
+    const lines = absent.map(({ tag, data }) => `{"data": ${data}, "tag": ${jsonText(tag)}}\n`);
+    await this.#run(absent, lines.join(""));
+    return { added: absent.length, present: rows.length - absent.length };
   }
 
   async close(): Promise<void> {}
 
-  async #withFile(step: (file: FileHandle) => Promise<void>): Promise<void> {
+  async #run(rows: readonly EventRow[], text: string): Promise<void> {
     try {
-      const file = await open(this.place, appending, newFileMode);
-      try {
-        await step(file);
-      } finally {
-        await file.close();
-      }
+      if (this.#isBusy) throw new Error("an earlier write has not ended yet");
+      await deadline(this.#begin(rows, text), this.#timeoutMs, () => undefined);
     } catch (error) {
-      const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
-      const text = `${this.place} cannot be written (${reason})`;
-      throw new SaltworksError("DATABASE_FAILED", text, { reason }, { cause: error });
+      const { code, message } = error as NodeJS.ErrnoException;
+      const reason = code === undefined || code === "TIMEOUT" ? message : code;
+      const why = `${this.place} cannot be written (${reason})`;
+      throw new SaltworksError("DATABASE_FAILED", why, { reason }, { cause: error });
     }
+  }
+
+  async #begin(rows: readonly EventRow[], text: string): Promise<void> {
+    this.#isBusy = true;
+    try {
+      await this.#append(this.place, text);
+      this.#lastSerial = rows.at(-1)?.serial ?? this.#lastSerial;
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+}
+
+async function appendTo(path: string, text: string): Promise<void> {
+  const file = await openRegularFile(path, newFileMode);
+  try {
+    if (text !== "") await appendWhole(file, text);
+  } finally {
+    await file.close();
   }
 }
 
