@@ -19,6 +19,8 @@ const pagesOfAny = 64;
 const pagesPerPut = 2;
 /** Puts of all threads under way may take up to this many times the room of this thread's puts. */
 const concurrentShares = 4;
+/** What a data file is extended by. Kept, because new memory costs more than the write. */
+const zeros = Buffer.alloc(lmdbRoomStepBytes);
 
 /**
  * Upper bound of the bytes by which a transaction with `puts` puts and `bytes` bytes in them grows the file. A value of more than a third of a
@@ -52,7 +54,6 @@ export class LmdbRoom {
     this.#size = fstatSync(file).size;
     if (wanted <= this.#size) return;
     const end = Math.ceil(wanted / lmdbRoomStepBytes) * lmdbRoomStepBytes;
-    const zeros = Buffer.alloc(Math.min(lmdbRoomStepBytes, end - this.#size));
     try {
       // The zeros are appended. LMDB, in any thread, writes before the end of the file or moves the end, so they overwrite nothing.
       while (this.#size < end) this.#size += writeSync(file, zeros, 0, Math.min(zeros.length, end - this.#size));
