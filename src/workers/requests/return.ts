@@ -6,7 +6,7 @@ import { beginEventFrame, encodeEventBytes, eventBodyBytes, frameMasterEvent } f
 import { isUsableJid } from "../../wire/jid.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { packedMembers } from "../../wire/pick.ts";
-import { eventDataBytes, type ReturnHead, readReturn, trimEvent, writeEventData } from "../../wire/return.ts";
+import { eventDataBytes, type ReturnHead, readReturn, trimData, writeEventData } from "../../wire/return.ts";
 import { type Encodable, Packed } from "../../wire/values.ts";
 import { type Entry, mapEntries } from "../../wire/walk.ts";
 import type { WorkerState } from "../state/worker-state.ts";
@@ -80,11 +80,12 @@ function returnTag(jid: string, id: string): string {
 function fireReturn(worker: WorkerState, batch: BatchEffects, tag: string, data: Uint8Array, isFailed: boolean): void {
   if (!batch.isHeard) return;
   const { max_event_size: eventBytesMax } = worker.start.config;
-  const body = encodeEventBytes(tag, data);
-  const isTooLarge = body.byteLength > eventBytesMax;
+  const isTooLarge = eventBodyBytes(tag, data.byteLength) > eventBytesMax;
   if (isTooLarge) worker.count("events.trimmed");
   const frameStart = batch.events.length;
-  batch.addEvent(frameMasterEvent(isTooLarge ? trimEvent(body, eventBytesMax) : body));
+  // Trimmed before it is copied behind its tag: what is cut may be most of it.
+  const shown = isTooLarge ? trimData(data, eventBytesMax) : data;
+  batch.addEvent(frameMasterEvent(encodeEventBytes(tag, shown)));
   batch.returnEvents.push(frameStart, batch.events.length, isFailed ? 1 : 0);
 }
 

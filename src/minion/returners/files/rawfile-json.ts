@@ -1,12 +1,8 @@
 /** Returner `rawfile_json`: appends the return to a file, one line of JSON each. Source: Salt 3007's `rawfile_json`. */
-import { openRegularFile } from "../../../config/host/regular-file.ts";
+import { appendFile } from "node:fs/promises";
 import { describe } from "../../modules/declare/describe.ts";
-import { returnerError } from "../contract/errors.ts";
 import { jsonOf } from "../contract/json.ts";
 import type { Returner } from "../contract/returner.ts";
-
-/** As Salt makes it: the umask decides. */
-const newFileMode = 0o666;
 
 export const rawfileJsonReturner: Returner = {
   name: "rawfile_json",
@@ -16,16 +12,6 @@ export const rawfileJsonReturner: Returner = {
   ),
   returner: async ({ ret, settings }) => {
     const options = settings.of("rawfile_json", { filename: "/var/log/salt/events" });
-    const path = options.demand("filename");
-    try {
-      const file = await openRegularFile(path, newFileMode);
-      try {
-        await file.appendFile(`${jsonOf(ret)}\n`);
-      } finally {
-        await file.close();
-      }
-    } catch (error) {
-      throw returnerError(`${path} cannot be written`, error);
-    }
+    await appendFile(options.demand("filename"), `${jsonOf(ret)}\n`);
   },
 };
