@@ -7,7 +7,6 @@ import { isAscii } from "node:buffer";
 import { hasCode } from "../errors.ts";
 import { DecodeBudget } from "./decoder.ts";
 import { copyEdited, type Edit, growthOf, nothing } from "./edit.ts";
-import { encodeEventBytes, splitEvent } from "./event.ts";
 import { decodeAt, encode } from "./msgpack.ts";
 import { pickEntries } from "./pick.ts";
 import type { Value } from "./values.ts";
@@ -189,16 +188,9 @@ const bytesObjectBytes = 33;
 type Leaf = Edit & { readonly size: number; readonly laterSize: number };
 
 /**
- * Replaces the largest values of an event whose data is over `maxBytes`, as Salt does: values of maps at any depth, never parts of a list.
- * Data that is large in another way stays as it is. Returns the same body if nothing needs trimming.
+ * Replaces the largest values of an event's data, a packed map over `maxBytes`, as Salt does: values of maps at any depth, never parts of a list.
+ * Data that is large in another way stays as it is. Returns the same data if nothing needs trimming.
  */
-export function trimEvent(body: Buffer, maxBytes: number): Buffer {
-  const { tag, data } = splitEvent(body);
-  const trimmed = trimData(data, maxBytes);
-  return trimmed === data ? body : encodeEventBytes(tag, trimmed);
-}
-
-/** As above, for the data alone, a packed map. */
 export function trimData<Data extends Uint8Array>(data: Data, maxBytes: number): Data | Buffer {
   if (data.length + bytesObjectBytes <= maxBytes) return data;
   // This walk throws for data nested too deep, before the recursion below.

@@ -1,9 +1,9 @@
 /** `_minion_event`: fires a minion's events on the master's bus. docs/protocol.md sections 7.1 and 10.3. */
 import { minionEventBytesMax, minionEventsMax, sentValuesMax } from "../../limits.ts";
 import { DecodeBudget } from "../../wire/decoder.ts";
-import { encodeEventBytes, frameEvent } from "../../wire/event.ts";
+import { encodeEventBytes, eventBodyBytes, frameEvent } from "../../wire/event.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
-import { loadAsEventData, trimEvent } from "../../wire/return.ts";
+import { loadAsEventData, trimData } from "../../wire/return.ts";
 import type { Value } from "../../wire/values.ts";
 import { headOf, skipWhole } from "../../wire/walk.ts";
 import type { WorkerState } from "../state/worker-state.ts";
@@ -17,6 +17,14 @@ const mastersWords = ["minions", "missing", "return"];
 const shownTagCharsMax = 200;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it hides
 const controlCharacters = /[\u0000-\u001f\u007f]/g;
+
+/** An event's bytes. Over `max_event_size` its largest values are cut, as in Salt, before they are copied behind the tag. */
+export function boundedEvent(worker: WorkerState, tag: string, data: Uint8Array): Buffer {
+  const { max_event_size: bytesMax } = worker.start.config;
+  if (eventBodyBytes(tag, data.byteLength) <= bytesMax) return encodeEventBytes(tag, data);
+  worker.count("events.trimmed");
+  return encodeEventBytes(tag, trimData(data, bytesMax));
+}
 
 export function handleMinionEvent(worker: WorkerState, batch: BatchEffects, opened: Opened): Answer {
   const { load, entries, id } = opened;
@@ -142,12 +150,8 @@ class FiredEvents {
   }
 
   fire(tag: string, data: Uint8Array): void {
-    const { max_event_size: eventBytesMax } = this.#worker.start.config;
-    const whole = encodeEventBytes(tag, data);
-    this.#worker.meter.noteSize("event", whole.byteLength);
-    const isTooLarge = whole.byteLength > eventBytesMax;
-    if (isTooLarge) this.#worker.count("events.trimmed");
-    const body = isTooLarge ? trimEvent(whole, eventBytesMax) : whole;
+    this.#worker.meter.noteSize("event", eventBodyBytes(tag, data.byteLength));
+    const body = boundedEvent(this.#worker, tag, data);
     if (this.#bytes + body.byteLength > this.#bytesMax) {
       this.#dropped += 1;
       this.#isFull = true;

@@ -2,15 +2,16 @@
  * `_return`: the hot path. One pass over the load makes the event and the job cache's record.
  * docs/protocol.md section 9.
  */
-import { beginEventFrame, encodeEventBytes, eventBodyBytes, frameMasterEvent } from "../../wire/event.ts";
+import { beginEventFrame, eventBodyBytes, frameMasterEvent } from "../../wire/event.ts";
 import { isUsableJid } from "../../wire/jid.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { packedMembers } from "../../wire/pick.ts";
-import { eventDataBytes, type ReturnHead, readReturn, trimData, writeEventData } from "../../wire/return.ts";
+import { eventDataBytes, type ReturnHead, readReturn, writeEventData } from "../../wire/return.ts";
 import { type Encodable, Packed } from "../../wire/values.ts";
 import { type Entry, mapEntries } from "../../wire/walk.ts";
 import type { WorkerState } from "../state/worker-state.ts";
 import type { Answer, BatchEffects, Opened } from "./context.ts";
+import { boundedEvent } from "./events.ts";
 
 const acknowledged: Answer = { packed: encode(null, "raw") };
 
@@ -79,13 +80,8 @@ function returnTag(jid: string, id: string): string {
 
 function fireReturn(worker: WorkerState, batch: BatchEffects, tag: string, data: Uint8Array, isFailed: boolean): void {
   if (!batch.isHeard) return;
-  const { max_event_size: eventBytesMax } = worker.start.config;
-  const isTooLarge = eventBodyBytes(tag, data.byteLength) > eventBytesMax;
-  if (isTooLarge) worker.count("events.trimmed");
   const frameStart = batch.events.length;
-  // Trimmed before it is copied behind its tag: what is cut may be most of it.
-  const shown = isTooLarge ? trimData(data, eventBytesMax) : data;
-  batch.addEvent(frameMasterEvent(encodeEventBytes(tag, shown)));
+  batch.addEvent(frameMasterEvent(boundedEvent(worker, tag, data)));
   batch.returnEvents.push(frameStart, batch.events.length, isFailed ? 1 : 0);
 }
 

@@ -11,7 +11,7 @@ import {
 } from "../../../src/wire/event.ts";
 import { isJid } from "../../../src/wire/jid.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
-import { trimEvent } from "../../../src/wire/return.ts";
+import { trimEvent } from "../trim-event.ts";
 import type { Ledger } from "./ledger.ts";
 import { bytesFromBase64, bytesFromHex, type Json, type JsonMap, toPlainView } from "./view.ts";
 
