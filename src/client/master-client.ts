@@ -67,6 +67,15 @@ export class MasterClient {
     return new MasterClient(config, credentials, shared);
   }
 
+  get #sender(): Sender {
+    return this.#credentials.sender ?? { user: this.#credentials.user };
+  }
+
+  /** Members that say who asks, and prove it. */
+  get #asker(): Sender & Credentials["proof"] {
+    return { ...this.#credentials.proof, ...this.#sender };
+  }
+
   /**
    * Reads the user's key, unless a login is given. Does not connect yet.
    *
@@ -107,7 +116,7 @@ export class MasterClient {
 
   async #publish(request: JobRequest): Promise<Published | undefined> {
     const { follow } = request;
-    const { proof, user, sender = { user } } = this.#credentials;
+    const { proof } = this.#credentials;
     const isKey = "key" in proof;
     const load = {
       cmd: "publish",
@@ -129,7 +138,7 @@ export class MasterClient {
         // Salt's clients put the login here, too.
         ...(isKey ? {} : proof),
       },
-      ...sender,
+      ...this.#sender,
       __notes__: true,
     };
     const seconds = follow?.timeoutSeconds ?? this.#config.timeout;
@@ -222,7 +231,6 @@ export class MasterClient {
     listener?: RunnerListener,
     signal?: AbortSignal,
   ): Promise<CommandOutcome> {
-    const { proof, user, sender = { user } } = this.#credentials;
     const lost = new AbortController();
     const giveUp = () => lost.abort(signal?.reason);
     signal?.addEventListener("abort", giveUp, { once: true });
@@ -237,12 +245,7 @@ export class MasterClient {
     );
     try {
       const load = {
-        cmd: "runner",
-        fun,
-        arg: args,
-        kwarg: kwargs,
-        ...proof,
-        ...sender,
+        ...this.#runnerLoad(fun, args, kwargs),
         __jid__: jid,
         sync: true,
         __notes__: true,
@@ -269,18 +272,16 @@ export class MasterClient {
     jid?: string,
   ): Promise<{ readonly tag: string; readonly jid: string }> {
     await knock(this.#config);
-    const { proof, user, sender = { user } } = this.#credentials;
     const load = {
-      cmd: "runner",
-      fun,
-      arg: args,
-      kwarg: kwargs,
-      ...proof,
-      ...sender,
+      ...this.#runnerLoad(fun, args, kwargs),
       ...(jid ? { __jid__: jid } : {}),
     };
     const reply = await this.#channels.ask(load, wheelReplyTimeoutMs);
     return { tag: textField(reply, "tag") ?? "", jid: textField(reply, "jid") ?? "" };
+  }
+
+  #runnerLoad(fun: string, args: readonly Value[], kwargs: ValueMap): { readonly [name: string]: Encodable } {
+    return { cmd: "runner", fun, arg: args, kwarg: kwargs, ...this.#asker };
   }
 
   /** @throws SaltworksError as `publish` */
@@ -289,9 +290,8 @@ export class MasterClient {
     kwargs: { readonly [name: string]: Encodable },
     timeoutMs = wheelReplyTimeoutMs,
   ): Promise<CommandOutcome> {
-    const { proof, user, sender = { user } } = this.#credentials;
     return readOutcome(
-      await this.#channels.ask({ cmd: "wheel", fun, ...kwargs, ...proof, ...sender, __notes__: true }, timeoutMs),
+      await this.#channels.ask({ cmd: "wheel", fun, ...kwargs, ...this.#asker, __notes__: true }, timeoutMs),
     );
   }
 
