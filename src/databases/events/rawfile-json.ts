@@ -10,6 +10,7 @@ import { jsonText } from "../contract/packed-json.ts";
 
 /** Returns may hold secrets, so other users do not read a new file. One that exists keeps its mode. */
 const newFileMode = 0o640;
+
 export const rawfileEvents: EventDriver = {
   open: (config: DatabaseConfig) => new RawfileEvents(config["rawfile_json.filename"]),
 };

@@ -206,8 +206,7 @@ function reading<Result>(file: string, onLeftOut: OnLeftOut, step: () => Result)
     return step();
   } catch (error) {
     if (hasCodeIn(error, ...passingFaults)) throw error;
-    const isKnown = isOfFile(error);
-    if (!isKnown) throw error;
+    if (!isOfFile(error)) throw error;
     onLeftOut(file, (error as Error).message);
     return undefined;
   }
