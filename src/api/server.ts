@@ -20,7 +20,7 @@ import {
 } from "../limits.ts";
 import { answerError } from "./http/answer.ts";
 import { originHeaders, preflightHeaders } from "./http/cross-origin.ts";
-import { ApiError, toApiError } from "./http/errors.ts";
+import { ApiError, busy, notFound, toApiError } from "./http/errors.ts";
 import { commandRoutes } from "./routes/commands.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { fileRoutes } from "./routes/files.ts";
@@ -96,24 +96,9 @@ function serverOf({ settings }: Api): FastifyInstance {
   } as object) as unknown as FastifyInstance;
 }
 
-/** Paths that exist with another method are answered with 405. */
-function answerUnknown(app: FastifyInstance) {
-  return async (request: FastifyRequest, reply: FastifyReply) => {
-    const path = request.url.split("?")[0] ?? "";
-    const other = request.method === "GET" || request.method === "HEAD" ? "POST" : "GET";
-    const isThere = app.findRoute !== undefined && routeExists(app, path, other);
-    const error = isThere
-      ? new ApiError(405, "Specified method is invalid for this resource", { allow: other })
-      : new ApiError(404, `The path '${path.slice(0, 200)}' was not found.`);
-    return await answerError(request, reply, error);
-  };
-}
-
-const routeLists = new WeakMap<FastifyInstance, { method: string; pattern: RegExp }[]>();
-
-function noteRoutes(app: FastifyInstance): void {
-  const routes: { method: string; pattern: RegExp }[] = [];
-  routeLists.set(app, routes);
+/** @returns whether a path exists with a method */
+function noteRoutes(app: FastifyInstance): (path: string, method: string) => boolean {
+  const routes: { readonly method: string; readonly pattern: RegExp }[] = [];
   app.addHook("onRoute", ({ method, url }) => {
     const source = url
       .replaceAll(/[.+?^${}()|[\]\\]/g, "\\$&")
@@ -121,10 +106,19 @@ function noteRoutes(app: FastifyInstance): void {
       .replaceAll("*", ".*");
     for (const name of [method].flat()) routes.push({ method: name, pattern: new RegExp(`^${source}/?$`) });
   });
+  return (path, method) => routes.some((route) => route.method === method && route.pattern.test(path));
 }
 
-function routeExists(app: FastifyInstance, path: string, method: string): boolean {
-  return (routeLists.get(app) ?? []).some((route) => route.method === method && route.pattern.test(path));
+/** Paths that exist with another method are answered with 405. */
+function answerUnknown(isRoute: (path: string, method: string) => boolean) {
+  return async (request: FastifyRequest, reply: FastifyReply) => {
+    const path = request.url.split("?")[0] ?? "";
+    const other = request.method === "GET" || request.method === "HEAD" ? "POST" : "GET";
+    const error = isRoute(path, other)
+      ? new ApiError(405, "Specified method is invalid for this resource", { allow: other })
+      : notFound(request.url);
+    return await answerError(request, reply, error);
+  };
 }
 
 function addHooks(app: FastifyInstance, api: Api): void {
@@ -143,7 +137,7 @@ function addHooks(app: FastifyInstance, api: Api): void {
     if (request.method === "OPTIONS") return await reply.code(204).headers(preflightHeaders).send();
     if (counters.underWay > apiRequestsMax) {
       counters.refused += 1;
-      throw new ApiError(503, "Too many requests are under way", { "retry-after": String(apiRetryAfterSeconds) });
+      throw busy("Too many requests are under way");
     }
   });
   app.setErrorHandler(async (error, request, reply) => {
@@ -161,7 +155,7 @@ function addHooks(app: FastifyInstance, api: Api): void {
 export function buildServer(api: Api): FastifyInstance {
   const app = serverOf(api);
   boundConnections(app.server, api);
-  noteRoutes(app);
+  const isRoute = noteRoutes(app);
   addHooks(app, api);
   // Routes read bodies after they know that the client may send one, and in formats that have no parser here.
   app.removeAllContentTypeParsers();
@@ -170,7 +164,7 @@ export function buildServer(api: Api): FastifyInstance {
     { parseAs: "buffer" },
     (_request: unknown, body: unknown, done: (error: null, body: unknown) => void) => done(null, body),
   );
-  app.setNotFoundHandler(answerUnknown(app));
+  app.setNotFoundHandler(answerUnknown(isRoute));
   app.options("/*", async (_request, reply) => await reply.code(204).send());
   app.register(
     async (routes) => {

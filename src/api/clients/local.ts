@@ -86,6 +86,28 @@ function entryOf(event: JobEvent, jid: string, isFull: boolean): Entry {
   return [id, { ret: value, retcode, jid, ...(outputter === undefined ? {} : { out: outputter }) }];
 }
 
+type Running<Event> = { readonly jid: string; readonly events: () => AsyncIterable<Event>; readonly close: () => void };
+
+/** Takes events until the end of what runs. @throws ApiError 504 at the deadline, which leaves it to the master */
+async function follow<Event>(
+  running: Running<Event>,
+  signal: AbortSignal,
+  lateText: string,
+  take: (event: Event) => void,
+): Promise<void> {
+  const end = () => running.close();
+  signal.addEventListener("abort", end, { once: true });
+  try {
+    for await (const event of running.events()) take(event);
+  } catch (error) {
+    if (signal.aborted) throw new ApiError(504, lateText);
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", end);
+    running.close();
+  }
+}
+
 /** @throws ApiError 504 at the deadline; SaltworksError as `MasterClient.run` */
 export async function runLocal(
   client: MasterClient,
@@ -96,18 +118,8 @@ export async function runLocal(
 ): Promise<void> {
   const running = await client.run(job);
   if (running === undefined) return;
-  const end = () => running.close();
-  signal.addEventListener("abort", end, { once: true });
-  try {
-    for await (const event of running.events()) onEntry(...entryOf(event, running.jid, isFull));
-  } catch (error) {
-    if (signal.aborted)
-      throw new ApiError(504, `The job ${running.jid} is not over: jobs.lookup_jid shows its results`);
-    throw error;
-  } finally {
-    signal.removeEventListener("abort", end);
-    running.close();
-  }
+  const lateText = `The job ${running.jid} is not over: jobs.lookup_jid shows its results`;
+  await follow(running, signal, lateText, (event) => onEntry(...entryOf(event, running.jid, isFull)));
 }
 
 export async function startLocal(client: MasterClient, job: JobRequest): Promise<Encodable> {
@@ -134,7 +146,7 @@ export async function subsetOf(
   return chosen.length === 0 ? undefined : { ...job, target: chosen, targetKind: "list" };
 }
 
-/** @returns the batch's id, or undefined if no minion matched. @throws ApiError 400; SaltworksError as `MasterClient.batch` */
+/** @throws ApiError 400, 501, 504 at the deadline; SaltworksError as `MasterClient.batch` */
 export async function runBatch(
   client: MasterClient,
   job: JobRequest,
@@ -156,15 +168,8 @@ export async function runBatch(
   };
   const running = await client.batch({ ...job, batch });
   if (running === undefined) return;
-  const end = () => running.close();
-  signal.addEventListener("abort", end, { once: true });
-  try {
-    for await (const { returned } of running.events()) if (returned) onEntry(returned.id, returned.value);
-  } catch (error) {
-    if (signal.aborted) throw new ApiError(504, `The batch ${running.jid} is not over: the master continues it`);
-    throw error;
-  } finally {
-    signal.removeEventListener("abort", end);
-    running.close();
-  }
+  const lateText = `The batch ${running.jid} is not over: the master continues it`;
+  await follow(running, signal, lateText, ({ returned }) => {
+    if (returned) onEntry(returned.id, returned.value);
+  });
 }

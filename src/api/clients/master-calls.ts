@@ -70,20 +70,19 @@ export async function startRunner(client: MasterClient, fields: ValueMap): Promi
 
 /** @throws SaltworksError as `MasterClient.wheel` */
 export async function runWheel(client: MasterClient, fields: ValueMap): Promise<Encodable> {
-  const kwargs = Object.fromEntries([...namedOf(fields)].map(([name, value]) => [String(name), value]));
-  const { jid, data } = await client.wheel(String(fields.get("fun")), wheelKwargs(kwargs));
+  const { jid, data } = await askWheel(client, fields);
   return { tag: `salt/wheel/${jid}`, data: shown(data) };
 }
 
-/** Members that would stand for another part of the request travel in `kwarg`. */
-function wheelKwargs(kwargs: Readonly<Record<string, Value>>): { readonly [name: string]: Encodable } {
-  return { kwarg: kwargs };
+/** Arguments travel in `kwarg`, where none stands for another part of the request. */
+async function askWheel(client: MasterClient, fields: ValueMap): Promise<CommandOutcome> {
+  const kwargs = new Map([...namedOf(fields)].map(([name, value]) => [String(name), value] as const));
+  return await client.wheel(String(fields.get("fun")), { kwarg: kwargs });
 }
 
 /** Runs the function to its end, and answers as if it had only begun: wheel functions are quick. */
 export async function startWheel(client: MasterClient, fields: ValueMap): Promise<Encodable> {
-  const kwargs = Object.fromEntries([...namedOf(fields)].map(([name, value]) => [String(name), value]));
-  const { jid } = await client.wheel(String(fields.get("fun")), wheelKwargs(kwargs));
+  const { jid } = await askWheel(client, fields);
   return { tag: `salt/wheel/${jid}`, jid };
 }
 
@@ -100,7 +99,7 @@ export async function wheelValue(
   fun: string,
   kwargs: Readonly<Record<string, Value>>,
 ): Promise<Value> {
-  const { isSuccess, value } = await client.wheel(fun, wheelKwargs(kwargs));
+  const { isSuccess, value } = await client.wheel(fun, { kwarg: kwargs });
   if (!isSuccess) throw new SaltworksError("REQUEST_REFUSED", String(value));
   return value;
 }

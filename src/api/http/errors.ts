@@ -21,6 +21,15 @@ const unexpectedText = "An unexpected error occurred";
 
 const retryHeaders = { "retry-after": String(apiRetryAfterSeconds) };
 
+/** 503 for a bound that is reached. */
+export function busy(message: string): ApiError {
+  return new ApiError(503, message, retryHeaders);
+}
+
+export function notFound(url: string): ApiError {
+  return new ApiError(404, `The path '${(url.split("?")[0] ?? "").slice(0, 200)}' was not found.`);
+}
+
 /** Codes whose messages are written for the caller. Others may name files of this machine. */
 const openCodes: ReadonlySet<string> = new Set([
   "AUTH_FAILED",
@@ -35,8 +44,7 @@ const openCodes: ReadonlySet<string> = new Set([
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof SaltworksError) {
-    if (error.code === "MASTER_UNREACHABLE" || error.code === "CHANNEL_CLOSED")
-      return new ApiError(503, masterDownText, retryHeaders);
+    if (error.code === "MASTER_UNREACHABLE" || error.code === "CHANNEL_CLOSED") return busy(masterDownText);
     // The master refused what was asked, not who asked: that would be AUTH_FAILED.
     const http = error.code === "REQUEST_REFUSED" ? 400 : errorCodes[error.code].http;
     return new ApiError(

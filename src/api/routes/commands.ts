@@ -3,15 +3,15 @@ import type { FastifyInstance, FastifyReply } from "fastify";
 import { makeToken, readSender } from "../../client/credentials.ts";
 import { knock } from "../../client/request-port.ts";
 import { apiCredentialBodyBytesMax } from "../../limits.ts";
-import { type Encodable, Float, floatItem } from "../../wire/values.ts";
+import { type Encodable, floatItem } from "../../wire/values.ts";
 import { loginIn, mapsIn, readChunks } from "../clients/chunk.ts";
 import { type CallersChunk, runChunk } from "../clients/run-chunk.ts";
 import { answerFormat } from "../http/accept.ts";
 import { answer } from "../http/answer.ts";
 import { ApiError } from "../http/errors.ts";
-import { type Api, bodyOf, sessionOf } from "../sessions/context.ts";
+import { type Api, bodyOf, forSessions, proofOf } from "../sessions/context.ts";
 import { answerLines, wantsLines } from "./lines.ts";
-import { badLoginText, credentialIn } from "./login.ts";
+import { badLoginText, credentialIn, secondsIn } from "./login.ts";
 
 /** Ends with the request's deadline, or when its answer is out or its client gone. */
 export function deadlineOf(api: Api, reply: FastifyReply): AbortSignal {
@@ -35,11 +35,10 @@ export async function runAll(api: Api, chunks: readonly CallersChunk[], signal: 
 export function commandRoutes(app: FastifyInstance, api: Api): void {
   const enabled = api.config.netapi_enable_clients;
   if (api.settings.hasSessions)
-    app.post("/", { onRequest: async (request) => void sessionOf(api, request) }, async (request, reply) => {
+    app.post("/", forSessions(api), async (request, reply) => {
       const isByLine = wantsLines(request);
       if (!isByLine) answerFormat(request.headers.accept);
-      const { session } = sessionOf(api, request);
-      const proof = { token: session.token };
+      const proof = proofOf(api, request);
       const chunks = readChunks(bodyOf(request), enabled).map((chunk) => ({ chunk, proof }));
       reply.header("cache-control", "private");
       if (isByLine) {
@@ -70,10 +69,7 @@ export function commandRoutes(app: FastifyInstance, api: Api): void {
       const { expireSeconds, ...login } = credentialIn(map);
       const fields = await makeToken(api.shared.channels, login, expireSeconds, sender);
       if (fields === undefined) throw new ApiError(401, badLoginText);
-      const seconds = (name: string) => {
-        const value = fields.get(name);
-        return floatItem(value instanceof Float ? value.value : Number(value));
-      };
+      const seconds = (name: string) => floatItem(secondsIn(fields, name));
       const [name, eauth, token] = ["name", "eauth", "token"].map((member) => fields.get(member));
       made.push({ start: seconds("start"), expire: seconds("expire"), name, eauth, token });
     }

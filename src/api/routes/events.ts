@@ -2,13 +2,13 @@
 import type { OutgoingHttpHeaders } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { knock } from "../../client/request-port.ts";
-import { apiRetryAfterSeconds, apiStreamTagsMax, wheelReplyTimeoutMs } from "../../limits.ts";
+import { apiStreamTagsMax, wheelReplyTimeoutMs } from "../../limits.ts";
 import { compileGlob } from "../../python/fnmatch.ts";
-import { Float } from "../../wire/values.ts";
-import { ApiError, noSessionText } from "../http/errors.ts";
+import { ApiError, busy, noSessionText } from "../http/errors.ts";
 import { sessionIdOf } from "../sessions/carriers.ts";
 import type { Api } from "../sessions/context.ts";
 import type { EventStreams } from "../streams/event-streams.ts";
+import { secondsIn } from "./login.ts";
 
 type Query = { readonly [name: string]: string | readonly string[] | undefined };
 
@@ -23,8 +23,7 @@ async function permissionOf(api: Api, request: FastifyRequest, query: Query): Pr
   if (saltToken !== undefined) {
     await knock(api.config);
     const fields = await api.shared.channels.ask({ cmd: "get_token", token: saltToken }, wheelReplyTimeoutMs);
-    const written = fields.get("expire");
-    const expire = written instanceof Float ? written.value : Number(written);
+    const expire = secondsIn(fields, "expire");
     if (!(expire * 1_000 > Date.now())) throw new ApiError(401, noSessionText);
     return () => expire * 1_000 > Date.now();
   }
@@ -48,7 +47,7 @@ export function eventRoutes(app: FastifyInstance, api: Api, streams: EventStream
     const isWanted = filterOf(request.query);
     if (streams.isFull) {
       streams.counters.refused += 1;
-      throw new ApiError(503, "Too many streams are open", { "retry-after": String(apiRetryAfterSeconds) });
+      throw busy("Too many streams are open");
     }
     const header = request.headers["last-event-id"];
     const lastId = typeof header === "string" ? header : undefined;

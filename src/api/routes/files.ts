@@ -4,7 +4,7 @@ import { realpath, stat } from "node:fs/promises";
 import { extname, join, sep } from "node:path";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
-import { ApiError } from "../http/errors.ts";
+import { notFound } from "../http/errors.ts";
 import type { Api } from "../sessions/context.ts";
 
 /** Browsers run modules only with the type of JavaScript. */
@@ -25,11 +25,6 @@ const types: Readonly<Record<string, string>> = {
   ".woff2": "font/woff2",
 };
 
-function notFound(request: FastifyRequest): ApiError {
-  const path = request.url.split("?")[0] ?? "";
-  return new ApiError(404, `The path '${path.slice(0, 200)}' was not found.`);
-}
-
 /** The real path of a file below `root`; undefined if there is none. */
 async function fileBelow(root: string, name: string): Promise<string | undefined> {
   if (name.includes("\0")) return undefined;
@@ -47,7 +42,7 @@ async function sendFile(request: FastifyRequest, reply: FastifyReply, file: stri
     if (hasCodeIn(error, "ENOENT", "EACCES")) return undefined;
     throw error;
   });
-  if (found === undefined || !found.isFile()) throw notFound(request);
+  if (found === undefined || !found.isFile()) throw notFound(request.url);
   const etag = `"${Math.floor(found.mtimeMs).toString(36)}-${found.size.toString(36)}"`;
   reply.headers({ etag, "cache-control": "no-cache", "last-modified": found.mtime.toUTCString() });
   reply.header("x-content-type-options", "nosniff");
@@ -69,7 +64,7 @@ export function fileRoutes(app: FastifyInstance, api: Api): void {
   if (staticDirectory !== undefined)
     app.get<{ readonly Params: { readonly "*": string } }>(`${staticPath}/*`, async (request, reply) => {
       const file = await fileBelow(staticDirectory, request.params["*"]);
-      if (file === undefined) throw notFound(request);
+      if (file === undefined) throw notFound(request.url);
       return await sendFile(request, reply, file);
     });
   if (favicon !== undefined) app.get("/favicon.ico", async (request, reply) => await sendFile(request, reply, favicon));

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { fireEvents } from "../../transport/event-stream-client.ts";
 import { encodeEvent } from "../../wire/event.ts";
 import { answer } from "../http/answer.ts";
-import { type Api, bodyOf, sessionOf } from "../sessions/context.ts";
+import { type Api, bodyOf, forSessions } from "../sessions/context.ts";
 
 /** Every reader of events would see them. */
 const secretHeaders: ReadonlySet<string> = new Set(["x-auth-token", "cookie", "authorization", "proxy-authorization"]);
@@ -20,11 +20,7 @@ function headersOf(request: FastifyRequest): Record<string, string> {
 
 export function hookRoutes(app: FastifyInstance, api: Api): void {
   const { webhookPath, isWebhookOpen } = api.settings;
-  const options = {
-    onRequest: async (request: FastifyRequest) => {
-      if (!isWebhookOpen) sessionOf(api, request);
-    },
-  };
+  const options = isWebhookOpen ? {} : forSessions(api);
   for (const path of [webhookPath, `${webhookPath}/*`])
     app.post<{ readonly Params: { readonly "*"?: string } }>(path, options, async (request, reply) => {
       const rest = (request.params["*"] ?? "").split("/").filter((part) => part !== "");

@@ -79,7 +79,8 @@ function checkAddress(api: Api, user: string, ip: string): void {
     throw new ApiError(401, "No permission -- see authorization schemes");
 }
 
-function secondsIn(fields: ValueMap, name: string): number {
+/** A time of a token's fields. */
+export function secondsIn(fields: ValueMap, name: string): number {
   const value = fields.get(name);
   return value instanceof Float ? value.value : Number(value);
 }

@@ -7,7 +7,7 @@ import { clientFor } from "../clients/run-chunk.ts";
 import { answerFormat } from "../http/accept.ts";
 import { answer } from "../http/answer.ts";
 import { ApiError } from "../http/errors.ts";
-import { type Api, bodyOf, sessionOf } from "../sessions/context.ts";
+import { type Api, bodyOf, forSessions, proofOf } from "../sessions/context.ts";
 import { deadlineOf, runAll } from "./commands.ts";
 
 type Named = { readonly Params: { readonly id?: string } };
@@ -21,16 +21,15 @@ function minionRoutes(app: FastifyInstance, api: Api): void {
   for (const path of ["/minions", "/minions/:id"])
     app.get<Named>(path, async (request, reply) => {
       answerFormat(request.headers.accept);
-      const proof = { token: sessionOf(api, request).session.token };
+      const proof = proofOf(api, request);
       checkEnabled("local", enabled);
       const chunk = chunkOf("local", { tgt: request.params.id ?? "*", fun: "grains.items" });
       const items = await runAll(api, [{ chunk, proof }], deadlineOf(api, reply));
       return await answer(request, reply, { return: items });
     });
-  const options = { onRequest: async (request: Parameters<typeof sessionOf>[1]) => void sessionOf(api, request) };
-  app.post("/minions", options, async (request, reply) => {
+  app.post("/minions", forSessions(api), async (request, reply) => {
     answerFormat(request.headers.accept);
-    const proof = { token: sessionOf(api, request).session.token };
+    const proof = proofOf(api, request);
     const chunks = readChunks(bodyOf(request), enabled, "local_async").map((chunk) => ({ chunk, proof }));
     const started = await runAll(api, chunks, deadlineOf(api, reply));
     const jids = started.flatMap((item) =>
@@ -55,7 +54,7 @@ function jobRoutes(app: FastifyInstance, api: Api): void {
   for (const path of ["/jobs", "/jobs/:id"])
     app.get<Named>(path, async (request, reply) => {
       answerFormat(request.headers.accept);
-      const proof = { token: sessionOf(api, request).session.token };
+      const proof = proofOf(api, request);
       checkEnabled("runner", api.config.netapi_enable_clients);
       const { id } = request.params;
       const call = id === undefined ? { fun: "jobs.list_jobs" } : { fun: "jobs.list_job", jid: id };
@@ -70,8 +69,7 @@ function keyRoutes(app: FastifyInstance, api: Api): void {
     app.get<Named>(path, async (request, reply) => {
       answerFormat(request.headers.accept);
       checkEnabled("wheel", api.config.netapi_enable_clients);
-      const { session } = sessionOf(api, request);
-      const client = clientFor(api, { proof: { token: session.token } });
+      const client = clientFor(api, { proof: proofOf(api, request) });
       const { id } = request.params;
       const value =
         id === undefined

@@ -1,21 +1,12 @@
 /** `GET /`: the page of `app` for browsers; else the names of all clients, enabled or not, as Salt does. */
 import type { FastifyInstance } from "fastify";
+import { builtClients } from "../clients/chunk.ts";
 import { prefersPage } from "../http/accept.ts";
 import { answer } from "../http/answer.ts";
 import type { Api } from "../sessions/context.ts";
 import { pageOf } from "./files.ts";
 
-const clientNames = [
-  "local",
-  "local_async",
-  "local_batch",
-  "local_subset",
-  "runner",
-  "runner_async",
-  "ssh",
-  "wheel",
-  "wheel_async",
-] as const;
+const clientNames = [...builtClients, "ssh"].sort();
 
 export function welcomeRoutes(app: FastifyInstance, api: Api): void {
   const page = pageOf(api);

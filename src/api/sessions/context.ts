@@ -33,6 +33,16 @@ export function sessionOf(api: Api, request: FastifyRequest): { readonly id: str
   return { id, session };
 }
 
+/** What proves the user of a request's session to the master. @throws ApiError 401 */
+export function proofOf(api: Api, request: FastifyRequest): { readonly token: string } {
+  return { token: sessionOf(api, request).session.token };
+}
+
+/** Options of a route whose body is read only for a session. */
+export function forSessions(api: Api): { readonly onRequest: (request: FastifyRequest) => Promise<void> } {
+  return { onRequest: async (request) => void sessionOf(api, request) };
+}
+
 /** @throws ApiError as `readBody` */
 export function bodyOf(request: FastifyRequest): Value | undefined {
   const { body } = request;

@@ -4,7 +4,7 @@
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync } from "node:fs";
-import { readdir, rm } from "node:fs/promises";
+import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import type { ConfigValue } from "../../config/yaml/values.ts";
@@ -33,6 +33,16 @@ function nameOf(id: string): string {
 
 function keyOf(id: string): Uint8Array {
   return new Uint8Array(hkdfSync("sha256", id, "", "saltworks http session", 32));
+}
+
+/** False for a file that a logout has removed meanwhile. */
+async function isOlder(file: string, nowMs: number): Promise<boolean> {
+  try {
+    return (await stat(file)).mtimeMs <= nowMs;
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT")) return false;
+    throw error;
+  }
 }
 
 export class Sessions {
@@ -101,8 +111,7 @@ export class Sessions {
     const names = await readdir(this.#directory);
     this.#count = names.length;
     for (const name of names) {
-      const found = statSync(join(this.#directory, name), { throwIfNoEntry: false });
-      if (found !== undefined && found.mtimeMs <= this.#nowMs()) await this.#removeFile(name);
+      if (await isOlder(join(this.#directory, name), this.#nowMs())) await this.#removeFile(name);
     }
     for (const [name, session] of this.#known) if (session.expire * 1_000 <= this.#nowMs()) this.#known.delete(name);
   }
