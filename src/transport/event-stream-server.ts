@@ -7,7 +7,7 @@ import { chmodSync, readlinkSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { isMainThread } from "node:worker_threads";
 import { ipcCloseGraceMs, ipcConnectionsMax } from "../limits.ts";
-import { FrameReader } from "../wire/event.ts";
+import { encodeEvent, FrameReader, frameMasterEvent, lostEventsTag } from "../wire/event.ts";
 import { type Framing, reframe } from "../wire/event-framing.ts";
 import { PeerFramings } from "./peer-framing.ts";
 import { claimSocketPath, ownPathOf } from "./socket-path.ts";
@@ -19,7 +19,10 @@ export type EventStreamServerOptions = {
   /** Permission bits of the socket files: of the publishing sockets, and of the one that takes events. */
   pubMode: number;
   pullMode: number;
-  /** Bytes that may wait for one subscriber (`event_subscriber_max_bytes`); over it, whole frames are dropped for that subscriber. */
+  /**
+   * Bytes that may wait for one subscriber (`event_subscriber_max_bytes`); over it, whole frames are dropped for that subscriber. Our own programs
+   * are told how many, as soon as they have read on.
+   */
   subscriberBytesMax: number;
   /** Connections to each socket; default `ipcConnectionsMax`. */
   connectionsMax?: number;
@@ -49,6 +52,8 @@ function inodeOf(socket: Socket): string | undefined {
 type Subscriber = {
   socket: Socket;
   isBehind: boolean;
+  /** Events that were dropped since it was last told. */
+  lostEvents: number;
   framing: Framing | undefined;
   waiting: Uint8Array[];
   waitingBytes: number;
@@ -138,6 +143,7 @@ export class EventStreamServer {
       }
       const bytes = written.get(framing) ?? reframe(frames, framing);
       written.set(framing, bytes);
+      this.#tellLost(subscriber);
       subscriber.socket.write(bytes);
     }
   }
@@ -160,14 +166,24 @@ export class EventStreamServer {
 
   #drop(subscriber: Subscriber, eventCount: number): void {
     this.#droppedEvents += eventCount;
+    subscriber.lostEvents += eventCount;
     if (subscriber.isBehind) return;
     subscriber.isBehind = true;
     this.#options.onSubscriberDrop?.(this.#droppedEvents);
   }
 
+  /** Salt's programs do not know this event. */
+  #tellLost(subscriber: Subscriber): void {
+    const { socket, framing, lostEvents: count } = subscriber;
+    if (count === 0 || framing !== "own") return;
+    subscriber.lostEvents = 0;
+    const _stamp = new Date().toISOString().slice(0, -1);
+    socket.write(frameMasterEvent(encodeEvent(lostEventsTag, { count, _stamp })));
+  }
+
   /** @param framing undefined for Salt's programs, whose framing depends on their release */
   #subscribe(socket: Socket, framing?: Framing): void {
-    const subscriber: Subscriber = { socket, isBehind: false, framing, waiting: [], waitingBytes: 0 };
+    const subscriber: Subscriber = { socket, isBehind: false, lostEvents: 0, framing, waiting: [], waitingBytes: 0 };
     this.#subscribers.add(subscriber);
     if (framing === undefined) {
       const { framingOf = (inode: string | undefined) => this.#peers.of(inode) } = this.#options;
@@ -179,6 +195,10 @@ export class EventStreamServer {
     // Subscribers may leave in the middle of a write. `close` follows every error.
     socket.on("error", () => socket.destroy());
     socket.on("close", () => this.#subscribers.delete(subscriber));
+    // It has read all that waited, and the next event may be long in coming.
+    socket.on("drain", () => {
+      if (socket.writable) this.#tellLost(subscriber);
+    });
     socket.resume();
   }
 

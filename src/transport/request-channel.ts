@@ -90,7 +90,11 @@ export class RequestChannel {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const error = closedError(this.#options.endpoint);
+    this.abandon(closedError(this.#options.endpoint));
+  }
+
+  /** Rejects the requests that wait or are under way. Later ones are sent over a new connection. */
+  abandon(error: Error): void {
     for (const waiting of this.#queue.splice(0)) {
       waiting.signal?.removeEventListener("abort", waiting.leave);
       waiting.reject(error);
@@ -139,7 +143,8 @@ export class RequestChannel {
       const finish = (outcome: Buffer | Interruption): void => {
         clearTimeout(timer);
         waiting.signal?.removeEventListener("abort", onAbort);
-        this.#interrupt = undefined;
+        // The socket of an ended try settles late, when another try may be under way.
+        if (this.#interrupt === finish) this.#interrupt = undefined;
         resolve(outcome);
       };
       const onAbort = (): void => finish({ kind: "given up", error: waiting.signal?.reason });

@@ -206,6 +206,50 @@ describe("event stream", () => {
     follower.close();
   });
 
+  it("tells a program of our own how many events it lost, once it reads on, and nothing new to one of Salt's", {
+    timeout: 20_000,
+  }, async () => {
+    // More than a socket holds before it asks to be drained, in every release of Node.js.
+    const bus = await listen({ subscriberBytesMax: 256 * 1024 });
+    const frame = frameEvent(encodeEvent("filler", { data: "x".repeat(16_000) }));
+    for (const [path, isTold] of [
+      [ownPath(), true],
+      [pubPath(), false],
+    ] as const) {
+      const before = bus.droppedEvents;
+      const sleeper = createConnection(path);
+      sleeper.pause();
+      await once(sleeper, "connect");
+      while (bus.subscriberCount === 0) await new Promise((resolve) => setImmediate(resolve));
+      while (bus.droppedEvents < before + 3) {
+        bus.publish(frame);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      const dropped = bus.droppedEvents - before;
+      const reader = new FrameReader();
+      const told: unknown[] = [];
+      const all = deferred<void>();
+      const readOn = deferred<void>();
+      sleeper.on("data", (chunk) => {
+        for (const { body, isMasters } of reader.frames(chunk)) {
+          const { tag, data } = decodeEvent(body);
+          if (tag === "saltworks/events/lost") told.push([data.get("count"), isMasters]);
+          if (told.length > 0) readOn.resolve();
+          if (tag === "last") all.resolve();
+        }
+      });
+      sleeper.resume();
+      // No further event is needed for that.
+      if (isTold) await readOn.promise;
+      while (bus.fullestSubscriberBytes > 0) await new Promise((resolve) => setImmediate(resolve));
+      bus.publish(frameEvent(encodeEvent("last", {})));
+      await all.promise;
+      assert.deepEqual(told, isTold ? [[dropped, true]] : []);
+      sleeper.destroy();
+      while (bus.subscriberCount > 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+  });
+
   it("reports once that a subscriber has fallen behind, until it has caught up", async () => {
     let said = 0;
     const bus = await listen({

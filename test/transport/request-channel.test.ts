@@ -105,6 +105,21 @@ describe("RequestChannel", () => {
     await assert.rejects(channel.request(Buffer.from("x"), { signal: underWay.signal }), { message: "stop" });
   });
 
+  it("rejects a request under way when it is closed, also after another was given up", async () => {
+    const seen = new Promise<void>((resolve) => {
+      port.handler = (text) => void (text === "second" && resolve());
+    });
+    const channel = open();
+    const ending = new AbortController();
+    const first = assert.rejects(channel.request(Buffer.from("first"), { signal: ending.signal }), { message: "stop" });
+    const second = assert.rejects(channel.request(Buffer.from("second")), { code: "CHANNEL_CLOSED" });
+    ending.abort(new Error("stop"));
+    await first;
+    await seen;
+    channel.close();
+    await second;
+  });
+
   it("rejects what waits when it is closed, and everything afterwards", async () => {
     port.handler = () => undefined;
     const channel = open();

@@ -28,6 +28,8 @@ export class Bus {
   readonly counters = { fired: 0, ofWorkers: 0, pulled: 0, badFrames: 0, turnedAway: 0 };
   /** Gets all frames, as `publishFrames` does. It neither changes them nor throws. */
   tap: ((frames: Uint8Array, eventCount: number) => void) | undefined;
+  /** As `tap`, for the reactor. */
+  reactor: ((frames: Uint8Array) => void) | undefined;
   readonly #server: EventStreamServer;
 
   private constructor(server: EventStreamServer) {
@@ -72,7 +74,7 @@ export class Bus {
 
   /** Whether anything takes events. If not, they need not be encoded. */
   get isHeard(): boolean {
-    return this.#server.subscriberCount > 0 || this.tap !== undefined;
+    return this.#server.subscriberCount > 0 || this.tap !== undefined || this.reactor !== undefined;
   }
 
   get fullestSubscriberBytes(): number {
@@ -118,6 +120,7 @@ export class Bus {
   #publish(frames: Uint8Array, eventCount: number): void {
     this.#server.publish(frames, eventCount);
     this.tap?.(frames, eventCount);
+    this.reactor?.(frames);
   }
 
   async close(): Promise<void> {

@@ -4,7 +4,7 @@ import type { MasterConfig } from "../../config/load.ts";
 import { SaltworksError } from "../../errors.ts";
 import { reservedDescriptors } from "../../limits.ts";
 import type { Keepalive } from "../../transport/keepalive.ts";
-import { openFilesLimit } from "./open-files.ts";
+import { openFilesLimit } from "../../transport/open-files.ts";
 
 export type PortOptions = {
   readonly backlog: number;

@@ -20,6 +20,7 @@ export type RequestFrontOptions = Pick<
   | "keepalive"
   | "messageBytesMax"
   | "addressConnectionsMax"
+  | "memory"
   | "isProxy"
   | "mayBeLarge"
   | "onOwing"

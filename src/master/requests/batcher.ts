@@ -5,7 +5,8 @@
  */
 import { SaltworksError } from "../../errors.ts";
 import { authFrameBytesMax } from "../../limits.ts";
-import { kept } from "../../transport/zmtp/body-buffers.ts";
+import { kept } from "../../transport/zmtp/bodies/body-buffers.ts";
+import { SharedMemory } from "../../transport/zmtp/bodies/shared-memory.ts";
 import type { PeerGroupName } from "../../transport/zmtp/peer-group.ts";
 import { failedReply } from "../../wire/reply.ts";
 import { itemKinds, packBatch } from "../../workers/batch/frames.ts";
@@ -14,7 +15,6 @@ import type { Deferred } from "../../workers/messages/deferred.ts";
 import type { Partitioner } from "../../workers/threads/partition.ts";
 import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
 import { type AddressQuestions, AddressRanks } from "../admission/address-ranks.ts";
-import { refusedUnread } from "../admission/refused-unread.ts";
 import { RequestQueue, type RowCounters, sumOfCounters } from "../admission/request-queue.ts";
 import { type Route, routeOf } from "../admission/route.ts";
 import { type StandingQuestions, standingOf } from "../admission/standing.ts";
@@ -28,7 +28,6 @@ import {
   type RequestWithStanding,
   type ResultTakers,
 } from "./queued-request.ts";
-import { SharedMemory } from "./shared-memory.ts";
 import { type QueueKind, SlotMeter, type SlotReading } from "./slot-meter.ts";
 import { isWorthAnotherWorker, unservedReply } from "./unserved.ts";
 
@@ -58,6 +57,7 @@ export type BatcherOptions = ResultTakers & {
   readonly queueBytesMax: number;
   /** Called when a queue has room again for these connections. */
   readonly onRoom: (readers: PeerGroupName) => void;
+  readonly refuseUnread: (route: Route, connection: RequestConnection) => void;
   /** Called for a request that gets no reply over this connection. */
   readonly forget: (connection: RequestConnection) => void;
   readonly isOverMinionsMax: (id: string) => boolean;
@@ -78,7 +78,7 @@ export class Batcher {
   readonly #options: BatcherOptions;
   readonly #queues: SlotQueue[];
   readonly #auths: AuthQueue;
-  /** Of large sealed requests. */
+  /** Of large sealed requests, and of large requests that proven connections bring. */
   readonly memory = new SharedMemory();
   #onIdle: (() => void)[] = [];
   /** Groups that are not read, because every queue was full for them. */
@@ -136,11 +136,11 @@ export class Batcher {
     if (standing === undefined) {
       queue.waiting.noteRefusedUnread(frame.byteLength, performance.now());
       this.counters.refusedLarge += 1;
-      this.#options.reply(connection, refusedUnread(route));
+      this.#options.refuseUnread(route, connection);
       return;
     }
     // Only a worker's cipher reads a sealed request. Parts of a clear one may outlive its batch.
-    const bytes = (route.kind === "sealed" ? this.memory.copyOf(frame) : undefined) ?? kept(frame);
+    const bytes = (route.kind === "sealed" ? this.memory.keep(frame) : undefined) ?? kept(frame);
     this.#enqueue(queue, { kind: itemKinds.ordinary, bytes, connection, id, standing, queuedMs: performance.now() });
   }
 

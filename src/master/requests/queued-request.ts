@@ -1,6 +1,6 @@
 /** A request in a worker's queue, and how the results of a batch reach their connections. */
 import { type BatchItem, itemKinds } from "../../workers/batch/frames.ts";
-import type { BatchResult } from "../../workers/messages/batch.ts";
+import type { BatchResult, WrongKey } from "../../workers/messages/batch.ts";
 import type { Deferred } from "../../workers/messages/deferred.ts";
 import type { Standing } from "../admission/standing.ts";
 import type { RequestConnection } from "../ports/request-connection.ts";
@@ -28,6 +28,7 @@ export type ResultTakers = {
   /** Takes the result of a finished batch after its replies were sent. */
   readonly onResult: (result: BatchResult) => void;
   readonly onDeferred: (work: Deferred, connection: RequestConnection) => void;
+  readonly onWrongKey: (wrong: WrongKey, connection: RequestConnection) => void;
 };
 
 /** Whether any worker can serve it, because it shows no minion's id. */
@@ -54,5 +55,9 @@ export function deliverResult(items: readonly QueuedRequest[], result: BatchResu
   for (const work of result.deferred) {
     const item = items[work.item];
     if (item !== undefined) takers.onDeferred(work, item.connection);
+  }
+  for (const wrong of result.wrongKeys) {
+    const item = items[wrong.item];
+    if (item !== undefined) takers.onWrongKey(wrong, item.connection);
   }
 }

@@ -13,13 +13,17 @@ import type { AuthBatch, BatchResult } from "../../workers/messages/batch.ts";
 import type { Deferred } from "../../workers/messages/deferred.ts";
 import type { WorkerStart } from "../../workers/messages/worker.ts";
 import { keyOwner } from "../../workers/requests/key-owner.ts";
+import { isOperatorCommand } from "../../workers/requests/operator-refusal.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import type { Partitioner } from "../../workers/threads/partition.ts";
 import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
 import { mayBeLarge } from "../admission/large-request.ts";
+import { refusedUnread } from "../admission/refused-unread.ts";
+import type { Route } from "../admission/route.ts";
 import type { FileAnswers } from "../answers/files.ts";
 import type { MineAnswers } from "../answers/mines.ts";
 import type { Peers } from "../answers/peers.ts";
+import type { Audit } from "../audit/audit.ts";
 import type { Jobs } from "../jobs/jobs.ts";
 import { RefusalLog } from "../log/refusal-log.ts";
 import type { Commands } from "../operators/commands.ts";
@@ -45,6 +49,7 @@ export type RequestPathParts = {
   readonly rsa: LanePool;
   readonly partitioner: Partitioner;
   readonly openedPorts: OpenedPorts;
+  readonly audit: Pick<Audit, "wrongKey"> | undefined;
 };
 
 /** The parts that take the results of a batch. */
@@ -105,6 +110,7 @@ export class RequestPath {
       descriptor: this.#parts.openedPorts.get("ret_port"),
       ...portOptions(config),
       messageBytesMax: config.request_max_bytes,
+      memory: this.batcher.memory,
       isProxy: this.#isProxy,
       mayBeLarge: (start, bytes) => bytes <= hugeRequestBytes || (this.batcher.takesHuge && mayBeLarge(start)),
       onRequest: (connection, frame) => this.#receive(connection, frame),
@@ -142,6 +148,15 @@ export class RequestPath {
       this.#parts.bus.publishFrames(new Uint8Array(result.buffer, result.eventsStart), result.eventCount);
     // After the events, so that the end of a job follows its last return.
     jobs.noteResult(result);
+  }
+
+  /** An operator's command without a right key. One that brings a login has no line: its login is unread. */
+  #refuseUnread(route: Route, connection: RequestConnection): void {
+    this.#reply(connection, refusedUnread(route));
+    const head = route.kind === "clear" ? route.head : undefined;
+    if (!isOperatorCommand(head?.cmd) || head.login !== undefined) return;
+    const user = head.user ?? this.#parts.config.user;
+    this.#parts.audit?.wrongKey({ command: head.cmd, user, fun: "" }, connection.address);
   }
 
   #takeDeferred(work: Deferred, connection: RequestConnection): void {
@@ -228,6 +243,8 @@ export class RequestPath {
       },
       onResult: (result) => this.#takeResult(result),
       onDeferred: (work, connection) => this.#takeDeferred(work, connection),
+      onWrongKey: (wrong, connection) => this.#parts.audit?.wrongKey(wrong, connection.address),
+      refuseUnread: (route, connection) => this.#refuseUnread(route, connection),
       onAuths: (auths, connections) => this.#answerAuths(auths, connections),
       onFault: (error) => logger.error({ err: error }, "a batch was answered with an error"),
     });

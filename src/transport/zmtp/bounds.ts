@@ -5,6 +5,7 @@ import {
   commandsPerMinuteMax,
   commandsPerSecondMax,
   greetingTimeoutMs,
+  largeBodiesBytesMax,
   messageTimeoutMs,
   overdueLookMs,
   provenHeldBytesMax,
@@ -33,5 +34,7 @@ export const routerBounds = {
   allUnreadRepliesBytesMax,
   strangersHeldBytesMax,
   provenHeldBytesMax,
+  strangersLargeBytesMax: largeBodiesBytesMax.strangers,
+  provenLargeBytesMax: largeBodiesBytesMax.proven,
 };
 export type RouterBounds = { readonly [Name in keyof typeof routerBounds]: number };

@@ -5,7 +5,8 @@
 import type { Socket } from "node:net";
 import { zmtpCommandBytesMax } from "../../limits.ts";
 import { readInto } from "./accepted-socket.ts";
-import type { BodyBuffers } from "./body-buffers.ts";
+import type { BodyBuffers } from "./bodies/body-buffers.ts";
+import type { SharedMemory } from "./bodies/shared-memory.ts";
 import { commandFrame, type Framing, readCommand } from "./frames.ts";
 import { Greeting, isReadyOfPartner, type SocketRole, signature } from "./handshake.ts";
 import { type MessageFault, MessageReader, type MessageVerdict } from "./message-reader.ts";
@@ -16,7 +17,11 @@ export type ConnectionSetup = {
   readonly role: SocketRole;
   /** Shared by all connections of a server. */
   readonly readBuffer: Buffer;
+  /** Largest read outside of a message's body, bytes. */
+  readonly firstReadBytes: number;
   readonly bodies: BodyBuffers;
+  /** Of large messages. Undefined: none. */
+  readonly memory?: SharedMemory;
   readonly partsMax: number;
   readonly messageBytesMax: number;
   /** A part over this size needs the consent of `mayBeLarge`. */
@@ -43,12 +48,23 @@ export abstract class Connection {
   /** Bytes received after reading had stopped. */
   #rest: Buffer = noBytes;
   #ping: Buffer | undefined;
+  /** Whether the socket is read. */
+  #isReading = true;
 
   constructor(accepted: Socket, setup: ConnectionSetup) {
     this.#setup = setup;
     this.#greeting = new Greeting(setup.role);
     this.address = accepted.remoteAddress ?? "";
-    this.socket = readInto(setup.readBuffer, accepted, (chunk) => this.takeChunk(chunk));
+    const first = setup.readBuffer.subarray(0, setup.firstReadBytes);
+    const nextBuffer = () => {
+      // While reading is paused the body may be completed or discarded, and the memory then belongs to another.
+      const place = this.#isReading ? this.#reader?.place(setup.readBuffer.length) : undefined;
+      return place ?? ((this.#reader?.wantedBytes ?? 0) > first.length ? setup.readBuffer : first);
+    };
+    this.socket = readInto(nextBuffer, accepted, (chunk) => {
+      this.#isReading = this.takeChunk(chunk);
+      return this.#isReading;
+    });
     this.socket.on("error", () => this.close());
     this.socket.on("close", () => this.close());
     this.socket.on("end", () => this.close());
@@ -63,6 +79,10 @@ export abstract class Connection {
   protected abstract takeCommand(name: string, body: Buffer): MessageVerdict;
   protected abstract mayBeLarge(head: Buffer, partBytes: number): boolean;
   protected abstract noteClosed(): void;
+  /** Whether a large message may take shared memory of its announced size. */
+  protected mayShare(): boolean {
+    return false;
+  }
   /** The greeting is complete. */
   protected noteGreeted(_isUnversioned: boolean): void {}
 
@@ -81,6 +101,11 @@ export abstract class Connection {
 
   get heldBytes(): number {
     return (this.#reader?.heldBytes ?? 0) + this.#rest.length;
+  }
+
+  /** Announced bytes of an unfinished part over `largeBytes`; 0 without one. */
+  get largeBodyBytes(): number {
+    return this.#reader?.largeBodyBytes ?? 0;
   }
 
   /** Bytes that the peer has not read yet. */
@@ -120,6 +145,7 @@ export abstract class Connection {
   }
 
   resumeReading(): void {
+    this.#isReading = true;
     if (!this.isClosed) this.socket.resume();
   }
 
@@ -153,13 +179,15 @@ export abstract class Connection {
     this.framing = step.handshake.framing;
     this.#awaitsFirst = step.handshake.firstFrame;
     this.#isUnversioned = step.handshake.isUnversioned;
-    const { bodies, partsMax, messageBytesMax, largeBytes } = this.#setup;
+    const { bodies, memory, partsMax, messageBytesMax, largeBytes } = this.#setup;
     this.#reader = new MessageReader({
       framing: this.framing,
       partsMax,
       messageBytesMax,
       commandBytesMax: zmtpCommandBytesMax,
       bodies,
+      memory,
+      mayShare: () => this.mayShare(),
       largeBytes,
       onMessage: (parts) => this.#onMessage(parts),
       onCommand: (body) => this.#onCommand(body),

@@ -3,7 +3,9 @@
  * A whole frame is read in place. Bytes of an unfinished one go into a buffer that grows with the bytes received, not with the announced
  * size. Pure: no I/O, no clock.
  */
-import type { BodyBuffers } from "./body-buffers.ts";
+import { sharedHeadBytes } from "../../limits.ts";
+import type { BodyBuffers } from "./bodies/body-buffers.ts";
+import type { SharedMemory } from "./bodies/shared-memory.ts";
 import { type FrameHead, type Framing, frameHeadBytesMax, readHead } from "./frames.ts";
 
 /** Faults of received bytes for which a connection is closed. */
@@ -19,6 +21,10 @@ export type MessageReaderOptions = {
   readonly commandBytesMax: number;
   /** Shared by all connections of a server. */
   readonly bodies: BodyBuffers;
+  /** Where bodies are read that a worker gets. Undefined: nowhere. */
+  readonly memory?: SharedMemory | undefined;
+  /** Whether a body may now take memory of its announced size. */
+  readonly mayShare: () => boolean;
   /** The last part is only valid during the call, see `kept`. After "stop", `push` returns how much it used. */
   readonly onMessage: (parts: readonly Buffer[]) => MessageVerdict;
   /** The body is only valid during the call. */
@@ -50,6 +56,8 @@ export class MessageReader {
   #body: Buffer = noBytes;
   #filled = 0;
   #isLargeDecided = false;
+  /** Whether shared memory was asked for, for the unfinished body. */
+  #isShareDecided = false;
 
   constructor(options: MessageReaderOptions) {
     this.#options = options;
@@ -67,13 +75,54 @@ export class MessageReader {
     return bytes;
   }
 
+  /** Bytes that the unfinished frame still lacks. */
+  get wantedBytes(): number {
+    return this.#unfinished === undefined ? 0 : this.#unfinished.bodyBytes - this.#filled;
+  }
+
+  /** Announced bytes of an unfinished part over `largeBytes`; 0 without one. */
+  get largeBodyBytes(): number {
+    const { bodyBytes = 0, isCommand = false } = this.#unfinished ?? {};
+    return !isCommand && bodyBytes > this.#options.largeBytes ? bodyBytes : 0;
+  }
+
   /** Discards the unfinished message. `push` may not be called afterwards. */
   close(): void {
-    this.#options.bodies.give(this.#body);
+    this.#giveBack(this.#body);
     this.#reset();
   }
 
-  /** Processes the next bytes; the caller may overwrite `chunk` afterwards. */
+  /**
+   * Where the next bytes of the unfinished body belong, so that the kernel can write them there: `push` then copies nothing. The body moves into shared
+   * memory when `sharedHeadBytes` have come. Ask right before each read: the place is good for one read, and only until `push` or `close`.
+   *
+   * @returns at most `bytesMax` bytes; undefined if the body is not read into shared memory
+   */
+  place(bytesMax: number): Buffer | undefined {
+    const head = this.#unfinished;
+    if (head === undefined || this.#filled === 0 || !this.#isLargeDecided) return undefined;
+    if (!this.#isShareDecided && this.#filled >= sharedHeadBytes) this.#share(head);
+    if (!isShared(this.#body)) return undefined;
+    return this.#body.subarray(this.#filled, Math.min(this.#filled + bytesMax, head.bodyBytes));
+  }
+
+  #share(head: FrameHead): void {
+    const { memory, mayShare } = this.#options;
+    if (memory === undefined || head.isCommand || head.isMore || !mayShare()) return;
+    this.#isShareDecided = true;
+    const shared = memory.lend(head.bodyBytes);
+    if (shared === undefined) return;
+    shared.fill(this.#body.subarray(0, this.#filled), 0, this.#filled);
+    this.#giveBack(this.#body);
+    this.#body = shared;
+  }
+
+  #giveBack(body: Buffer): void {
+    if (isShared(body)) this.#options.memory?.settle(body);
+    else this.#options.bodies.give(body);
+  }
+
+  /** Processes the next bytes; the caller may overwrite `chunk` afterwards, unless it is of `place`. */
   push(chunk: Buffer): PushResult {
     let at = 0;
     if (this.#headRest.length > 0) {
@@ -104,7 +153,7 @@ export class MessageReader {
         const body = this.#body;
         this.#reset();
         const next = this.#finish(head, body.subarray(0, head.bodyBytes));
-        this.#options.bodies.give(body);
+        this.#giveBack(body);
         if (next === "stop") return { used: at };
         if (next !== "go") return { fault: next };
       }
@@ -150,6 +199,7 @@ export class MessageReader {
     this.#body = noBytes;
     this.#filled = 0;
     this.#isLargeDecided = head.isCommand || head.bodyBytes <= this.#options.largeBytes;
+    this.#isShareDecided = false;
   }
 
   #reset(): void {
@@ -165,13 +215,17 @@ export class MessageReader {
     const needed = this.#filled + bytes;
     if (needed > this.#body.length)
       this.#body = this.#options.bodies.grow(this.#body, this.#filled, needed, head.bodyBytes);
-    chunk.copy(this.#body, this.#filled, at, at + bytes);
+    if (!this.#isInPlace(chunk, at)) chunk.copy(this.#body, this.#filled, at, at + bytes);
     this.#filled = needed;
     if (!this.#isLargeDecided && needed >= Math.min(largeHeadBytes, head.bodyBytes)) {
       this.#isLargeDecided = true;
       if (!this.#mayBeLarge(head, this.#body.subarray(0, needed))) return "refusedLarge";
     }
     return bytes;
+  }
+
+  #isInPlace(chunk: Buffer, at: number): boolean {
+    return chunk.buffer === this.#body.buffer && chunk.byteOffset + at === this.#body.byteOffset + this.#filled;
   }
 
   #mayBeLarge(head: FrameHead, bytes: Buffer): boolean {
@@ -189,4 +243,8 @@ export class MessageReader {
     this.#messageBytes = 0;
     return this.#options.onMessage(parts);
   }
+}
+
+function isShared(body: Buffer): boolean {
+  return body.buffer instanceof SharedArrayBuffer;
 }

@@ -1,7 +1,8 @@
 /** One client's connection to a ROUTER of ours: reads requests, writes replies, counts both. `RouterServer` sets the bounds. */
 import type { Socket } from "node:net";
-import { largeRequestBytes, readChunkBytes, requestPartsMax, smallReplyBytes } from "../../limits.ts";
-import type { BodyBuffers } from "./body-buffers.ts";
+import { firstReadBytes, largeRequestBytes, readChunkBytes, requestPartsMax, smallReplyBytes } from "../../limits.ts";
+import type { BodyBuffers } from "./bodies/body-buffers.ts";
+import type { SharedMemory } from "./bodies/shared-memory.ts";
 import { Connection } from "./connection.ts";
 import { replyFrame, replyHeads } from "./frames.ts";
 import { routerRole } from "./handshake.ts";
@@ -29,6 +30,7 @@ export type CloseReason = (typeof closeReasons)[number];
 /** Callbacks from a peer to its server. */
 export type PeerEvents = {
   readonly bodies: BodyBuffers;
+  readonly memory: SharedMemory;
   readonly messageBytesMax: number;
   /** The last part is only valid during the call, see `kept`. @returns false if reading must stop now */
   readonly onMessage: (peer: Peer, parts: readonly Buffer[]) => boolean;
@@ -66,7 +68,9 @@ export class Peer extends Connection {
     super(accepted, {
       role: routerRole,
       readBuffer,
+      firstReadBytes,
       bodies: events.bodies,
+      memory: events.memory,
       partsMax: requestPartsMax,
       messageBytesMax: events.messageBytesMax,
       largeBytes: largeRequestBytes,
@@ -90,6 +94,10 @@ export class Peer extends Connection {
 
   protected override mayBeLarge(head: Buffer, partBytes: number): boolean {
     return this.#events.mayBeLarge(this, head, partBytes);
+  }
+
+  protected override mayShare(): boolean {
+    return this.isProven;
   }
 
   protected override noteClosed(): void {

@@ -1,5 +1,6 @@
 /** Options of a ROUTER of ours: its address, bounds and callbacks. */
 import type { Keepalive } from "../keepalive.ts";
+import type { SharedMemory } from "./bodies/shared-memory.ts";
 import type { RouterBounds } from "./bounds.ts";
 import type { Peer } from "./peer.ts";
 
@@ -17,6 +18,8 @@ export type RouterServerOptions = {
   readonly connectionsMax: number;
   /** Unproven connections of one address; 0: no bound. */
   readonly addressConnectionsMax: number;
+  /** Into which large requests of proven connections are read. `onMessage` may keep such a request by `keep`. */
+  readonly memory: SharedMemory;
   /** Addresses of proxies, behind which many clients connect. */
   readonly isProxy: (address: string) => boolean;
   /** The last part is only valid during the call, see `kept`. */

@@ -4,7 +4,7 @@
  */
 import { createServer, type Server, type Socket } from "node:net";
 import { AcceptedKeepalive } from "./accepted-keepalive.ts";
-import { BodyBuffers } from "./body-buffers.ts";
+import { BodyBuffers } from "./bodies/body-buffers.ts";
 import { type RouterBounds, routerBounds } from "./bounds.ts";
 import { listenOn, portOf } from "./listening.ts";
 import { type CloseReason, closeReasons, Peer, type PeerEvents } from "./peer.ts";
@@ -28,7 +28,7 @@ export class RouterServer {
   readonly #strangers: Strangers;
   /** Connections whose clients have not read all replies. */
   readonly #unread = new Set<Peer>();
-  readonly #groups = { strangers: new PeerGroup(), proven: new PeerGroup() };
+  readonly #groups: Readonly<Record<PeerGroupName, PeerGroup>>;
   readonly #budget = new TurnBudget<Peer>((peer) => this.#goOn(peer));
   readonly #timer: NodeJS.Timeout;
   #lastNumber = 0;
@@ -38,11 +38,14 @@ export class RouterServer {
     this.#options = options;
     this.#keepalive = keepalive;
     this.#bounds = { ...routerBounds, ...options.bounds };
+    const { strangersLargeBytesMax, provenLargeBytesMax } = this.#bounds;
+    this.#groups = { strangers: new PeerGroup(strangersLargeBytesMax), proven: new PeerGroup(provenLargeBytesMax) };
     this.#closed = Object.fromEntries(closeReasons.map((reason) => [reason, 0])) as Record<CloseReason, number>;
     this.closed = this.#closed;
     this.#strangers = new Strangers(options);
     this.#events = {
       bodies: this.#bodies,
+      memory: options.memory,
       messageBytesMax: options.messageBytesMax,
       onMessage: (peer, parts) => this.#onMessage(peer, parts),
       onCommand: (peer) => this.#onCommand(peer),
@@ -87,7 +90,7 @@ export class RouterServer {
 
   /** Sums of each group, and how often reading it was paused. */
   get groups(): Readonly<
-    Record<PeerGroupName, Readonly<Pick<PeerGroup, GroupSum | "pauses" | "isPaused" | "holdersClosed">>>
+    Record<PeerGroupName, Readonly<Pick<PeerGroup, GroupSum | "pauses" | "isPaused" | "holdersClosed" | "turns">>>
   > {
     return this.#groups;
   }
@@ -124,7 +127,8 @@ export class RouterServer {
   prove(peer: Peer): void {
     if (peer.isProven || peer.isClosed) return;
     this.#strangers.leave(peer);
-    const wasParked = this.#groups.strangers.parked.has(peer);
+    const { parked, turns } = this.#groups.strangers;
+    const wasParked = parked.has(peer) || turns.isWaiting(peer);
     this.#groups.proven.join(peer, this.#groups.strangers);
     peer.isProven = true;
     if (wasParked) this.#budget.wait(peer);
@@ -239,12 +243,16 @@ export class RouterServer {
       this.#close(peer, outcome === "refusedLarge" && this.#strangers.owes(peer) ? "owesUnfinished" : outcome);
       return false;
     }
-    this.#countUnfinished(peer, peer.messages > messagesBefore);
+    const hasFinishedOne = peer.messages > messagesBefore;
+    this.#countUnfinished(peer, hasFinishedOne);
     this.#countHeld(peer);
     if (peer.isClosed) return false;
     const hasRoom = this.#budget.spend(peer, 0, chunk.length);
-    if (outcome !== "stop" && hasRoom) return true;
     const group = this.#groupOf(peer);
+    const mayGoOn = group.mayGoOn(peer, hasFinishedOne);
+    this.#giveTurns(group);
+    if (!mayGoOn) return false;
+    if (outcome !== "stop" && hasRoom) return true;
     if (group.isPaused) group.parked.add(peer);
     else this.#budget.wait(peer);
     return false;
@@ -255,6 +263,11 @@ export class RouterServer {
     const group = this.#groupOf(peer);
     if (group.isPaused) group.parked.add(peer);
     else if (this.#take(peer, peer.takeRest())) peer.resumeReading();
+  }
+
+  /** Connections whose large requests have a turn now are read on. */
+  #giveTurns({ turns, clockMs }: PeerGroup): void {
+    for (let next = turns.next(clockMs); next !== undefined; next = turns.next(clockMs)) this.#budget.wait(next);
   }
 
   #onMessage(peer: Peer, parts: readonly Buffer[]): boolean {
@@ -353,15 +366,21 @@ export class RouterServer {
       // Not while its group is paused, when its client could not finish the message.
       if (!this.#groups.strangers.isPaused) this.#strangers.charge(peer);
     }
-    this.#groupOf(peer).leave(peer);
+    const group = this.#groupOf(peer);
+    group.leave(peer);
     this.#unread.delete(peer);
     this.#budget.forget(peer);
+    this.#giveTurns(group);
   }
 
   /** Closes overdue connections, and recounts unread replies. */
   #look(): void {
     for (const peer of this.#unread) this.#countUnread(peer);
-    for (const name of peerGroupNames) this.#closeOverdue(this.#groups[name]);
+    for (const name of peerGroupNames) {
+      const group = this.#groups[name];
+      this.#closeOverdue(group);
+      if (!group.isPaused && group.turns.expire(group.clockMs)) this.#giveTurns(group);
+    }
   }
 
   #closeOverdue({ isPaused, clockMs, unfinished }: PeerGroup): void {

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, it } from "node:test";
-import { BodyBuffers } from "../../../src/transport/zmtp/body-buffers.ts";
+import { sharedHeadBytes } from "../../../src/limits.ts";
+import { BodyBuffers } from "../../../src/transport/zmtp/bodies/body-buffers.ts";
+import { SharedMemory } from "../../../src/transport/zmtp/bodies/shared-memory.ts";
 import { commandFrame, type Framing, replyFrame } from "../../../src/transport/zmtp/frames.ts";
 import {
   largeHeadBytes,
@@ -29,6 +31,7 @@ function openReader(options: Partial<MessageReaderOptions> = {}) {
       return "go";
     },
     mayBeLarge: () => true,
+    mayShare: () => true,
     ...options,
   });
   return { reader, messages, commands };
@@ -78,6 +81,72 @@ describe("MessageReader", () => {
     push(openReader({ bodies, onMessage }).reader, stream);
     assert.equal(memory.length, 3);
     assert.deepEqual([memory[1] === memory[0], memory[2] === memory[0]], [true, true]);
+  });
+
+  it("says where the rest of a large body belongs once its first bytes have come, and copies none that was written there", () => {
+    const memory = new SharedMemory();
+    const kept: (Buffer | undefined)[] = [];
+    const onMessage = (parts: readonly Buffer[]): MessageVerdict => {
+      kept.push(memory.keep(parts.at(-1) as Buffer));
+      return "go";
+    };
+    const body = randomBytes(40_000);
+    const stream = replyFrame(body, "new");
+    const headBytes = stream.length - body.length;
+    const { reader } = openReader({ memory, onMessage });
+    assert.equal(reader.place(1_000), undefined);
+    reader.push(stream.subarray(0, headBytes + 9_000));
+    for (let at = 9_000; at < body.length; at += 30_000) {
+      const place = reader.place(30_000) as Buffer;
+      assert.equal(place.length, Math.min(30_000, body.length - at), "no byte of the next message is read there");
+      body.copy(place, 0, at);
+      reader.push(place);
+    }
+    assert.equal(reader.place(1_000), undefined);
+    const [first] = kept;
+    assert.ok(first?.buffer instanceof SharedArrayBuffer && first.equals(body));
+    // The same memory serves the next body only when the request that has it is done.
+    const startNext = () => {
+      const next = openReader({ memory, onMessage }).reader;
+      next.push(stream.subarray(0, headBytes + 9_000));
+      return { next, buffer: next.place(1)?.buffer };
+    };
+    const beside = startNext();
+    assert.notEqual(beside.buffer, first.buffer);
+    memory.giveBack(first);
+    beside.next.close();
+    const after = [startNext().buffer, startNext().buffer];
+    assert.ok(after.includes(first.buffer) && after.includes(beside.buffer as ArrayBuffer), "a discarded body's, too");
+    assert.equal(memory.bytes, 2 * first.buffer.byteLength);
+  });
+
+  it("moves a body into shared memory only when enough of it has come", () => {
+    const memory = new SharedMemory();
+    const { reader } = openReader({ memory });
+    const stream = replyFrame(Buffer.alloc(40_000, "b"), "new");
+    reader.push(stream.subarray(0, 1_100));
+    assert.equal(reader.place(1), undefined);
+    assert.equal(memory.bytes, 0);
+    reader.push(stream.subarray(1_100, stream.length - 40_000 + sharedHeadBytes));
+    assert.ok(reader.place(1)?.buffer instanceof SharedArrayBuffer);
+  });
+
+  it("reads a body elsewhere if it is small, if its sender may not have memory for it, or if all is in use", () => {
+    const start = (bytes: number, options: Partial<MessageReaderOptions>) => {
+      const { reader, messages } = openReader(options);
+      const stream = replyFrame(Buffer.alloc(bytes, "b"), "new");
+      reader.push(stream.subarray(0, bytes - 1));
+      const place = reader.place(1);
+      reader.push(stream.subarray(bytes - 1));
+      assert.deepEqual(messages, [["", "b".repeat(bytes)]]);
+      return place;
+    };
+    const memory = new SharedMemory();
+    assert.ok(start(40_000, { memory }));
+    assert.equal(start(4_000, { memory }), undefined);
+    assert.equal(start(40_000, { memory, mayShare: () => false }), undefined);
+    while (memory.lend(40_000) !== undefined);
+    assert.equal(start(40_000, { memory }), undefined);
   });
 
   it("keeps a part before the last although its chunk is written over, and refuses a large one by its head", () => {

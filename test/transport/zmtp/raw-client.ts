@@ -1,6 +1,7 @@
 /** A client that sends any bytes to a `RouterServer`, and reads the answer and the end of its connection. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { SharedMemory } from "../../../src/transport/zmtp/bodies/shared-memory.ts";
 import type { Peer } from "../../../src/transport/zmtp/peer.ts";
 import type { RouterServerOptions } from "../../../src/transport/zmtp/router-options.ts";
 import { RouterServer } from "../../../src/transport/zmtp/router-server.ts";
@@ -21,6 +22,7 @@ export async function openServer(options: Partial<RouterServerOptions> = {}): Pr
     messageBytesMax: 1_000_000,
     connectionsMax: 1_000,
     addressConnectionsMax: 0,
+    memory: new SharedMemory(),
     isProxy: () => false,
     mayBeLarge: () => true,
     onOwing: () => undefined,

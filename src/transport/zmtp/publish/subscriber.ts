@@ -4,7 +4,7 @@
  */
 import type { Socket } from "node:net";
 import { catchUpBytes, subscriberReadBytes, subscriptionBytesMax } from "../../../limits.ts";
-import { BodyBuffers } from "../body-buffers.ts";
+import { BodyBuffers } from "../bodies/body-buffers.ts";
 import { Connection } from "../connection.ts";
 import { publisherRole } from "../handshake.ts";
 import type { MessageVerdict } from "../message-reader.ts";
@@ -81,6 +81,7 @@ export class Subscriber extends Connection {
     super(accepted, {
       role: publisherRole,
       readBuffer,
+      firstReadBytes: subscriberReadBytes,
       bodies,
       partsMax: 1,
       messageBytesMax,

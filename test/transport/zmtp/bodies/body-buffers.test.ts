@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { lentBodyBytesMax, spareBodiesBytesMax } from "../../../src/limits.ts";
-import { BodyBuffers, kept } from "../../../src/transport/zmtp/body-buffers.ts";
+import { lentBodyBytesMax, spareBodiesBytesMax } from "../../../../src/limits.ts";
+import { BodyBuffers, kept } from "../../../../src/transport/zmtp/bodies/body-buffers.ts";
 
 const none = Buffer.alloc(0);
 const kibibyte = 1024;
@@ -16,6 +16,15 @@ function fill(bodies: BodyBuffers, bytes: number, step: number): Buffer {
   }
   return body;
 }
+
+describe("kept", () => {
+  it("copies what others write over: small parts and shared memory", () => {
+    const large = Buffer.alloc(lentBodyBytesMax + 1);
+    assert.equal(kept(large), large);
+    for (const reused of [Buffer.alloc(9), Buffer.from(new SharedArrayBuffer(lentBodyBytesMax + 1))])
+      assert.notEqual(kept(reused).buffer, reused.buffer);
+  });
+});
 
 describe("BodyBuffers", () => {
   for (const bytes of [1, 20_000, 100_000, lentBodyBytesMax, lentBodyBytesMax + 1, 5 * lentBodyBytesMax]) {

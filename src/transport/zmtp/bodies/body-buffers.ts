@@ -2,7 +2,7 @@
  * Buffers for the bodies of messages that come in pieces. Small ones are reused: with fresh memory for each message the garbage collector would
  * stop the thread several times a second. Large ones grow in place, because copying megabytes takes milliseconds.
  */
-import { lentBodyBytesMax, spareBodiesBytesMax } from "../../limits.ts";
+import { lentBodyBytesMax, spareBodiesBytesMax } from "../../../limits.ts";
 
 /** Least size of a small buffer; the others are this, doubled again and again. */
 const leastBytes = 512;
@@ -69,7 +69,8 @@ export class BodyBuffers {
   }
 }
 
-/** A part of a message that must outlive its callback. Copies a small part, whose buffer is reused; a large part has memory of its own. */
+/** A part of a message that must outlive its callback. Copies a small or shared part, whose buffer is reused; a large part has memory of its own. */
 export function kept(part: Buffer): Buffer {
-  return part.length > lentBodyBytesMax ? part : Buffer.from(part);
+  const isReused = part.length <= lentBodyBytesMax || part.buffer instanceof SharedArrayBuffer;
+  return isReused ? Buffer.from(part) : part;
 }
