@@ -1,0 +1,26 @@
+/** Tasks of the reactor's lane, and their answers. Types, and the name that both sides know. */
+import type { MasterConfig } from "../../config/load.ts";
+
+/** The user of the reactor's calls. Nothing reacts to events of this user. */
+export const reactorUser = "Reactor";
+
+/** `data`: the event's map in the new flavour. `files`: the references of all matching entries of `reactor`, in order. */
+export type ReactorEvent = { readonly tag: string; readonly data: Uint8Array; readonly files: readonly string[] };
+export type ReactorTask = { readonly events: readonly ReactorEvent[] };
+
+/** `load`: a request as an operator would send it, in network encoding. `id`, `sls`: the reaction's name and file, for the log. */
+export type Reaction = {
+  readonly kind: "local" | "runner" | "wheel";
+  readonly id: string;
+  readonly sls: string;
+  readonly fun: string;
+  readonly load: Uint8Array;
+};
+
+/** `isOwn`: the event is one of the reactor's own calls, to which nothing reacts. `faults`: sentences for the log. */
+export type ReactorAnswer = {
+  readonly isOwn: boolean;
+  readonly reactions: readonly Reaction[];
+  readonly faults: readonly string[];
+};
+export type ReactorStart = { readonly config: MasterConfig };
