@@ -7,11 +7,10 @@ import { SaltworksError } from "../errors.ts";
 import { pillarSlsMax } from "../limits.ts";
 import { compileGlob } from "../python/fnmatch.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
-import type { SourceContext, SourceOutcomes } from "./external/contract.ts";
+import type { SourceContext, SourceOutcomes, SourceRun } from "./external/contract.ts";
 import { withSources } from "./external/merge-sources.ts";
 import { readInclude, underKey } from "./include.ts";
 import { type PillarFile, PillarFiles } from "./input/files.ts";
-import { merged } from "./input/merge.ts";
 import type { Minion } from "./input/minion.ts";
 import { dynamicRoots } from "./input/roots.ts";
 import type { PillarSettings } from "./input/settings.ts";
@@ -31,8 +30,12 @@ export type PillarRequest = {
   readonly onDemand?: Value | undefined;
   readonly outcomes?: SourceOutcomes | undefined;
 };
-/** `faults`: errors for the master's log, with file and line and without pillar values. */
-export type CompiledPillar = { readonly pillar: ValueMap; readonly faults: readonly string[] };
+/** `faults`: errors for the master's log, with file and line and without pillar values. `sources`: the external sources that were read. */
+export type CompiledPillar = {
+  readonly pillar: ValueMap;
+  readonly faults: readonly string[];
+  readonly sources: readonly SourceRun[];
+};
 
 type SlsFile = { readonly file: PillarFile; readonly path: string; readonly isInit: boolean };
 
@@ -82,6 +85,7 @@ class Compilation {
   readonly #pillarenv: string | undefined;
   readonly #errors: string[] = [];
   readonly #faults: string[] = [];
+  readonly #sources: SourceRun[] = [];
   readonly #available = new Map<string, readonly string[]>();
   readonly #ignored = new Map<string, Set<string>>();
   #slsCount = 0;
@@ -109,13 +113,13 @@ class Compilation {
     if (addsOptions) pillar.set("master", this.#settings.opts().set("id", this.#request.minion.id));
     if (this.#errors.length > 0) pillar.set("_errors", this.#errors);
     if (this.#request.override.size > 0) pillar = this.#merge(pillar, this.#request.override);
-    return { pillar, faults: this.#faults };
+    return { pillar, faults: this.#faults, sources: this.#sources };
   }
 
   top(): CompiledPillar {
     const fail = (message: string) => this.#fail(message);
     const top = mergeTops(this.#readTops(fail), this.#ignored);
-    return { pillar: shownTop(top), faults: this.#faults };
+    return { pillar: shownTop(top), faults: this.#faults, sources: [] };
   }
 
   /** Merges files over the values of external sources. The files' templates see those values as `pillar`. */
@@ -126,23 +130,25 @@ class Compilation {
   }
 
   #withSources(pillar: ValueMap): ValueMap {
-    const { minion, override, extraData = new Map(), onDemand, outcomes = {} } = this.#request;
+    const { minion, saltenv, override, extraData = new Map(), onDemand, outcomes = {} } = this.#request;
     const settings = this.#settings;
     const render: SourceContext["render"] = (path, text, pipe) =>
       this.#renderer.renderText(this.#context, { path, text }, pipe);
+    const renderTree: SourceContext["renderTree"] = (...of) => this.#renderer.renderTree(this.#context, ...of);
     const [pillarenv, roots] = [this.#pillarenv, this.#roots];
     return withSources(override.size > 0 ? this.#merge(pillar, override) : pillar, {
       settings,
       onDemand,
       outcomes,
-      contextOf: (note) => ({ minion, settings, pillarenv, roots, extraData, render, note }),
+      contextOf: (note) => ({ minion, settings, pillarenv, saltenv, roots, extraData, render, renderTree, note }),
       fail: (message) => this.#fail(message),
       note: (fault) => this.#faults.push(fault),
+      ran: (run) => this.#sources.push(run),
     });
   }
 
   #merge(below: ValueMap, above: ValueMap): ValueMap {
-    return merged(below, above, this.#settings.joinsLists);
+    return this.#settings.merge(below, above);
   }
 
   #fail(message: string, detail = message): void {
@@ -153,7 +159,11 @@ class Compilation {
   // Top files
 
   #topEnvironments(): readonly string[] {
-    if (this.#pillarenv === undefined) return [...this.#roots.keys()];
+    if (this.#pillarenv === undefined) {
+      const names = [...this.#roots.keys()];
+      const only = this.#request.saltenv || "base";
+      return this.#settings.isOneEnvironment ? names.filter((name) => name === only) : names;
+    }
     return this.#roots.has(this.#pillarenv) ? [this.#pillarenv] : [];
   }
 

@@ -10,7 +10,7 @@ import { type Dict, demand, getKey, type Item, isEqual, isTrue, itemOr, iterate,
 import type { ValueMap } from "../wire/values.ts";
 import { fileText } from "./file-functions.ts";
 import type { PillarFiles } from "./input/files.ts";
-import { joinedLists, merged } from "./input/merge.ts";
+import { joinedLists, mergeBy, merged, mergeStrategies } from "./input/merge.ts";
 import { type Minion, matchesMinion } from "./input/minion.ts";
 import type { PillarSettings } from "./input/settings.ts";
 import { traverse } from "./jinja/filters/data.ts";
@@ -75,10 +75,10 @@ function dictArgument(args: Bound, name: string): Dict {
 
 function mergedArguments(args: Bound, below: string, above: string): Item {
   const strategy = args.text("strategy", "smart");
-  if (strategy !== "smart" && strategy !== "recurse")
-    throw fault("template", `the merging strategy '${strategy}' is not supported`);
-  const joinsLists = isTrue(args.get("merge_lists") ?? false);
-  return merged(dictArgument(args, below) as ValueMap, dictArgument(args, above) as ValueMap, joinsLists);
+  // As in Salt, an unknown strategy is `recurse` without joined lists, which is what `none` means for values.
+  const known = mergeStrategies.find((name) => name === strategy) ?? "none";
+  const merge = mergeBy(known, args.text("renderer", "yaml"), isTrue(args.get("merge_lists") ?? false));
+  return merge(dictArgument(args, below) as ValueMap, dictArgument(args, above) as ValueMap);
 }
 
 /** `grains.filter_by`: the entry whose key equals the grain's value or matches it as a glob. The grain may be a list. */

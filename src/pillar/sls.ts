@@ -1,6 +1,6 @@
 /**
  * Renders one pillar file to a value through a pipe of renderers. Its first line or the option `renderer` names the pipe, by default Jinja and YAML.
- * Source: Salt's `compile_template`, observed. Supports the renderers jinja, yaml and json.
+ * Source: Salt's `compile_template`, observed. Supports the renderers jinja, yaml, yamlex and json.
  */
 
 import { basename, dirname, posix } from "node:path";
@@ -8,11 +8,12 @@ import { hasCode, SaltworksError } from "../errors.ts";
 import { pillarFilesMax } from "../limits.ts";
 import type { Dict, Item } from "../python/values.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
-import type { TemplatePipe } from "./external/contract.ts";
+import type { TemplateNames, TemplatePipe, TreePlace } from "./external/contract.ts";
 import { isInside, type PillarFile, type PillarFiles } from "./input/files.ts";
 import type { Minion } from "./input/minion.ts";
 import type { PillarSettings } from "./input/settings.ts";
 import { loadYaml } from "./input/yaml.ts";
+import { loadYamlex } from "./input/yamlex.ts";
 import { type ParsedTemplate, renderTemplate, type TemplateEnvironment } from "./jinja/run/template.ts";
 import type { LexerOptions } from "./jinja/syntax/lexer.ts";
 import { parseTemplate } from "./jinja/syntax/parser.ts";
@@ -34,8 +35,10 @@ export type SlsContext = {
 const oldNames: ReadonlyMap<string, string> = new Map([
   ["yaml_jinja", "jinja|yaml"],
   ["json_jinja", "jinja|json"],
+  ["yamlex_jinja", "jinja|yamlex"],
 ]);
-const renderers = ["jinja", "yaml", "json"];
+const plainJinja: LexerOptions = { trimBlocks: false, lstripBlocks: false };
+const renderers = ["jinja", "yaml", "yamlex", "json"];
 
 /** Returns the renderers of a file's pipe. @throws SaltworksError PILLAR_FAILED for an unsupported renderer */
 function pipeOf({ path, text }: PillarFile, byDefault: string): readonly string[] {
@@ -118,6 +121,32 @@ export class SlsRenderer {
     return this.#through(stages, context, file, place, new Map());
   }
 
+  /** @throws SaltworksError PILLAR_FAILED, also for a file that is missing */
+  renderTree(context: SlsContext, { root, path, globals }: TreePlace, names: TemplateNames): string {
+    const load = (name: string) => {
+      const inside = posix.normalize(name);
+      const file = isInside(inside) ? this.#files.read([root], inside) : undefined;
+      return file && this.#parse(file.path, inside, file.text, plainJinja);
+    };
+    const template = load(path);
+    if (template === undefined) throw fault("python", path);
+    const { minion } = context;
+    const opts = (): Dict => this.#opts(context);
+    const environment = {
+      globals: [
+        ["__opts__", opts()],
+        ["__salt__", saltFunctions({ minion, settings: this.#settings, files: this.#files, opts })],
+        ["__grains__", minion.grains],
+        ...globals,
+      ] as const,
+      globalsOf: () => [],
+      loadYaml: (text: string) => loadYaml(text),
+      load,
+      isLenient: true,
+    };
+    return renderTemplate(environment, template, names);
+  }
+
   #through(
     stages: readonly string[],
     context: SlsContext,
@@ -132,10 +161,12 @@ export class SlsRenderer {
         if (typeof text !== "string")
           throw new SaltworksError("PILLAR_FAILED", `the renderer '${stage}' stands behind one that gives no text`);
         if (stage === "jinja") return this.#jinja(context, file, text, place, defaults);
+        if (stage === "yamlex") return loadYamlex(text);
         return stage === "json" ? readJson(stripShebang(text)) : loadYaml(text);
       });
     }
-    return dataOf(data);
+    // A copy would lose the marks of YAMLEX, which merges need.
+    return stages.at(-1) === "yamlex" ? (data as Value) : dataOf(data);
   }
 
   #jinja(

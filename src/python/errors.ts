@@ -2,6 +2,7 @@
 import { SaltworksError } from "../errors.ts";
 
 export type PythonErrorName =
+  | "Error"
   | "TypeError"
   | "ValueError"
   | "OverflowError"

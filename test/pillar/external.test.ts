@@ -1,9 +1,9 @@
 /** External sources of pillar: merged as in Salt; sources that fail, hang or never end; and sources that a minion asks for. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { promisify } from "node:util";
 import type { Overrides } from "../../src/config/load.ts";
@@ -12,7 +12,7 @@ import type { ConfigMap } from "../../src/config/yaml/values.ts";
 import { extPillarBytesMax, fileTreeDepthMax } from "../../src/limits.ts";
 import { type CompiledPillar, PillarCompiler, type PillarRequest } from "../../src/pillar/compile.ts";
 import { shellOf } from "../../src/pillar/external/commands.ts";
-import { runSourceCommands } from "../../src/pillar/external/run-commands.ts";
+import { runSources } from "../../src/pillar/external/run-sources.ts";
 import { externalSources } from "../../src/pillar/external/sources.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { Value, ValueMap } from "../../src/wire/values.ts";
@@ -20,14 +20,20 @@ import { needsRoot } from "../fleet/ordinary-user.ts";
 import { plainJson } from "../plain.ts";
 import { answersOf, corpusOf } from "./corpus.ts";
 import { processEnded } from "./process-end.ts";
-import { grains, settingsOf } from "./rendering.ts";
+import { grains, settingsOf, valueFrom, writeBelow } from "./rendering.ts";
 
 type Case = {
   readonly name: string;
   readonly files: Readonly<Record<string, string>>;
   readonly roots?: Readonly<Record<string, readonly string[]>>;
   readonly master: ConfigMap;
-  readonly minion?: { readonly override?: object; readonly extra?: object; readonly ext?: object };
+  readonly minion?: {
+    readonly override?: object;
+    readonly extra?: object;
+    readonly ext?: object;
+    readonly saltenv?: string;
+    readonly pillarenv?: string;
+  };
 };
 type Answer = { readonly pillar?: string };
 
@@ -40,16 +46,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
-function write(path: string, text: string): void {
-  mkdirSync(dirname(join(root, path)), { recursive: true });
-  writeFileSync(join(root, path), text);
-}
-
-function toValue(value: unknown): Value {
-  if (Array.isArray(value)) return value.map(toValue);
-  if (typeof value !== "object" || value === null) return (value ?? null) as Value;
-  return new Map(Object.entries(value).map(([key, member]): [Value, Value] => [key, toValue(member)]));
-}
+const write = (path: string, text: string) => writeBelow(root, path, text);
 
 /** As the master does it: commands first, then the pillar. */
 async function compiled(
@@ -60,7 +57,7 @@ async function compiled(
   const settings = settingsOf({ pillar_roots: { base: [join(root, "base")] }, ...options });
   const { id = "web1.example.org" } = asked;
   const minion = { id, grains: grains().set("id", id) };
-  const { outcomes, counts } = await runSourceCommands(settings, id, process.env, timeoutMs);
+  const { outcomes, counts } = await runSources(settings, minion, process.env, timeoutMs);
   const request = { minion, saltenv: undefined, pillarenv: undefined, override: new Map(), ...asked, outcomes };
   return { ...new PillarCompiler(settings).compile(request), counts };
 }
@@ -74,16 +71,18 @@ describe("external sources give what they give in Salt", () => {
       for (const [path, text] of Object.entries(given.files)) write(path, text);
       const master = JSON.parse(JSON.stringify(given.master).replaceAll("@ROOT@", root)) as ConfigMap;
       const roots = Object.entries(given.roots ?? { base: ["base"] });
-      const { override = {}, extra = {}, ext } = given.minion ?? {};
+      const { override = {}, extra = {}, ext, saltenv, pillarenv } = given.minion ?? {};
       const { pillar } = await compiled(
         {
           ...master,
           pillar_roots: Object.fromEntries(roots.map(([name, below]) => [name, below.map((at) => join(root, at))])),
         },
         {
-          override: toValue(override) as ValueMap,
-          extraData: toValue(extra) as ValueMap,
-          onDemand: ext && toValue(ext),
+          override: valueFrom(override) as ValueMap,
+          extraData: valueFrom(extra) as ValueMap,
+          onDemand: ext && valueFrom(ext),
+          saltenv,
+          pillarenv,
         },
       );
       const theirs = decode(Buffer.from(answers[given.name]?.pillar ?? "", "base64")) as ValueMap;
@@ -93,6 +92,23 @@ describe("external sources give what they give in Salt", () => {
       assert.ok(encode(pillar, "bin").equals(encode(theirs, "bin")), "keys in another order");
     });
   }
+});
+
+describe("the options that pillar_opts adds", () => {
+  it("hold no password of a source, of its server, or of a login", async () => {
+    const header_dict = { "X-Token": "hunter2" };
+    const { pillar } = await compiled({
+      pillar_opts: true,
+      mysql: { user: "salt", pass: "hunter2" },
+      postgres: { user: "salt", pass: "hunter2" },
+      ext_pillar: [{ http_json: { url: "http://127.0.0.1:1/", password: "hunter2", header_dict } }],
+      external_auth: { oidc: { "^client_id": "saltworks", "^client_secret": "hunter2", ada: ["test.*"] } },
+    });
+    const master = pillar.get("master") as ValueMap;
+    const text = JSON.stringify(plainJson(master));
+    assert.doesNotMatch(text, /hunter2/);
+    assert.match(text, /"\^client_id":"saltworks".*"ada":\["test\.\*"\]/);
+  });
 });
 
 describe("commands of external sources", () => {
@@ -162,9 +178,9 @@ describe("commands of external sources", () => {
     const options = { ext_pillar: [{ cmd_yaml: `echo $$ > ${pidFile}; exec sleep 600` }] };
     const { stdout, stderr } = await run(process.execPath, [
       ...["--input-type=module", "--eval"],
-      `import { runSourceCommands } from ${JSON.stringify(import.meta.resolve("../../src/pillar/external/run-commands.js"))};
+      `import { runSources } from ${JSON.stringify(import.meta.resolve("../../src/pillar/external/run-sources.js"))};
       import { settingsOf } from ${JSON.stringify(import.meta.resolve("./rendering.js"))};
-      const asked = runSourceCommands(settingsOf(${JSON.stringify(options)}), "web1", process.env, 3_000);
+      const asked = runSources(settingsOf(${JSON.stringify(options)}), { id: "web1", grains: new Map() }, process.env, 3_000);
       // As with sudo: the command runs as root, the master as another user, who may not end it.
       process.setuid(${strangerUid});
       process.stdout.write(JSON.stringify(await asked));
@@ -269,7 +285,7 @@ describe("file_tree", () => {
 });
 
 describe("what a minion asks for itself", () => {
-  const ask = async (options: Overrides, ext: unknown) => await compiled(options, { onDemand: toValue(ext) });
+  const ask = async (options: Overrides, ext: unknown) => await compiled(options, { onDemand: valueFrom(ext) });
 
   it("is refused by name unless on_demand_ext_pillar names it", async () => {
     write("base/top.sls", "base: {'*': [a]}\n");

@@ -1,23 +1,29 @@
 #!/usr/bin/env python3
 """Records what real Salt makes of the corpus beside this file, into golden/.
 
-Run it with the Python of a Salt 3007 installation: `/path/to/salt-venv/bin/python test/pillar/record.py`.
-It writes nothing outside golden/ but a temporary directory, and opens no sockets.
+Run it with the Python of a Salt 3007 installation: `/path/to/salt-venv/bin/python test/pillar/record.py`. With the argument
+`external`, it records only the external sources (external, web, queries).
+It writes nothing outside golden/ but a temporary directory, and opens one socket, on 127.0.0.1.
 """
 import base64
 import copy
+import http.server
 import json
 import logging
 import os
 import pathlib
 import shutil
+import sqlite3
+import sys
 import tempfile
+import threading
 import warnings
 
 warnings.simplefilter("ignore")
 logging.disable(logging.CRITICAL)
 
 import msgpack
+import salt.cache
 import salt.config
 import salt.fileclient
 import salt.loader
@@ -72,6 +78,8 @@ def compile_case(case):
         accepted = pathlib.Path(options["pki_dir"]) / "minions" / identity
         accepted.parent.mkdir()
         accepted.write_text("key")
+        # The source nodegroups matches by the grains that the master kept.
+        salt.cache.factory(options).store(f"minions/{identity}", "data", {"grains": its_grains, "pillar": {}})
         pillar = salt.pillar.Pillar(
             options, its_grains, identity, minion.get("saltenv"), pillar_override=minion.get("override", {}),
             pillarenv=minion.get("pillarenv"), ext=minion.get("ext"), extra_minion_data=minion.get("extra"),
@@ -102,7 +110,8 @@ def json_free(value):
         return {json_free(key): json_free(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
         return [json_free(member) for member in value]
-    return str(value) if isinstance(value, str) else value
+    # The texts of YAMLEX print themselves in quotes.
+    return str.__str__(value) if isinstance(value, str) else value
 
 
 def render_case(template, files, options, functions, root):
@@ -124,6 +133,63 @@ def render_case(template, files, options, functions, root):
 
 def compiled(corpus):
     return {case["name"]: compile_case(case) for case in yaml.safe_load((here / "corpus" / f"{corpus}.yaml").read_text())}
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    """Answers by path as a case of corpus/web.yaml says."""
+
+    answers = {}
+
+    def do_GET(self):
+        answer = self.answers.get(self.path, {"status": 404})
+        wanted = answer.get("login")
+        given = self.headers.get("Authorization", "")
+        is_refused = wanted is not None and given != "Basic " + base64.b64encode(wanted.encode()).decode()
+        self.send_response(401 if is_refused else answer.get("status", 200))
+        for name, value in answer.get("headers", {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(answer.get("body", "").replace("@HEADER@", self.headers.get("X-Given", "")).encode())
+
+    def log_message(self, *args):
+        pass
+
+
+def web_results():
+    """What Salt makes of the answers of a web server."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    results = {}
+    for case in yaml.safe_load((here / "corpus" / "web.yaml").read_text()):
+        Answers.answers = case["answers"]
+        url = f"http://127.0.0.1:{server.server_port}"
+        results[case["name"]] = compile_case(json.loads(json.dumps(case).replace("@URL@", url)))
+    server.shutdown()
+    return results
+
+
+def query_results():
+    """What Salt makes of the rows of queries, by its source sqlite3."""
+    results = {}
+    for case in yaml.safe_load((here / "corpus" / "queries.yaml").read_text()):
+        with tempfile.NamedTemporaryFile(suffix=".db") as file:
+            database = sqlite3.connect(file.name)
+            for number, table in enumerate(case["tables"]):
+                columns = ", ".join(f'"{name}"' for name in table["fields"])
+                database.execute(f"CREATE TABLE t{number} ({columns})")
+                marks = ", ".join("?" for _ in table["fields"])
+                database.executemany(f"INSERT INTO t{number} VALUES ({marks})", table["rows"])
+            database.commit()
+            database.close()
+            results[case["name"]] = compile_case({
+                "master": {"sqlite3": {"database": file.name}, "ext_pillar": [{"sqlite3": case["arguments"]}]},
+            })
+    return results
+
+
+def write_golden(golden, name, about, results, root):
+    text = json.dumps({"recordedWith": about, "results": results}, indent=1, sort_keys=False, ensure_ascii=True)
+    (golden / f"{name}.json").write_text(text.replace(str(root), "/ROOT") + "\n")
 
 
 def main():
@@ -149,9 +215,13 @@ def main():
             documents[text] = {"value": base64.b64encode(msgpack.packb(value, use_bin_type=True, strict_types=False)).decode()}
         except Exception as exc:
             documents[text] = {"error": str(exc).split("\n")[0]}
+    if sys.argv[1:] == ["external"]:
+        write_golden(golden, "web", about, web_results(), root)
+        write_golden(golden, "queries", about, query_results(), root)
+        write_golden(golden, "external", about, compiled("external"), root)
+        return
     for name, results in (("pillars", compiled("pillars")), ("external", compiled("external")), ("expressions", rendered), ("templates", templates), ("documents", documents)):
-        text = json.dumps({"recordedWith": about, "results": results}, indent=1, sort_keys=False, ensure_ascii=True)
-        (golden / f"{name}.json").write_text(text.replace(str(root), "/ROOT") + "\n")
+        write_golden(golden, name, about, results, root)
 
 
 main()

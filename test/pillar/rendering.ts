@@ -1,7 +1,8 @@
 /** Renders single templates with the grains that record.py gave to real Salt. */
 
+import { mkdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, posix } from "node:path";
+import { dirname, join, posix } from "node:path";
 import { loadMasterConfig, type Overrides } from "../../src/config/load.ts";
 import { PillarFiles } from "../../src/pillar/input/files.ts";
 import { type PillarSettings, pillarSettings } from "../../src/pillar/input/settings.ts";
@@ -10,7 +11,7 @@ import { type ParsedTemplate, renderTemplate } from "../../src/pillar/jinja/run/
 import { parseTemplate } from "../../src/pillar/jinja/syntax/parser.ts";
 import { saltFunctions } from "../../src/pillar/salt-functions.ts";
 import type { Dict, Item } from "../../src/python/values.ts";
-import type { ValueMap } from "../../src/wire/values.ts";
+import type { Value, ValueMap } from "../../src/wire/values.ts";
 
 const plainGrains = `
 id: web1.example.org
@@ -38,6 +39,19 @@ export function grains(): ValueMap {
   const value = loadYaml(plainGrains);
   if (!(value instanceof Map)) throw new Error("grains are a map");
   return value;
+}
+
+/** A value of the corpus, with maps. */
+export function valueFrom(value: unknown): Value {
+  if (Array.isArray(value)) return value.map(valueFrom);
+  if (typeof value !== "object" || value === null) return (value ?? null) as Value;
+  return new Map(Object.entries(value).map(([key, member]): [Value, Value] => [key, valueFrom(member)]));
+}
+
+/** Writes a file below `root`, with its directories. */
+export function writeBelow(root: string, path: string, text: string): void {
+  mkdirSync(dirname(join(root, path)), { recursive: true });
+  writeFileSync(join(root, path), text);
 }
 
 /** Settings of a master without a configuration file. */

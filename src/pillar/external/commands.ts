@@ -5,10 +5,11 @@
 
 import { shellWords } from "../../wire/shell-words.ts";
 import type { Value } from "../../wire/values.ts";
+import { sourceFault } from "../input/source-fault.ts";
 import { loadYaml } from "../input/yaml.ts";
+import { loadYamlex } from "../input/yamlex.ts";
 import { readJson } from "../jinja/values/json.ts";
 import { dataOf } from "../jinja/values/objects.ts";
-import { sourceFault } from "./arguments.ts";
 import type { ExternalSource, SourceArguments, SourceContext } from "./contract.ts";
 
 /** Placeholder in a command; the minion's id replaces it. */
@@ -46,6 +47,7 @@ function wordsOf(command: string): readonly [string, ...string[]] {
 function outputOf({ outcome, note }: SourceContext): string | undefined {
   if (outcome === undefined) throw sourceFault("external pillar commands run only on a master");
   if ("fault" in outcome) throw sourceFault(outcome.fault, { isFatal: outcome.isFatal });
+  if (!("stdout" in outcome)) throw sourceFault("the command left no output");
   const { stdout, exitCode, complaint } = outcome;
   // Salt strips the output too, so that a block scalar at its end has no line break.
   const text = stdout.trimEnd();
@@ -73,12 +75,14 @@ const ofCommand = { parameters: ["command"], requiredCount: 1, isForMinions: fal
 
 export const cmdYaml: ExternalSource = {
   ...ofCommand,
-  command: (args, id, shell) => ({ argv: [shell, "-c", commandText(args, id)] }),
+  command: (args, { id }, shell) => ({ argv: [shell, "-c", commandText(args, id)] }),
   read: read("YAML", loadYaml),
 };
 
+export const cmdYamlex: ExternalSource = { ...cmdYaml, read: read("YAML", loadYamlex) };
+
 export const cmdJson: ExternalSource = {
   ...ofCommand,
-  command: (args, id) => ({ argv: wordsOf(commandText(args, id)) }),
+  command: (args, { id }) => ({ argv: wordsOf(commandText(args, id)) }),
   read: read("JSON", (text) => dataOf(readJson(text))),
 };

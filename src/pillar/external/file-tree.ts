@@ -10,7 +10,7 @@ import type { Value, ValueMap } from "../../wire/values.ts";
 import { isInside } from "../input/files.ts";
 import { merged } from "../input/merge.ts";
 import { matchesMinion } from "../input/minion.ts";
-import { sourceFault } from "./arguments.ts";
+import { sourceFault } from "../input/source-fault.ts";
 import type { ExternalSource, SourceArguments, SourceContext, TemplatePipe } from "./contract.ts";
 
 type Options = {

@@ -3,14 +3,25 @@
  * source still runs. Source: Salt 3007's `Pillar.ext_pillar`, observed.
  */
 
-import { hasCode, SaltworksError } from "../../errors.ts";
+import { requirePackage } from "../../databases/packages.ts";
+import { SaltworksError } from "../../errors.ts";
 import { onDemandSourcesMax } from "../../limits.ts";
 import { isTrue } from "../../python/values.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { merged } from "../input/merge.ts";
 import type { PillarSettings } from "../input/settings.ts";
+import { reasonOf, sourceFault } from "../input/source-fault.ts";
 import { boundArguments } from "./arguments.ts";
-import type { CommandOutcome, SourceCommand, SourceContext, SourceOutcomes } from "./contract.ts";
+import type {
+  CommandFault,
+  ExternalSource,
+  SourceAsked,
+  SourceCommand,
+  SourceContext,
+  SourceOutcome,
+  SourceOutcomes,
+  SourceQuestion,
+  SourceRun,
+} from "./contract.ts";
 import { externalSources } from "./sources.ts";
 
 const malformed = 'The "ext_pillar" option is malformed';
@@ -25,37 +36,64 @@ function isExcluded({ excludedSources }: PillarSettings, entry: ValueMap): boole
   return excludedSources.includes(String(first));
 }
 
-/** Whether a configured source runs a command, so that pillars wait for it. */
-export function hasCommands(settings: PillarSettings): boolean {
-  return settings.sources.some(
-    (entry) =>
-      entry instanceof Map &&
-      !isExcluded(settings, entry) &&
-      [...entry.keys()].some((name) => externalSources.get(String(name))?.command !== undefined),
-  );
-}
-
-/** Commands to run before this minion's pillar is compiled, by place. A command with invalid arguments is a fault instead. */
-export function commandsOf(
+/** The configured sources that are known, with their places and arguments. */
+function configured(
   settings: PillarSettings,
-  id: string,
-  shell: string,
-): readonly (readonly [place: string, command: SourceCommand | CommandOutcome])[] {
+): readonly { place: string; name: string; source: ExternalSource; written: Value }[] {
   return settings.sources.flatMap((entry, index) => {
     if (!(entry instanceof Map) || isExcluded(settings, entry)) return [];
-    return [...entry].flatMap(([key, written]): [string, SourceCommand | CommandOutcome][] => {
+    return [...entry].flatMap(([key, written]) => {
       const name = String(key);
       const source = externalSources.get(name);
-      if (source?.command === undefined) return [];
-      try {
-        return [[placeOf(index, name), source.command(boundArguments(source, written), id, shell)]];
-      } catch (error) {
-        if (!hasCode(error, "PILLAR_FAILED")) throw error;
-        const { message, detail } = error as SaltworksError;
-        return [[placeOf(index, name), { fault: message, isFatal: detail.isFatal === true }]];
-      }
+      return source === undefined ? [] : [{ place: placeOf(index, name), name, source, written }];
     });
   });
+}
+
+/** What pillars wait for: whether a configured source runs a command or asks a server, and whether one needs the minion's grains. */
+export function waitsOf(settings: PillarSettings): { readonly isWaiting: boolean; readonly needsGrains: boolean } {
+  const sources = configured(settings).map(({ source }) => source);
+  return {
+    isWaiting: sources.some(({ command, ask }) => command !== undefined || ask !== undefined),
+    needsGrains: sources.some(({ needsGrains }) => needsGrains === true),
+  };
+}
+
+/** @throws SaltworksError PACKAGE_MISSING for a configured source whose package is not installed */
+export function checkSourcePackages(settings: PillarSettings): void {
+  for (const { name, source } of configured(settings))
+    if (source.packageName !== undefined) requirePackage(`ext_pillar: ${name}`, source.packageName);
+}
+
+export type SourceTurn = {
+  readonly place: string;
+  readonly run: SourceCommand | SourceQuestion | CommandFault;
+};
+
+/** What runs before this minion's pillar is compiled, in order. A source with invalid arguments is a fault instead. */
+export function turnsOf(
+  settings: PillarSettings,
+  { id, grains }: Pick<SourceAsked, "id" | "grains">,
+  shell: string,
+): readonly SourceTurn[] {
+  const { option } = settings;
+  return configured(settings).flatMap(({ place, source, written }): SourceTurn[] => {
+    const { command, ask } = source;
+    if (command === undefined && ask === undefined) return [];
+    try {
+      const args = boundArguments(source, written);
+      if (command !== undefined) return [{ place, run: command(args, { id, option }, shell) }];
+      return ask === undefined ? [] : [{ place, run: (limits) => ask(args, { id, grains, option, ...limits }) }];
+    } catch (error) {
+      return [{ place, run: faultOf(error) }];
+    }
+  });
+}
+
+/** An error that is not ours (a header that HTTP forbids, a path that is too long) costs its source and not the pillar. Only its code is told. */
+export function faultOf(error: unknown): CommandFault {
+  if (!(error instanceof SaltworksError)) return { fault: `it failed: ${reasonOf(error)}`, isFatal: false };
+  return { fault: error.message, isFatal: error.detail.isFatal === true };
 }
 
 export type SourceMerge = {
@@ -63,11 +101,13 @@ export type SourceMerge = {
   /** Sources that the minion asks for (`pillar.ext`), beside the configured ones. */
   readonly onDemand: Value | undefined;
   readonly outcomes: SourceOutcomes;
-  readonly contextOf: (note: SourceContext["note"]) => Omit<SourceContext, "outcome">;
+  readonly contextOf: (note: SourceContext["note"]) => Omit<SourceContext, "outcome" | "pillar" | "reply">;
   /** Writes to the pillar's `_errors` and the master's log. */
   readonly fail: (message: string) => void;
   /** Writes to the master's log only. */
   readonly note: (fault: string) => void;
+  /** Counts a source. */
+  readonly ran: (run: SourceRun) => void;
 };
 
 /** @returns the pillar with all sources merged over it; an empty map if the option is malformed, as in Salt */
@@ -84,18 +124,22 @@ export function withSources(pillar: ValueMap, merge: SourceMerge): ValueMap {
     // As in Salt, if an entry names several sources, the last one that succeeds counts.
     let value: Value = null;
     for (const [key, written] of entry) {
-      const read = sourceValue(String(key), written, index, merge);
+      const read = sourceValue(String(key), written, { index, pillar: result, merge });
       if (read !== undefined) value = read;
     }
     if (!isTrue(value)) continue;
-    if (value instanceof Map) result = merged(result, value, settings.joinsLists);
+    if (value instanceof Map) result = settings.merge(result, value);
     else merge.fail(`Failed to load ext_pillar ${String([...entry.keys()].at(-1))}: the data is not a map`);
   }
   return result;
 }
 
+/** `pillar`: the values that are merged so far. */
+type SourcePlace = { readonly index: number; readonly pillar: ValueMap; readonly merge: SourceMerge };
+
 /** The source's value; undefined if it failed or is unknown. */
-function sourceValue(name: string, written: Value, index: number, merge: SourceMerge): Value | undefined {
+function sourceValue(name: string, written: Value, place: SourcePlace): Value | undefined {
+  const { index, pillar, merge } = place;
   const source = externalSources.get(name);
   if (source === undefined) {
     // If `accept_missing` names the source, the pillar already has an error for it.
@@ -105,17 +149,32 @@ function sourceValue(name: string, written: Value, index: number, merge: SourceM
   }
   const note = (fault: string) => merge.note(`ext_pillar ${name}: ${fault}`);
   const outcome = merge.outcomes[placeOf(index, name)];
+  const startedMs = performance.now();
+  let isFailed = true;
   try {
-    return source.read({ ...merge.contextOf(note), outcome }, boundArguments(source, written));
+    const context = { ...merge.contextOf(note), pillar, outcome, reply: () => replyIn(outcome) };
+    const value = source.read(context, boundArguments(source, written));
+    isFailed = false;
+    return value;
   } catch (error) {
     if (!(error instanceof SaltworksError)) throw error;
     const message = `Failed to load ext_pillar ${name}: ${error.message}`;
-    const isPassedOver =
-      merge.settings.ignoresFailures && source.command !== undefined && error.detail.isFatal !== true;
+    const isWaiting = source.command !== undefined || source.ask !== undefined;
+    const isPassedOver = merge.settings.ignoresFailures && isWaiting && error.detail.isFatal !== true;
     if (isPassedOver) merge.note(message);
     else merge.fail(message);
     return undefined;
+  } finally {
+    const seconds = (performance.now() - startedMs) / 1_000 + (outcome?.seconds ?? 0);
+    merge.ran({ source: name, isFailed, seconds });
   }
+}
+
+function replyIn(outcome: SourceOutcome | undefined): Uint8Array {
+  if (outcome === undefined) throw sourceFault("servers of external pillars are asked only by a master");
+  if ("fault" in outcome) throw sourceFault(outcome.fault, { isFatal: outcome.isFatal });
+  if (!("reply" in outcome)) throw sourceFault("the server left no answer");
+  return outcome.reply;
 }
 
 /** Returns the minion's entry if minions may ask for every source in it. Otherwise reports errors and returns none. */

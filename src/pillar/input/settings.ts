@@ -6,6 +6,7 @@ import { isTrue } from "../../python/values.ts";
 import { type Nodegroups, readNodegroups } from "../../target/nodegroups.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import type { LexerOptions } from "../jinja/syntax/lexer.ts";
+import { type Merge, mergeBy } from "./merge.ts";
 
 export type PillarSettings = {
   /** Directories by environment, in the order of the file. `base` is always there. */
@@ -22,6 +23,10 @@ export type PillarSettings = {
   readonly followsSaltenv: boolean;
   readonly environmentOrder: readonly string[];
   readonly joinsLists: boolean;
+  /** `pillar_source_merging_strategy` with `pillar_merge_lists`. */
+  readonly merge: Merge;
+  /** Whether only one environment is read (strategy `none`). */
+  readonly isOneEnvironment: boolean;
   readonly includesOverride: boolean;
   readonly hidesErrors: boolean;
   /** Whether `pillar.get` fails for a missing key without a default. */
@@ -37,6 +42,8 @@ export type PillarSettings = {
   readonly ignoresFailures: boolean;
   /** Errors that every pillar gets: configured sources that do not exist here. */
   readonly errors: readonly string[];
+  /** An option with its secrets, for the connections of external sources. */
+  readonly option: (name: string) => unknown;
   /** Returns every option that is not secret, for templates. Each call returns a new map, because templates may change it. */
   readonly opts: () => ValueMap;
 };
@@ -57,9 +64,25 @@ function entriesOf(value: unknown): [string, unknown][] {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? Object.entries(value) : [];
 }
 
-const secretOptions = new Set(
-  Object.entries(masterOptions).flatMap(([name, option]) => (option.isSecret === true ? [name] : [])),
-);
+/** Salt's options whose maps and lists hold passwords beside other values: those of external sources, and the sources themselves. */
+const optionsWithSecrets = ["ext_pillar", "mysql", "postgres"];
+const secretOptions = new Set([
+  ...Object.entries(masterOptions).flatMap(([name, option]) => (option.isSecret === true ? [name] : [])),
+  ...optionsWithSecrets,
+]);
+/** Settings of `external_auth` that are secrets. */
+const secretSetting = /^\^(?:client_secret|password|bindpw)$/;
+
+function withoutSecretSettings(value: Value): Value {
+  if (Array.isArray(value)) return value.map(withoutSecretSettings);
+  if (!(value instanceof Map)) return value;
+  const kept = [...value].filter(([name]) => typeof name !== "string" || !secretSetting.test(name));
+  return new Map(kept.map(([name, member]): [Value, Value] => [name, withoutSecretSettings(member)]));
+}
+
+function shownOption(name: string, value: unknown): Value {
+  return name === "external_auth" ? withoutSecretSettings(toValue(value)) : toValue(value);
+}
 
 /** Reads Jinja's two white-space options. The old names (`jinja_trim_blocks`) apply to all files, those in `name` to some. */
 function jinjaOptions(opts: ReadonlyMap<string, unknown>, name: "jinja_env" | "jinja_sls_env"): LexerOptions {
@@ -91,6 +114,8 @@ export function pillarSettings(config: MasterConfig, place: "master" | "minion" 
     followsSaltenv: config.pillarenv_from_saltenv,
     environmentOrder: textsOf(config.env_order),
     joinsLists: config.pillar_merge_lists,
+    merge: mergeBy(config.pillar_source_merging_strategy, config.renderer, config.pillar_merge_lists),
+    isOneEnvironment: config.pillar_source_merging_strategy === "none",
     includesOverride: config.pillar_includes_override_sls,
     hidesErrors: config.pillar_safe_render_error,
     raisesOnMissing: isTrue(toValue(opts.get("pillar_raise_on_missing"))),
@@ -101,6 +126,7 @@ export function pillarSettings(config: MasterConfig, place: "master" | "minion" 
     onDemandSources: textsOf(config.on_demand_ext_pillar),
     ignoresFailures: config.ext_pillar_failures === "ignore",
     errors: pillarErrors(config.unbuilt, place),
-    opts: () => new Map(visible.map(([name, value]): [Value, Value] => [name, toValue(value)])),
+    option: (name) => opts.get(name),
+    opts: () => new Map(visible.map(([name, value]): [Value, Value] => [name, shownOption(name, value)])),
   };
 }

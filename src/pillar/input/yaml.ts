@@ -20,14 +20,15 @@ import { decodedValuesMax, nestingDepthMax } from "../../limits.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
 
 const tagPrefix = "tag:yaml.org,2002:";
-type Kind = Parameters<typeof plainValue>[0];
+export type Kind = Parameters<typeof plainValue>[0];
 const taggedKinds: readonly string[] = ["null", "bool", "int", "float"];
 
-function yamlFault(message: string, line: number): SaltworksError {
+export function yamlFault(message: string, line: number): SaltworksError {
   return new SaltworksError("PILLAR_FAILED", message, { kind: "yaml", line });
 }
 
-class Reader {
+/** Reads the values of a document's nodes. */
+export class Reader {
   readonly #document: Document;
   readonly #counter: LineCounter;
   readonly #source: string;
@@ -43,29 +44,30 @@ class Reader {
   value(node: unknown): Value {
     this.#count += 1;
     if (this.#count > decodedValuesMax) throw yamlFault("more values than any pillar has", 1);
-    if (this.#depth >= nestingDepthMax) throw yamlFault("nested too deep", this.#line(node));
+    if (this.#depth >= nestingDepthMax) throw yamlFault("nested too deep", this.line(node));
     this.#depth += 1;
-    const value = this.#inner(node);
+    const value = this.inner(node);
     this.#depth -= 1;
     return value;
   }
 
-  #inner(node: unknown): Value {
+  /** Counts neither the value nor its nesting, unlike `value`. */
+  protected inner(node: unknown): Value {
     if (node === null || node === undefined) return null;
     if (isAlias(node)) return this.value(this.#target(node));
     if (isSeq(node)) return node.items.map((item) => this.value(item));
-    if (isMap(node)) return this.#map(node.items, this.#line(node));
+    if (isMap(node)) return this.map(node.items, this.line(node));
     if (isScalar(node)) return this.#scalar(node);
-    throw yamlFault("what this node is cannot be told", this.#line(node));
+    throw yamlFault("what this node is cannot be told", this.line(node));
   }
 
   #target(node: Node): Node {
     const target = isAlias(node) ? node.resolve(this.#document) : node;
-    if (target === undefined) throw yamlFault("found undefined alias", this.#line(node));
+    if (target === undefined) throw yamlFault("found undefined alias", this.line(node));
     return target;
   }
 
-  #line(node: unknown): number {
+  protected line(node: unknown): number {
     const range = (node as Node | null)?.range;
     return range ? this.#counter.linePos(range[0]).line : 1;
   }
@@ -76,7 +78,7 @@ class Reader {
     if (name !== undefined && name !== "str") return this.#tagged(node, name, source);
     if (node.type === "BLOCK_LITERAL" || node.type === "BLOCK_FOLDED") return this.#block(node);
     if (name === "str" || node.tag === "!" || node.type !== "PLAIN") return String(node.value ?? source);
-    return this.#plain(plainKind(source), source, node);
+    return this.plain(plainKind(source), source, node);
   }
 
   /** If the text ends inside a block scalar without a line break, the scalar does not end with one either. */
@@ -89,49 +91,49 @@ class Reader {
 
   #tagged(node: Scalar, name: string, source: string): Value {
     if (node.value instanceof Uint8Array) return node.value;
-    return taggedKinds.includes(name) ? this.#plain(name as Kind, source, node) : source;
+    return taggedKinds.includes(name) ? this.plain(name as Kind, source, node) : source;
   }
 
-  #plain(kind: Kind, source: string, node: Scalar): Value {
+  protected plain(kind: Kind, source: string, node: Scalar): Value {
     if (kind === "text" || kind === "timestamp") return source;
     const read = plainValue(kind, source);
     if (read === undefined)
-      throw yamlFault(`could not determine a constructor for ${JSON.stringify(source)}`, this.#line(node));
+      throw yamlFault(`could not determine a constructor for ${JSON.stringify(source)}`, this.line(node));
     return kind === "float" && Number.isInteger(read.value) ? new Float(read.value as number) : read.value;
   }
 
   /** Puts the pairs that `<<` refers to first, without the keys that the map itself has. */
-  #pairs(items: readonly Pair[]): readonly Pair[] {
+  protected pairs(items: readonly Pair[]): readonly Pair[] {
     const merges = items.filter(({ key }) => isMergeKey(key));
     if (merges.length === 0) return items;
     const own = items.filter(({ key }) => !isMergeKey(key));
     const ownKeys = new Set(own.map(({ key }) => (isScalar(key) ? key.source : undefined)));
-    const merged = merges.flatMap(({ value }) => this.#mergedPairs(value));
+    const merged = merges.flatMap(({ value }) => this.mergedPairs(value));
     return [...merged.filter(({ key }) => !(isScalar(key) && ownKeys.has(key.source))), ...own];
   }
 
-  #mergedPairs(value: unknown): readonly Pair[] {
+  protected mergedPairs(value: unknown): readonly Pair[] {
     const node = this.#target(value as Node);
-    if (isMap(node)) return this.#pairs(node.items);
-    if (!isSeq(node)) throw yamlFault("expected a mapping or list of mappings for merging", this.#line(node));
+    if (isMap(node)) return this.pairs(node.items);
+    if (!isSeq(node)) throw yamlFault("expected a mapping or list of mappings for merging", this.line(node));
     return node.items.toReversed().flatMap((item) => {
       const map = this.#target(item as Node);
-      if (!isMap(map)) throw yamlFault("expected a mapping for merging", this.#line(map));
-      return this.#pairs(map.items);
+      if (!isMap(map)) throw yamlFault("expected a mapping for merging", this.line(map));
+      return this.pairs(map.items);
     });
   }
 
-  #map(items: readonly Pair[], line: number): ValueMap {
+  protected map(items: readonly Pair[], line: number): ValueMap {
     const map: ValueMap = new Map();
     const numbers = new Set<number | bigint>();
-    for (const { key: keyNode, value } of this.#pairs(items)) {
+    for (const { key: keyNode, value } of this.pairs(items)) {
       const key = isPlainEquals(keyNode) ? "=" : this.value(keyNode);
       if (Array.isArray(key) || key instanceof Map)
-        throw yamlFault("Invalid YAML, possible double curly-brace", this.#line(keyNode));
+        throw yamlFault("Invalid YAML, possible double curly-brace", this.line(keyNode));
       // In Python 1, 1.0 and True are the same key.
       const number = key instanceof Float ? key.value : typeof key === "boolean" ? Number(key) : key;
       const isTaken = typeof number === "number" || typeof number === "bigint" ? numbers.has(number) : map.has(key);
-      if (isTaken) throw yamlFault(`found conflicting ID '${String(number)}'`, this.#line(keyNode) || line);
+      if (isTaken) throw yamlFault(`found conflicting ID '${String(number)}'`, this.line(keyNode) || line);
       if (typeof number === "number" || typeof number === "bigint") numbers.add(number);
       map.set(key, this.value(value));
     }
@@ -156,7 +158,7 @@ function isLineLast(source: string, text: string): boolean {
 function isPlainOf(node: unknown, text: string): boolean {
   return isScalar(node) && node.type === "PLAIN" && node.source === text && node.tag === undefined;
 }
-const isMergeKey = (node: unknown) => isPlainOf(node, "<<");
+export const isMergeKey = (node: unknown) => isPlainOf(node, "<<");
 const isPlainEquals = (node: unknown) => isPlainOf(node, "=");
 
 /** @throws SaltworksError PILLAR_FAILED with `line` in its detail */

@@ -9,6 +9,8 @@ export type FilterHost = {
   readonly test: (name: string, input: Item, args: CallArguments) => boolean;
   /** Reads YAML as Salt does. @throws PILLAR_FAILED */
   readonly loadYaml: (text: string) => Item;
+  /** Whether unknown names and members are empty (Jinja's default) instead of errors (Salt's files). */
+  readonly isLenient: boolean;
 };
 
 /** `signature`: in the form of `bind`. A filter without a signature gets its arguments unbound (`runFree`). */

@@ -49,7 +49,9 @@ export function lineOf(error: SaltworksError): number | undefined {
 
 export function evaluate(node: Expression, scope: Scope, host: FilterHost): Item {
   try {
-    return valueIn(node, scope, host);
+    const value = valueIn(node, scope, host);
+    const isLoosened = host.isLenient && value instanceof Undefined && !value.isLenient;
+    return isLoosened ? new Undefined(value.message, true) : value;
   } catch (error) {
     throw noteLine(error, node.line);
   }

@@ -31,6 +31,8 @@ export type TemplateEnvironment = {
   /** Loads a template for `from`; undefined if there is none. @throws PILLAR_FAILED if it is invalid */
   readonly load: (name: string, from: string) => ParsedTemplate | undefined;
   readonly loadYaml: (text: string) => Item;
+  /** As in `FilterHost`. */
+  readonly isLenient?: boolean;
   /** Variables of every template, also of imports without context. */
   readonly globals: Iterable<readonly [string, Item]>;
   /** Variables derived from a template's name. */
@@ -69,6 +71,7 @@ class Rendering {
       filter: (name, input, args) => applyFilter(this.#host, name, input, args),
       test: (name, input, args) => applyTest(this.#host, name, input, args),
       loadYaml: environment.loadYaml,
+      isLenient: environment.isLenient === true,
     };
   }
 

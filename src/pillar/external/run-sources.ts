@@ -1,19 +1,21 @@
 /**
- * Runs the commands of external pillar sources one after the other, with bounded output and one common deadline. At the deadline
- * the whole process group is killed.
+ * Runs the commands of external pillar sources and asks their servers, one after the other, with bounded output and one common deadline. At
+ * the deadline a command's whole process group is killed, and a server's connection is closed.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { homedir } from "node:os";
+import { within } from "../../deadline.ts";
+import { SaltworksError } from "../../errors.ts";
 import { extPillarBytesMax, extPillarComplaintMax } from "../../limits.ts";
 import type { PillarSettings } from "../input/settings.ts";
 import { type CommandGuard, endGroup } from "./command-guard.ts";
 import { shellOf } from "./commands.ts";
-import type { CommandOutcome, SourceCommand, SourceOutcomes } from "./contract.ts";
-import { commandsOf } from "./merge-sources.ts";
+import type { SourceAsked, SourceCommand, SourceOutcome, SourceOutcomes, SourceQuestion } from "./contract.ts";
+import { faultOf, turnsOf } from "./merge-sources.ts";
 
 type Ending = "ended" | "failed" | "timeout" | "tooLarge";
-/** Number of commands of one pillar by how they ended. */
+/** Number of commands and questions of one pillar by how they ended. */
 export type CommandCounts = Readonly<Record<Ending, number>>;
 
 /** As in Salt, commands run with an English locale. */
@@ -48,36 +50,62 @@ function workingDirectory(): string {
   }
 }
 
-/** `guard`: kills running commands if this process dies. @returns the outcome of each command of this minion's pillar, and counts by outcome */
-export async function runSourceCommands(
+/** `guard`: kills running commands if this process dies. @returns the outcome of each source that this minion's pillar waits for, and counts by outcome */
+export async function runSources(
   settings: PillarSettings,
-  id: string,
+  asked: Pick<SourceAsked, "id" | "grains">,
   environment: Environment,
   timeoutMs: number,
   guard?: CommandGuard,
 ): Promise<{ readonly outcomes: SourceOutcomes; readonly counts: CommandCounts }> {
-  const outcomes: Record<string, CommandOutcome> = {};
+  // A minion writes its grains itself. What a source asks for by the grain `id` is that of the minion that signed in.
+  const own = { id: asked.id, grains: new Map(asked.grains).set("id", asked.id) };
+  const outcomes: Record<string, SourceOutcomes[string]> = {};
   const counts: Record<Ending, number> = { ended: 0, failed: 0, timeout: 0, tooLarge: 0 };
   const env = commandEnvironment(environment);
   const deadlineMs = performance.now() + timeoutMs;
-  for (const [place, command] of commandsOf(settings, id, shellOf(environment))) {
-    if (!("argv" in command)) {
-      outcomes[place] = command;
+  for (const { place, run: turn } of turnsOf(settings, own, shellOf(environment))) {
+    if ("fault" in turn) {
+      outcomes[place] = turn;
       counts.failed += 1;
       continue;
     }
-    const { ending, outcome } = await run(command, env, {
-      remainingMs: deadlineMs - performance.now(),
-      timeoutMs,
-      guard,
-    });
-    outcomes[place] = outcome;
+    const startedMs = performance.now();
+    const limits = { remainingMs: deadlineMs - startedMs, timeoutMs, guard };
+    const { ending, outcome } = await (typeof turn === "function" ? ask(turn, limits) : run(turn, env, limits));
+    outcomes[place] = { ...outcome, seconds: (performance.now() - startedMs) / 1_000 };
     counts[ending] += 1;
   }
   return { outcomes, counts };
 }
 
-type Ended = { readonly ending: Ending; readonly outcome: CommandOutcome };
+type Ended = { readonly ending: Ending; readonly outcome: SourceOutcome };
+
+/** Asks a server. Its answer is not waited for after the deadline. */
+async function ask(question: SourceQuestion, { remainingMs, timeoutMs }: RunLimits): Promise<Ended> {
+  const fault = `the sources took longer than ext_pillar_timeout (${timeoutMs / 1_000} seconds)`;
+  const late: Ended = { ending: "timeout", outcome: { fault, isFatal: true } };
+  if (remainingMs <= 0) return late;
+  const ending = new AbortController();
+  const limits = { timeoutMs: Math.ceil(remainingMs), signal: ending.signal };
+  const answered = Promise.resolve(limits).then(question).then(answerOf, failureOf);
+  try {
+    return await within(answered, remainingMs, () => late);
+  } finally {
+    ending.abort();
+  }
+}
+
+function answerOf(reply: Uint8Array): Ended {
+  if (reply.length <= extPillarBytesMax) return { ending: "ended", outcome: { reply } };
+  const fault = `the server sent more than ${extPillarBytesMax} bytes`;
+  return { ending: "tooLarge", outcome: { fault, isFatal: true } };
+}
+
+function failureOf(error: unknown): Ended {
+  const isTooLarge = error instanceof SaltworksError && error.detail.isTooLarge === true;
+  return { ending: isTooLarge ? "tooLarge" : "failed", outcome: faultOf(error) };
+}
 
 type RunLimits = {
   readonly remainingMs: number;
@@ -85,12 +113,12 @@ type RunLimits = {
   readonly guard: CommandGuard | undefined;
 };
 
-function run({ argv }: SourceCommand, env: Environment, limits: RunLimits): Promise<Ended> {
+function run({ argv, input }: SourceCommand, env: Environment, limits: RunLimits): Promise<Ended> {
   const { remainingMs, timeoutMs, guard } = limits;
   const late = `the commands took longer than ext_pillar_timeout (${timeoutMs / 1_000} seconds)`;
   if (remainingMs <= 0) return Promise.resolve({ ending: "timeout", outcome: { fault: late, isFatal: true } });
   guard?.start();
-  const child = started(argv, env);
+  const child = started(argv, env, input !== undefined);
   if ("ending" in child) return Promise.resolve(child);
   const { pid } = child;
   if (pid !== undefined) guard?.add(pid);
@@ -101,6 +129,8 @@ function run({ argv }: SourceCommand, env: Environment, limits: RunLimits): Prom
       resolve(ended);
     };
     child.once("error", (error) => end(unstarted(error)));
+    // A program that ends without reading its input closes the pipe.
+    child.stdin?.on("error", () => undefined).end(input);
     const stop = (ending: Ending, fault: string) => {
       const left = pid === undefined ? undefined : endGroup(pid);
       // A process that left the group may still hold the pipes open; closes them here.
@@ -137,12 +167,12 @@ function run({ argv }: SourceCommand, env: Environment, limits: RunLimits): Prom
   });
 }
 
-function started([program, ...args]: SourceCommand["argv"], env: Environment): ChildProcess | Ended {
+function started([program, ...args]: SourceCommand["argv"], env: Environment, hasInput: boolean): ChildProcess | Ended {
   try {
     return spawn(program, args, {
       cwd: workingDirectory(),
       env,
-      stdio: ["ignore", "pipe", "pipe"],
+      stdio: [hasInput ? "pipe" : "ignore", "pipe", "pipe"],
       // A separate process group, so that the deadline kills every process of the command.
       detached: true,
     });
