@@ -10,8 +10,11 @@ import {
   type CredentialTask,
   faulty,
   refused,
-} from "./contract.ts";
+} from "./contract/credential.ts";
 import { checkFile } from "./file.ts";
+import { checkLdap } from "./ldap/login.ts";
+import { checkMysql } from "./mysql/login.ts";
+import { checkOidc } from "./oidc/login.ts";
 import { checkPam } from "./pam.ts";
 import { checkRest } from "./rest.ts";
 
@@ -19,6 +22,9 @@ const backends: Readonly<Record<EauthBackend, Backend>> = {
   // Salt's backend for trials: accepts every user and password.
   auto: async () => authentic,
   file: checkFile,
+  ldap: checkLdap,
+  mysql: checkMysql,
+  oidc: checkOidc,
   pam: checkPam,
   rest: checkRest,
   sharedsecret: checkSharedSecret,

@@ -4,6 +4,7 @@ import { readFile, stat } from "node:fs/promises";
 import { backendSetting } from "../../config/external-auth.ts";
 import { equalSecrets } from "../../crypto/compare.ts";
 import { isPasswordOf } from "../../crypto/password-hash.ts";
+import { checkSlowHash, slowHashForms } from "../../crypto/slow-hash.ts";
 import { credentialFileBytesMax } from "../../limits.ts";
 import {
   authentic,
@@ -12,9 +13,10 @@ import {
   type CredentialTask,
   faulty,
   refused,
-} from "./contract.ts";
+} from "./contract/credential.ts";
 
 const digests: readonly string[] = ["md5", "sha1", "sha224", "sha256", "sha384", "sha512"];
+const hashtypes: readonly string[] = ["plaintext", ...digests, ...Object.keys(slowHashForms)];
 
 export async function checkFile(config: CredentialConfig, task: CredentialTask): Promise<CredentialResult> {
   const setting = (name: string, otherwise: string) =>
@@ -25,11 +27,11 @@ export async function checkFile(config: CredentialConfig, task: CredentialTask):
   if ("fault" in read) return faulty(read.fault);
   switch (setting("filetype", "text")) {
     case "htpasswd":
-      return checkHtpasswd(read.lines, task);
+      return await checkHtpasswd(read.lines, task);
     case "htdigest":
       return checkHtdigest(read.lines, setting("realm", ""), task);
     case "text":
-      return checkText(read.lines, task, {
+      return await checkText(read.lines, task, {
         hashtype: setting("hashtype", "plaintext"),
         separator: setting("field_separator", ":"),
         usernameField: Number(setting("username_field", "1")),
@@ -59,29 +61,60 @@ type TextForm = {
   readonly passwordField: number;
 };
 
-function checkText(lines: readonly string[], { username, password }: CredentialTask, form: TextForm): CredentialResult {
-  const isPlain = form.hashtype === "plaintext";
-  if (!isPlain && !digests.includes(form.hashtype))
-    return faulty(`external_auth:file: ^hashtype is plaintext or one of ${digests.join(", ")}, not '${form.hashtype}'`);
-  const given = isPlain ? password : createHash(form.hashtype).update(password, "utf8").digest("hex");
+async function checkText(
+  lines: readonly string[],
+  { username, password }: CredentialTask,
+  form: TextForm,
+): Promise<CredentialResult> {
+  const { hashtype } = form;
+  if (hashtype !== "plaintext" && !digests.includes(hashtype) && !isSlow(hashtype))
+    return faulty(`external_auth:file: ^hashtype is ${hashtypes.join(", ")}, not '${hashtype}'`);
+  let kept: string | undefined;
   for (const line of lines) {
     if (line === "") continue;
     const fields = line.split(form.separator);
-    const [name, kept] = [fields[form.usernameField - 1], fields[form.passwordField - 1]];
-    if (name === undefined || kept === undefined) return faulty("external_auth:file: a line lacks one of the fields");
+    const [name, hash] = [fields[form.usernameField - 1], fields[form.passwordField - 1]];
+    if (name === undefined || hash === undefined) return faulty("external_auth:file: a line lacks one of the fields");
     // Only the user's first line counts.
-    if (name === username) return equalSecrets(kept, given) ? authentic : refused;
+    if (name === username) kept ??= hash;
   }
-  return refused;
+  if (!isSlow(hashtype)) {
+    const given = hashtype === "plaintext" ? password : createHash(hashtype).update(password, "utf8").digest("hex");
+    return kept !== undefined && equalSecrets(kept, given) ? authentic : refused;
+  }
+  if (kept !== undefined && !slowHashForms[hashtype].test(kept))
+    return faulty(`external_auth:file: a password is not hashed with ${hashtype}, as ^hashtype says`);
+  const isAnyHash = (text: string) => slowHashForms[hashtype].test(text);
+  const others = lines.map((line) => line.split(form.separator)[form.passwordField - 1] ?? "");
+  return await checkHash(kept, others.find(isAnyHash), password);
 }
 
-function checkHtpasswd(lines: readonly string[], { username, password }: CredentialTask): CredentialResult {
-  const hash = entryOf(lines, `${username}:`);
-  if (hash === undefined || username.includes(":")) return refused;
-  const isRight = isPasswordOf(hash, password);
+function isSlow(hashtype: string): hashtype is keyof typeof slowHashForms {
+  return Object.hasOwn(slowHashForms, hashtype);
+}
+
+async function checkHtpasswd(
+  lines: readonly string[],
+  { username, password }: CredentialTask,
+): Promise<CredentialResult> {
+  const kept = username.includes(":") ? undefined : entryOf(lines, `${username}:`);
+  const another = lines.find((line) => line !== "")?.replace(/^[^:]*:/, "");
+  return await checkHash(kept, another, password);
+}
+
+/** For an unknown user another user's hash is checked, so that the time does not reveal which names there are. */
+async function checkHash(
+  kept: string | undefined,
+  another: string | undefined,
+  password: string,
+): Promise<CredentialResult> {
+  const hash = kept ?? another;
+  const isRight = hash === undefined ? false : await (checkSlowHash(hash, password) ?? isPasswordOf(hash, password));
+  if (kept === undefined) return refused;
+  if (typeof isRight === "object") return faulty(`external_auth:file: ${isRight.refused}`);
   if (isRight === undefined)
     return faulty(
-      "external_auth:file: a password is hashed in a form that is not available; available are apr1 and MD5 (htpasswd -m), SHA-256 and SHA-512 (htpasswd -2, -5) and {SHA} (htpasswd -s)",
+      "external_auth:file: a password is hashed in a form that is not available; available are bcrypt (htpasswd -B), apr1 and MD5 (htpasswd -m), SHA-256 and SHA-512 (htpasswd -2, -5), {SHA} (htpasswd -s) and argon2id",
     );
   return isRight ? authentic : refused;
 }

@@ -4,7 +4,13 @@
  */
 import { spawn } from "node:child_process";
 import { pamOutputBytesMax, pamTimeoutMs } from "../../limits.ts";
-import { type CredentialConfig, type CredentialResult, type CredentialTask, faulty, refused } from "./contract.ts";
+import {
+  type CredentialConfig,
+  type CredentialResult,
+  type CredentialTask,
+  faulty,
+  refused,
+} from "./contract/credential.ts";
 
 const refusedExitCode = 3;
 

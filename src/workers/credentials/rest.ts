@@ -3,7 +3,13 @@ import { backendConfig, backendSetting } from "../../config/external-auth.ts";
 import { restAnswerBytesMax, restTimeoutMs } from "../../limits.ts";
 import { encode } from "../../wire/msgpack.ts";
 import type { Encodable } from "../../wire/values.ts";
-import { type CredentialConfig, type CredentialResult, type CredentialTask, faulty, refused } from "./contract.ts";
+import {
+  type CredentialConfig,
+  type CredentialResult,
+  type CredentialTask,
+  faulty,
+  refused,
+} from "./contract/credential.ts";
 
 export async function checkRest(config: CredentialConfig, task: CredentialTask): Promise<CredentialResult> {
   const url = backendSetting(config.externalAuth, "rest", "url");

@@ -17,7 +17,7 @@ const users = join(folder, "users");
 
 function check(eauth: string, config: ConfigMap, username: string, password: string, opts: [string, unknown][] = []) {
   const externalAuth = { [eauth]: config };
-  return checkCredential({ externalAuth, opts: new Map(opts) }, { eauth, username, password });
+  return checkCredential({ externalAuth, isPermissive: false, opts: new Map(opts) }, { eauth, username, password });
 }
 
 async function fileKnows(lines: readonly string[], settings: ConfigMap, username: string, password: string) {
@@ -57,11 +57,33 @@ describe("the eauth system file", () => {
     const htpasswd = { "^filetype": "htpasswd" };
     assert.deepEqual(await fileKnows([`ann:${hash}`], htpasswd, "ann", "pä$$ word"), authentic);
     assert.deepEqual(await fileKnows([`ann:${hash}`], htpasswd, "ann", hash), refused);
-    assert.match((await fileKnows(["ann:$2y$05$x"], htpasswd, "ann", "x")).fault ?? "", /not available/);
+    assert.match((await fileKnows(["ann:$2x$05$x"], htpasswd, "ann", "x")).fault ?? "", /not available/);
     const htdigest = { "^filetype": "htdigest", "^realm": "office" };
     const lines = [`ann:home:${md5("ann:home:one")}`, `ann:office:${md5("ann:office:two")}`];
     assert.deepEqual(await fileKnows(lines, htdigest, "ann", "two"), authentic);
     assert.deepEqual(await fileKnows(lines, htdigest, "ann", "one"), refused);
+  });
+
+  it("knows bcrypt and argon2id, checks one hash for names that it does not know, and refuses what costs too much", async () => {
+    const bcrypt = "$2y$05$abcdefghijklmnopqrstuuZrr8YzKjHH5R07jyanXlkaGVn8UVijC";
+    const argon2id = "$argon2id$v=19$m=4096,t=3,p=4$c2FsdHNhbHQ$jDKpfwZOVC76kq22owpvBQXv7Zhl25E6X3soOUpGSuM";
+    const htpasswd = { "^filetype": "htpasswd" };
+    for (const [hashtype, hash] of Object.entries({ bcrypt, argon2id }))
+      for (const settings of [htpasswd, { "^hashtype": hashtype }]) {
+        const lines = [`bob:${hash}`, `ann:${hash}`];
+        assert.deepEqual(await fileKnows(lines, settings, "ann", "pä$$ word"), authentic, hashtype);
+        for (const [name, password] of [
+          ["ann", "pä$$ wor"],
+          ["ann", ""],
+          ["ann", hash],
+          ["eve", "pä$$ word"],
+        ] as const)
+          assert.deepEqual(await fileKnows(lines, settings, name, password), refused, `${hashtype} ${name}`);
+      }
+    const other = { "^hashtype": "argon2id" };
+    assert.match((await fileKnows([`ann:${bcrypt}`], other, "ann", "x")).fault ?? "", /not hashed with argon2id/);
+    const costly = await fileKnows([`ann:${bcrypt.replace("05", "31")}`], htpasswd, "ann", "x");
+    assert.match(costly.fault ?? "", /bcrypt hash has cost 31/);
   });
 
   it("says what is wrong with its file", async () => {
@@ -76,11 +98,11 @@ describe("other eauth systems", () => {
     assert.deepEqual(await check("sharedsecret", {}, "ann", "word", [["sharedsecret", "word"]]), authentic);
     assert.deepEqual(await check("sharedsecret", {}, "ann", "words", [["sharedsecret", "word"]]), refused);
     assert.match((await check("sharedsecret", {}, "ann", "")).fault ?? "", /needs the option/);
-    assert.match((await check("ldap", {}, "ann", "one")).fault ?? "", /not available/);
-    const config = { externalAuth: { file: {} }, opts: new Map() };
+    assert.match((await check("django", {}, "ann", "one")).fault ?? "", /not available/);
+    const config = { externalAuth: { file: {} }, isPermissive: false, opts: new Map() };
     const asked = await checkCredential(config, { eauth: "auto", username: "ann", password: "" });
     assert.match(asked.fault ?? "", /not enabled/);
-    assert.match(backendFaults({ ldap: {}, file: {} }).join(), /^external_auth: 'ldap' is not available/);
+    assert.match(backendFaults({ django: {}, file: {} }).join(), /^external_auth: 'django' is not available/);
   });
 
   it("may be a web service, which adds to what a user may do", async () => {

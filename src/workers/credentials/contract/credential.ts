@@ -1,5 +1,5 @@
 /** Input and result of a backend of external authentication. */
-import type { ConfigMap } from "../../config/yaml/values.ts";
+import type { ConfigMap } from "../../../config/yaml/values.ts";
 
 export type CredentialTask = {
   readonly eauth: string;
@@ -19,6 +19,7 @@ export type CredentialResult = {
 /** The part of the configuration that backends read. */
 export type CredentialConfig = {
   readonly externalAuth: ConfigMap;
+  readonly isPermissive: boolean;
   /** All options as the operator wrote them. Some backends read options of their own. */
   readonly opts: ReadonlyMap<string, unknown>;
 };
