@@ -3,11 +3,12 @@ import { parseArgs } from "node:util";
 import { openProgress } from "../../src/cli/host/progress.ts";
 import { BlackHole } from "../../test/databases/black-hole.ts";
 import { LatencyHistogram } from "../load/histogram.ts";
-import { thisMachine } from "../machine.ts";
+import { runFirst } from "../load/precedence.ts";
 import { takeTurns } from "../peers/abba.ts";
 import type { LoadTurn } from "../peers/load-report.ts";
 import { countOf, runProgram, say, signalOfInterrupts } from "../peers/program.ts";
 import { StormSide } from "../peers/storm-side.ts";
+import { openResult } from "./result.ts";
 import { Shipped } from "./shipped.ts";
 import { DatabaseSite } from "./site.ts";
 
@@ -36,6 +37,7 @@ const { values } = parseArgs({
 
 const database = "ours";
 const warmUpTurns = 1;
+const result = openResult("databases/black-hole");
 const progress = openProgress({ stream: process.stderr, isTerminal: process.stderr.isTTY === true });
 
 function summary(name: string, turns: readonly LoadTurn[]) {
@@ -53,6 +55,7 @@ function summary(name: string, turns: readonly LoadTurn[]) {
 
 async function measure(site: DatabaseSite, hole: BlackHole, side: StormSide): Promise<void> {
   const shipped = new Shipped(side.master);
+  const isGeneratorFirst = runFirst(side.storm.processIds);
   const turn = () =>
     side.turn({
       kind: "returns",
@@ -92,9 +95,8 @@ async function measure(site: DatabaseSite, hole: BlackHole, side: StormSide): Pr
     );
   say(`black-holed / healthy: p99 ${(holed / healthy).toFixed(2)}; all ${returns} returns are in the database once`);
   const { minions, rate, jobs, "return-bytes": returnBytes, workers } = values;
-  const parameters = { minions, rate, jobs, rounds, returnBytes, workers };
-  const line = { bench: "databases/black-hole", parameters, states, p99Ratio: holed / healthy, ...thisMachine() };
-  process.stdout.write(`${JSON.stringify(line)}\n`);
+  const parameters = { minions, rate, jobs, rounds, returnBytes, workers, isGeneratorFirst };
+  result.print({ parameters, states, p99Ratio: holed / healthy });
 }
 
 async function main(): Promise<void> {

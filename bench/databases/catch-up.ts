@@ -4,24 +4,26 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { openProgress } from "../../src/cli/host/progress.ts";
+import type { DatabaseName } from "../../src/config/options/job-cache-drivers.ts";
 import { SaltworksError } from "../../src/errors.ts";
-import { lmdbDriver } from "../../src/store/drivers/lmdb/driver.ts";
-import { jidAt } from "../../src/wire/jid.ts";
-import { encode } from "../../src/wire/msgpack.ts";
 import { LatencyHistogram } from "../load/histogram.ts";
-import { thisMachine } from "../machine.ts";
+import { runFirst } from "../load/precedence.ts";
 import { countOf, runProgram, say } from "../peers/program.ts";
 import { StormSide } from "../peers/storm-side.ts";
 import { noProgress } from "../scenarios/scenario.ts";
 import { publishJobs } from "../scenarios/setup/storm-setup.ts";
 import { poissonMs } from "../scenarios/storm-returns.ts";
-import { Shipped } from "./shipped.ts";
-import { DatabaseSite } from "./site.ts";
+import { demandOnce, type OutageSite, openOutageSite } from "./outage.ts";
+import { openResult } from "./result.ts";
+import { Shipped, type ShippedRows } from "./shipped.ts";
+import { minionsOfJob, storeWaiting, waitingJob } from "./waiting.ts";
 
 const usage = `usage: node dist/bench/databases/catch-up.js [options]
+  --database NAME      mysql (default), pgjsonb, postgres, redis or sqlite3, which needs Node.js 22.13
   --rows COUNT         returns that wait when the database comes back, default 1000000
   --minions COUNT      that return meanwhile, default 1000
   --rate PER-SECOND    their returns a second, at random times, default 500
+  --warm-up COUNT      of their returns to the master before, as fast as it takes them, default 20000; they wait, too
   --return-bytes SIZE  of the value in each return, default 64
   --workers COUNT      worker_threads of the master, default 2
   --keys DIR           where the fleet's primes are kept
@@ -29,9 +31,11 @@ const usage = `usage: node dist/bench/databases/catch-up.js [options]
 
 const { values } = parseArgs({
   options: {
+    database: { type: "string", default: "mysql" },
     rows: { type: "string", default: "1000000" },
     minions: { type: "string", default: "1000" },
     rate: { type: "string", default: "500" },
+    "warm-up": { type: "string", default: "20000" },
     "return-bytes": { type: "string", default: "64" },
     workers: { type: "string", default: "2" },
     keys: { type: "string" },
@@ -39,67 +43,53 @@ const { values } = parseArgs({
   },
 });
 
-const database = "ours";
-const minionsOfJob = 1_000;
-/** Returns that are stored at once. */
-const putBatch = 256;
 const turnSeconds = 4;
 const lane = "load";
 const never = new AbortController().signal;
 const progress = openProgress({ stream: process.stderr, isTerminal: process.stderr.isTTY === true });
 
-/** Stores jobs and returns as a master does whose database is down: all of them wait. */
-async function fill(cachedir: string, rows: number): Promise<number> {
+const result = openResult("databases/catch-up");
+
+/** Stores jobs and returns as a master does whose database is down: all of them wait. @returns the number of jobs */
+async function fill(driver: DatabaseName, cachedir: string, rows: number): Promise<number> {
   const jobs = Math.ceil(rows / minionsOfJob);
   const phase = progress.phase("returns are stored", jobs);
-  const cache = lmdbDriver.open({ cachedir, hash_type: "sha256", master_job_cache: "mysql" }, {});
-  const minions = Array.from({ length: minionsOfJob }, (_, index) => `waited-${String(index).padStart(6, "0")}`);
   const text = "x".repeat(countOf("--return-bytes", values["return-bytes"]));
   const startMs = Date.now() - jobs;
-  for (let job = 0; job < jobs; job += 1) {
-    const jid = jidAt(startMs + job, 0);
-    const request = {
-      cmd: "publish",
-      tgt: "*",
-      tgt_type: "glob",
-      fun: "cmd.run",
-      arg: ["df -h"],
-      jid,
-      ret: "",
-      user: "root",
-    };
-    await cache.keepJobs([{ jid, load: encode(request, "bin"), minions }]);
-    const own = minions.slice(0, Math.min(minionsOfJob, rows - job * minionsOfJob));
-    for (let at = 0; at < own.length; at += putBatch)
-      await cache.keepReturns(
-        own.slice(at, at + putBatch).map((minionId) => ({ jid, minionId, body: returnOf(jid, minionId, text) })),
-      );
-    phase.step();
-  }
-  await cache.close();
+  const made = function* () {
+    for (let job = 0; job < jobs; job += 1) {
+      yield waitingJob(startMs + job, text, Math.min(minionsOfJob, rows - job * minionsOfJob));
+      phase.step();
+    }
+  };
+  await storeWaiting(cachedir, made(), driver);
   phase.end();
   return jobs;
 }
 
-/** The fields that a stock minion sends. */
-function returnOf(jid: string, id: string, text: string): Uint8Array {
-  const head = { cmd: "_return", id, success: true, return: text, retcode: 0, jid, fun: "cmd.run" };
-  return encode({ ...head, fun_args: ["df -h"], user: "root", _stamp: new Date().toISOString() }, "bin");
-}
-
-/** Returns of the whole fleet for some seconds, at the rate. Nothing waits until the master is at rest, because it is not. */
-async function serve(side: StormSide, seed: number) {
-  const rate = countOf("--rate", values.rate);
-  const jobs = Math.max(1, Math.round((rate * turnSeconds) / side.minionCount));
+/** Returns of the whole fleet to some jobs. `ratePerSecond`: at random times; undefined: as fast as the master takes them. */
+async function serve(side: StormSide, o: { jobs: number; seed: number; ratePerSecond?: number }) {
+  const { jobs, seed, ratePerSecond } = o;
   const fun = "test.ping";
+  // Nothing waits until the master is at rest, because it is not.
   const jids = await publishJobs({ master: side.master, progress: noProgress, signal: never }, jobs, fun);
   await side.storm.prepareReturns({ lane, jids, fun, returnBytes: values["return-bytes"], seed });
-  const plannedMs = poissonMs(jobs * side.minionCount, rate, seed);
-  const outcome = await side.storm.run([{ lane, plannedMs }]);
+  const count = jobs * side.minionCount;
+  const planned = ratePerSecond === undefined ? {} : { plannedMs: poissonMs(count, ratePerSecond, seed) };
+  const outcome = await side.storm.run([{ lane, ...planned }]);
   const total = outcome.lanes[lane];
   if (total === undefined || total.completed < total.planned || total.wrong > 0)
     throw new SaltworksError("FUNCTION_FAILED", `${total?.completed} of ${total?.planned} returns were acknowledged`);
   return { returns: total.completed, operation: total.operation, voidReasons: outcome.generator.voidReasons };
+}
+
+/** Compiles the master's and the generator's hot code while the database is down. @returns the returns, which wait for it */
+async function warmUp(side: StormSide): Promise<number> {
+  const jobs = Math.ceil(countOf("--warm-up", values["warm-up"]) / side.minionCount);
+  const phase = progress.phase("warm-up");
+  const { returns } = await serve(side, { jobs, seed: 0 });
+  phase.end();
+  return returns;
 }
 
 /** Serves returns, turn by turn, until what waited is copied. */
@@ -107,40 +97,50 @@ async function serveUntilCopied(side: StormSide, shipped: Shipped, waited: numbe
   const latencies = new LatencyHistogram();
   const voidReasons = new Set<string>();
   const marks: { readonly atMs: number; readonly rows: number }[] = [];
+  const ratePerSecond = countOf("--rate", values.rate);
+  const jobs = Math.max(1, Math.round((ratePerSecond * turnSeconds) / side.minionCount));
   let isDone = false;
-  const watching = shipped
-    .until("all that waited is copied", ({ rows }) => {
-      if (rows > 0) marks.push({ atMs: performance.now(), rows });
-      return rows >= waited;
-    })
-    .finally(() => {
-      isDone = true;
-    });
+  const isCopied = ({ rows }: ShippedRows) => {
+    if (rows > 0) marks.push({ atMs: performance.now(), rows });
+    return rows >= waited;
+  };
+  const watch = async () => {
+    await shipped.until("all that waited is copied", isCopied);
+    isDone = true;
+  };
   let returns = 0;
-  for (let turn = 1; !isDone; turn += 1) {
-    const served = await serve(side, turn);
-    returns += served.returns;
-    latencies.add(LatencyHistogram.decode(served.operation.histogram));
-    for (const reason of served.voidReasons) voidReasons.add(reason);
-  }
-  await watching;
+  const serveOn = async () => {
+    for (let turn = 1; !isDone; turn += 1) {
+      const served = await serve(side, { jobs, seed: turn, ratePerSecond });
+      returns += served.returns;
+      latencies.add(LatencyHistogram.decode(served.operation.histogram));
+      for (const reason of served.voidReasons) voidReasons.add(reason);
+    }
+  };
+  await Promise.all([watch(), serveOn()]);
   return { returns, latencies, marks, voidReasons: [...voidReasons] };
 }
 
-async function measure(site: DatabaseSite, side: StormSide, waited: { rows: number; jobs: number }): Promise<void> {
+type Waited = { readonly returns: number; readonly jobs: number; readonly isFirst: boolean };
+
+async function measure(site: OutageSite, side: StormSide, waited: Waited): Promise<void> {
   const shipped = new Shipped(side.master);
+  const warmUpReturns = await warmUp(side);
+  const waitedReturns = waited.returns + warmUpReturns;
   await shipped.until("the database fails", ({ failures }) => failures > 0);
   const serverMs = site.cpuMs();
-  await site.server.run();
+  await site.run();
   const upMs = performance.now();
-  const { returns, latencies, marks, voidReasons } = await serveUntilCopied(side, shipped, waited.rows + waited.jobs);
+  // A master that has failed for seconds tries again only after as many. Returns are served and counted from then on.
+  await shipped.until("the first row", ({ rows }) => rows > 0);
+  const { returns, latencies, marks, voidReasons } = await serveUntilCopied(side, shipped, waitedReturns + waited.jobs);
   const serverSpentMs = site.cpuMs() - serverMs;
   const [first, last] = [marks[0], marks.at(-1)];
   if (first === undefined || last === undefined) throw new Error("no row was seen");
   const seconds = (last.atMs - first.atMs) / 1_000;
   const rowsPerSecond = Math.round((last.rows - first.rows) / seconds);
   await shipped.untilEmpty();
-  site.demandOnce(database, waited.rows + returns);
+  demandOnce(site, waitedReturns + returns);
   const { p50, p99 } = latencies.percentilesUs();
   const figures = {
     ...{ rowsPerSecond, seconds, firstRowAfterMs: Math.round(first.atMs - upMs), rows: last.rows },
@@ -148,13 +148,22 @@ async function measure(site: DatabaseSite, side: StormSide, waited: { rows: numb
     serverCpuUsPerRow: Math.round((serverSpentMs * 1_000) / last.rows),
   };
   say(
-    `${rowsPerSecond} rows/s over ${seconds.toFixed(1)} s; ${returns} returns were served meanwhile: p50 ${p50} µs, p99 ${p99} µs`,
+    `${site.driver}: ${rowsPerSecond} rows/s over ${seconds.toFixed(1)} s; ${returns} returns were served meanwhile: p50 ${p50} µs, p99 ${p99} µs`,
   );
-  say(`all ${waited.rows + returns} returns are in the database once ${voidReasons.join("; ")}`);
-  const { rows, minions, rate, "return-bytes": returnBytes, workers } = values;
-  const parameters = { rows, minions, rate, returnBytes, workers };
-  const line = { bench: "databases/catch-up", parameters, figures, voidReasons, ...thisMachine() };
-  process.stdout.write(`${JSON.stringify(line)}\n`);
+  say(`all ${waitedReturns + returns} returns are in the database once ${voidReasons.join("; ")}`);
+  const { rows, minions, rate, "warm-up": warmUpCount, "return-bytes": returnBytes, workers } = values;
+  const { isFirst: isGeneratorFirst } = waited;
+  const parameters = {
+    database: site.driver,
+    rows,
+    minions,
+    rate,
+    warmUp: warmUpCount,
+    returnBytes,
+    workers,
+    isGeneratorFirst,
+  };
+  result.print({ parameters, figures, voidReasons });
 }
 
 async function main(): Promise<void> {
@@ -163,21 +172,21 @@ async function main(): Promise<void> {
     return;
   }
   const cachedir = mkdtempSync(join(tmpdir(), "sw-catch-up-"));
-  const rows = countOf("--rows", values.rows);
-  let site: DatabaseSite | undefined;
+  const returns = countOf("--rows", values.rows);
+  let site: OutageSite | undefined;
   let side: StormSide | undefined;
   try {
-    site = await DatabaseSite.open([database]);
-    const jobs = await fill(cachedir, rows);
-    await site.server.kill("SIGTERM");
+    site = await openOutageSite(values.database);
+    const jobs = await fill(site.driver, cachedir, returns);
+    await site.stop();
     // Otherwise paths elsewhere are taken for paths below the master's directory.
-    const config = { ...site.configOf(database), root_dir: "/", cachedir };
+    const config = { ...site.config, root_dir: "/", cachedir };
     side = await StormSide.open({
       master: { kind: "saltworks", workers: countOf("--workers", values.workers), config },
       minionCount: countOf("--minions", values.minions),
       ...(values.keys === undefined ? {} : { keyDirectory: values.keys }),
     });
-    await measure(site, side, { rows, jobs });
+    await measure(site, side, { returns, jobs, isFirst: runFirst(side.storm.processIds) });
   } finally {
     await side?.close();
     await site?.close();

@@ -1,12 +1,13 @@
 /** Question: how much CPU does a master spend on a return that is also a row of MariaDB: ours, ours without a database, and Salt's? Closed loop. */
 import { parseArgs } from "node:util";
 import { openProgress } from "../../src/cli/host/progress.ts";
-import { thisMachine } from "../machine.ts";
+import { runFirst } from "../load/precedence.ts";
 import { takeTurns } from "../peers/abba.ts";
 import { compareWith, describeComparison, describeSide, type LoadTurn, summarize } from "../peers/load-report.ts";
 import { countOf, runProgram, saltVenv, say, signalOfInterrupts } from "../peers/program.ts";
 import { StormSide } from "../peers/storm-side.ts";
 import type { MasterChoice } from "../scenarios/setup/master-under-test.ts";
+import { openResult } from "./result.ts";
 import { DatabaseSite } from "./site.ts";
 
 const usage = `usage: node dist/bench/databases/cpu-per-row.js [options]
@@ -45,6 +46,8 @@ const { values } = parseArgs({
 
 /** The databases of the two masters that have one. */
 const databases = { ours: "ours", salt: "theirs" } as const;
+
+const result = openResult("databases/cpu-per-row");
 
 type Contestant = { readonly side: StormSide; readonly jobs: number };
 
@@ -87,6 +90,9 @@ async function openAll(site: DatabaseSite, opened: Contestant[]): Promise<void> 
 
 async function measure(site: DatabaseSite, contestants: readonly Contestant[]): Promise<void> {
   const rate = values.rate === undefined ? {} : { ratePerSecond: countOf("--rate", values.rate) };
+  // A closed loop has no times at which to send. There the generator would take the cores from the masters.
+  const isGeneratorFirst =
+    values.rate !== undefined && contestants.every(({ side }) => runFirst(side.storm.processIds));
   /** CPU of the database server in turns that count. */
   const serverMs = new Map<string, number>();
   const sides = contestants.map(({ side, jobs }) => ({
@@ -127,9 +133,9 @@ async function measure(site: DatabaseSite, contestants: readonly Contestant[]): 
   }
   for (const comparison of comparisons) say(describeComparison(comparison));
   const { minions, rounds, jobs, "salt-jobs": saltJobs, "return-bytes": returnBytes, workers } = values;
-  const parameters = { minions, rounds, jobs, saltJobs, rate: values.rate, returnBytes, workers };
-  const line = { bench: "databases/cpu-per-row", parameters, masters, comparisons, ...thisMachine() };
-  process.stdout.write(`${JSON.stringify(line)}\n`);
+  const parameters = { minions, rounds, jobs, saltJobs, rate: values.rate, returnBytes, workers, isGeneratorFirst };
+  const versions = Object.fromEntries(contestants.map(({ side }) => [side.name, side.master.version]));
+  result.print({ parameters, versions, masters, comparisons });
 }
 
 async function main(): Promise<void> {

@@ -1,11 +1,11 @@
 /** Writes rows into a database. If it refuses one for what it holds, the halves are written apart until that one is found. */
 import { hasCode } from "../errors.ts";
-import type { JobDatabase } from "./contract/database.ts";
+import type { JobDatabase, WriteOptions } from "./contract/database.ts";
 import { type Row, withoutWideCharacters } from "./contract/rows.ts";
 
 export type RowWriting<Entry extends { readonly row: Row }> = {
   readonly database: Pick<JobDatabase, "write">;
-  readonly mayBePresent: boolean;
+  readonly how: WriteOptions;
   readonly count: { jobs: number; returns: number; present: number };
   readonly onRefused: (entry: Entry, reason: Error) => void;
 };
@@ -50,11 +50,11 @@ async function writeNarrow<Entry extends { readonly row: Row }>(
 
 async function writeAll<Entry extends { readonly row: Row }>(
   entries: readonly Entry[],
-  { database, mayBePresent, count }: RowWriting<Entry>,
+  { database, how, count }: RowWriting<Entry>,
 ): Promise<void> {
   const written = await database.write(
     entries.map(({ row }) => row),
-    { mayBePresent },
+    how,
   );
   for (const name of ["jobs", "returns", "present"] as const) count[name] += written[name];
 }

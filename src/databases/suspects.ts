@@ -4,12 +4,12 @@
  * because otherwise the database may be to blame.
  */
 import { hasCode, type SaltworksError } from "../errors.ts";
-import { databaseCutsMax, databaseRowsMax, databaseTrialsMax } from "../limits.ts";
+import { databaseCopyRowsMax, databaseCutsMax, databaseTrialsMax } from "../limits.ts";
 
 export class Suspects {
   #cuts = 0;
   #tries = 0;
-  #limit = databaseRowsMax;
+  #limit = databaseCopyRowsMax;
   /** Times that the row which is left has ended a connection alone while the database was healthy. */
   #trials = 0;
   /** Entries at the head of the feed among which the row is. 0: none is looked for. */
@@ -59,7 +59,7 @@ export class Suspects {
       return;
     }
     this.#cuts = 0;
-    this.#limit = databaseRowsMax;
+    this.#limit = databaseCopyRowsMax;
   }
 }
 

@@ -9,6 +9,7 @@ import { decode } from "../../src/wire/msgpack.ts";
 import { plain } from "../plain.ts";
 import type { DatabaseContext, DatabaseUnderTest, JobDatabaseTraits } from "./job-database-context.ts";
 import { databaseFaultsContract } from "./job-database-faults.ts";
+import { databaseMigrationContract } from "./job-database-migration.ts";
 import { databaseReadsContract } from "./job-database-reads.ts";
 import { databaseTextContract } from "./job-database-text.ts";
 import { jid, published, returned } from "./job-rows.ts";
@@ -64,6 +65,7 @@ export function jobDatabaseContract(
     writesContract(context);
     databaseTextContract(context);
     databaseReadsContract(context);
+    databaseMigrationContract(name, context);
     concurrencyContract(context);
     if (traits.hasServer) databaseFaultsContract(context);
   });
@@ -104,6 +106,9 @@ function writesContract({ write, counts, database, storedValue, traits }: Databa
     const load = await database().reader.request(jid);
     const kept = traits.keepsFirstJob ? "test.first" : "test.second";
     assert.equal((plain(decode(load ?? new Uint8Array())) as { fun: string }).fun, kept);
+    // As a migration writes it: what is there stays as it is.
+    assert.deepEqual(await write([published(jid, "test.third")], true), { jobs: 0, returns: 0, present: 1 });
+    assert.deepEqual(await database().reader.request(jid), load);
   });
 
   it("writes thousands of rows at once", async () => {

@@ -1,4 +1,5 @@
 /** Rows of a job and its returns for tests of databases. */
+import assert from "node:assert/strict";
 import type { JobDatabase, Written } from "../../src/databases/contract/database.ts";
 import { jobRow, type Row, returnRow } from "../../src/databases/contract/rows.ts";
 import { hasCode } from "../../src/errors.ts";
@@ -12,9 +13,10 @@ export function returned(
   value: Encodable,
   more: Readonly<Record<string, Encodable>> = {},
   jobId: string = jid,
+  atMs?: number,
 ): Row {
   const answer = { cmd: "_return", id: minionId, success: true, return: value, retcode: 0, jid: jobId };
-  return returnRow(jobId, minionId, encode({ ...answer, fun: "test.ping", ...more }, "bin"));
+  return returnRow(jobId, minionId, encode({ ...answer, fun: "test.ping", ...more }, "bin"), atMs);
 }
 
 export function published(
@@ -35,4 +37,13 @@ export function isDownWithout(password: string, error: unknown): boolean {
 export function writerOf(database: () => JobDatabase) {
   return async (rows: readonly Row[], mayBePresent = false): Promise<Written> =>
     await database().write(rows, { mayBePresent });
+}
+
+/** A minion wrote its row itself. The master's is written beside it, once. */
+export async function assertBothRowsKept(database: JobDatabase): Promise<void> {
+  const own = { success: true, return: 1, retcode: 0, jid, fun: "test.ping", fun_args: [], id: "es1" };
+  await database.write([returnRow(jid, "es1", encode(own, "bin"))], { mayBePresent: false });
+  const again = () => database.write([returned("es1", 1)], { mayBePresent: true, isOwnOnly: true });
+  assert.deepEqual(await again(), { jobs: 0, returns: 1, present: 0 });
+  assert.deepEqual(await again(), { jobs: 0, returns: 0, present: 1 });
 }

@@ -149,6 +149,12 @@ export class MariadbServer {
     return text.split("\n").slice(0, -1);
   }
 
+  /** What an operator's `mariadb` shows, without `sql`'s flags: with `\G` at the end a line for each column. */
+  shown(statement: string): string {
+    const login = ["--no-defaults", `--socket=${this.#socket}`, "--user=root", "--default-character-set=utf8mb4"];
+    return execFileSync("mariadb", [...login, "--execute", statement], { encoding: "utf8" });
+  }
+
   /** Changes the password of the user on the server, and ends its connections. */
   setPassword(password: string): void {
     const connections = `SELECT id FROM information_schema.processlist WHERE user = '${this.user}'`;
@@ -161,14 +167,21 @@ export class MariadbServer {
     return this.#process?.pid;
   }
 
+  /** The server has ended, whether it was told to or not. */
+  get hasEnded(): boolean {
+    const child = this.#process;
+    return child === undefined || child.exitCode !== null || child.signalCode !== null;
+  }
+
   count(table: string): number {
     return Number(this.sql(`SELECT COUNT(*) FROM salt.${table}`)[0]);
   }
 
   async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
     const child = this.#process;
+    const hasEnded = this.hasEnded;
     this.#process = undefined;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    if (child === undefined || hasEnded) return;
     const ended = new Promise((resolve) => child.once("exit", resolve));
     child.kill(signal);
     await ended;

@@ -7,7 +7,7 @@ import { jobRow, type Row, returnRow } from "../../src/databases/contract/rows.t
 import { connectMysql } from "../../src/databases/mysql/client.ts";
 import { openDatabase } from "../../src/databases/registry.ts";
 import { encode } from "../../src/wire/msgpack.ts";
-import { isDownWithout, jid, returned } from "../contract/job-rows.ts";
+import { assertBothRowsKept, isDownWithout, jid, returned } from "../contract/job-rows.ts";
 import { MariadbServer, mariadbMissing } from "./mariadb.ts";
 
 const skip = mariadbMissing() ?? false;
@@ -69,6 +69,11 @@ describe("the database mysql", { timeout: 180_000, skip }, () => {
     assert.deepEqual(server.sql("SELECT fun, jid, `return`, id, success, full_ret FROM salt.salt_returns"), [
       `cmd.run\t${jid}\t"bad"\tes1\t0\t{"cmd": "_return", "id": "es1", "success": false, "return": "bad", "retcode": 3, "jid": "${jid}", "fun": "cmd.run", "fun_args": ["echo bad; exit 3"], "user": "root", "metadata": {"ticket": "OPS-3"}, "_stamp": "2026-11-20T16:09:08.845316", "ts": 1795190948}`,
     ]);
+  });
+
+  it("keeps the master's row beside the one that the minion wrote itself, each once", async () => {
+    await assertBothRowsKept(database);
+    assert.equal(server.count("salt_returns"), 2);
   });
 
   it("refuses a row that no packet holds, and goes on", async () => {

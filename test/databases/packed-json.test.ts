@@ -38,7 +38,18 @@ function assertSame(value: ValueMap, flavour: "raw" | "bin"): void {
   assert.equal(part, returned === undefined ? undefined : slowText(returned));
 }
 
+/** Texts in which each character stands at each place of a word, and after each other one. */
+const placed: readonly Value[] = ['"', "\\", "\n", "\x1f", "\x7f", "é", "\u{1f9c2}", "!", "[", " "].flatMap(
+  (one, _, all) =>
+    Array.from({ length: 5 }, (__, before) => `${"x".repeat(before)}${all.map((other) => one + other).join("")}yz`),
+);
+const badUtf8 = Array.from({ length: 9 }, (_, before) =>
+  Buffer.concat([Buffer.from("plain text "), Buffer.from('a"é'.repeat(before)), notUtf8]),
+);
+
 const samples: readonly Value[] = [
+  ...placed,
+  ...badUtf8,
   ...[
     "",
     "plain",

@@ -58,6 +58,10 @@ export class PostgresServer {
     return this.#service.port;
   }
 
+  get processId(): number | undefined {
+    return this.#service.processId();
+  }
+
   /** The master's options for this server. `port`: of something in between. */
   options(name: PostgresName, port: number = this.port): Readonly<Record<string, string | number>> {
     const secret = name === "postgres" ? "passwd" : "pass";

@@ -1,11 +1,12 @@
 /** The shipper copies the feed into a database: each row once, whatever fails, and a row that the database refuses holds up no other. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
+import { BroughtRows } from "../../src/databases/brought-rows.ts";
 import type { JobDatabase, Written } from "../../src/databases/contract/database.ts";
 import type { Row } from "../../src/databases/contract/rows.ts";
 import { Shipper } from "../../src/databases/shipper.ts";
 import { SaltworksError } from "../../src/errors.ts";
-import { databaseCutsMax, databaseRowsMax, databaseTrialsMax } from "../../src/limits.ts";
+import { broughtRowsSettleMs, databaseCopyRowsMax, databaseCutsMax, databaseTrialsMax } from "../../src/limits.ts";
 import { lmdbDriver } from "../../src/store/drivers/lmdb/driver.ts";
 import type { JobCache } from "../../src/store/jobs/job-cache.ts";
 import type { JobFeed } from "../../src/store/jobs/job-feed.ts";
@@ -24,12 +25,18 @@ class ForgetfulDatabase {
   cuts: (row: Row) => boolean = () => false;
   refuses: (row: Row) => boolean = () => false;
   checks = 0;
+  /** A write waits for this. */
+  before: () => Promise<void> = async () => undefined;
+  isWriting = false;
 
   async check(): Promise<void> {
     if (this.isDown) throw new SaltworksError("DATABASE_FAILED", "down");
   }
 
   async write(rows: readonly Row[], { mayBePresent }: { readonly mayBePresent: boolean }): Promise<Written> {
+    this.isWriting = true;
+    await this.before();
+    this.isWriting = false;
     if (this.isDown) throw new SaltworksError("DATABASE_FAILED", "down");
     if (rows.some((row) => this.cuts(row))) throw new SaltworksError("DATABASE_FAILED", "cut", { isCut: true });
     if (rows.some((row) => this.refuses(row))) throw new SaltworksError("DATABASE_REFUSED", "refused");
@@ -68,7 +75,7 @@ describe("the shipper", () => {
 
   /** As after a restart of the master. */
   function newShipper(): Shipper {
-    return new Shipper(feed, database as unknown as JobDatabase);
+    return new Shipper(feed, database as unknown as JobDatabase, new BroughtRows(config.cachedir, "mysql"));
   }
 
   async function store(ids: readonly string[]): Promise<void> {
@@ -87,6 +94,18 @@ describe("the shipper", () => {
     assert.deepEqual([step.jobs, step.returns, step.feed.waiting, step.fault], [1, 2, 0, undefined]);
     assert.deepEqual(shipped(), all(["a", "b"]));
     assert.equal((await shipper.step()).batches, 0);
+  });
+
+  it("leaves rows that come while it writes to the next step, where they are more", async () => {
+    await store(["a"]);
+    database.before = async () => {
+      database.before = async () => undefined;
+      await store(["b", "c"]);
+    };
+    const first = await shipper.step();
+    assert.deepEqual([first.returns, first.batches, first.hasMore], [1, 1, false]);
+    const second = await shipper.step();
+    assert.deepEqual([second.returns, second.batches, second.feed.waiting], [2, 1, 0]);
   });
 
   it("says that the database is down while nothing waits for it, until it is there", async () => {
@@ -117,11 +136,49 @@ describe("the shipper", () => {
   });
 
   it("asks for rows that may be there only where that is unknown", async () => {
-    const ids = Array.from({ length: databaseRowsMax * 3 }, (_, index) => `m${index}`);
+    const ids = Array.from({ length: databaseCopyRowsMax * 3 }, (_, index) => `m${index}`);
     await store(ids);
     for (let step = await shipper.step(); step.feed.waiting > 0; ) step = await shipper.step();
     assert.equal(database.checks, 1);
     assert.equal(database.rows.length, ids.length + 1);
+  });
+
+  it("makes the next rows while the database writes, and drops them if it fails", async () => {
+    const ids = Array.from({ length: databaseCopyRowsMax * 2 }, (_, index) => `m${String(index).padStart(6, "0")}`);
+    await store(ids);
+    const readBehind = new Promise<void>((resolve) => {
+      const read = feed.read.bind(feed);
+      feed.read = (part, o) => {
+        const found = read(part, o);
+        if (database.isWriting && o.after !== undefined && found.length > 0) resolve();
+        return found;
+      };
+    });
+    database.before = () => readBehind;
+    database.losesAnswer = true;
+    assert.equal((await shipper.step()).fault, "the connection was lost");
+    for (let step = await shipper.step(); step.feed.waiting > 0; ) step = await shipper.step();
+    assert.equal(database.rows.length, ids.length + 1);
+    assert.deepEqual(shipped(), all(ids));
+  });
+
+  it("asks for rows that a migration read from the logs, until the logs of that time are in the feed", async () => {
+    let nowMs = 0;
+    const brought = new BroughtRows(config.cachedir, "mysql", () => nowMs);
+    shipper = new Shipper(feed, database as unknown as JobDatabase, brought);
+    nowMs = 2 * broughtRowsSettleMs;
+    await shipper.step();
+    brought.begin();
+    database.rows.push(...all(["a"]));
+    brought.end();
+    // Nothing is in the feed yet, because the store's next transaction feeds what its log holds.
+    await shipper.step();
+    await store(["a"]);
+    const step = await shipper.step();
+    assert.deepEqual([step.present, database.rows], [2, all(["a"])]);
+    nowMs += broughtRowsSettleMs;
+    await shipper.step();
+    assert.equal(brought.mayWait, false);
   });
 
   it("keeps everything while the database is down, and copies it afterwards", async () => {

@@ -1,7 +1,7 @@
-/** Servers of other projects that tests use, each on loopback with a private directory: MariaDB, PostgreSQL, Redis, memcached, NATS. */
+/** Servers of other projects that tests use, each on loopback with a private directory: MariaDB, PostgreSQL, Redis, memcached, NATS, OpenLDAP. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +11,8 @@ export type Service = {
   readonly port: number;
   /** Its private directory. */
   readonly directory: string;
+  /** Undefined while it does not run. */
+  readonly processId: () => number | undefined;
   /** With SIGKILL, unless told otherwise. */
   readonly kill: (signal?: NodeJS.Signals) => Promise<void>;
   /** Starts it again on its data and its port, and waits until it takes connections. */
@@ -105,7 +107,7 @@ async function start({ asOther, prepare, run }: Plan): Promise<Service> {
     await close();
     throw error;
   }
-  return { port, directory, kill, run: begin, close };
+  return { port, directory, processId: () => child?.pid, kill, run: begin, close };
 }
 
 async function untilOpen(child: ChildProcess, port: number): Promise<void> {
@@ -179,6 +181,40 @@ export function startNats(...args: readonly string[]): Promise<Service> {
     run: (directory, port) => [
       ...(["nats-server", "--addr", "127.0.0.1", "--port", String(port), "--jetstream"] as const),
       ...["--store_dir", directory, ...args],
+    ],
+  });
+}
+
+/**
+ * OpenLDAP with the entries of `ldif`. `settings`: lines of slapd.conf before its database; `rules`: lines in it.
+ * The administrator is `cn=admin,SUFFIX` with the password `admin-1`.
+ */
+export function startSlapd(o: {
+  readonly suffix: string;
+  readonly ldif: string;
+  readonly settings?: readonly string[];
+  readonly rules?: readonly string[];
+  readonly scheme?: "ldap" | "ldaps";
+}): Promise<Service> {
+  const schemas = ["core", "cosine", "inetorgperson", "nis"].map((name) => `include /etc/ldap/schema/${name}.schema`);
+  const lines = (directory: string) => [
+    ...[...schemas, "modulepath /usr/lib/ldap", "moduleload back_mdb", ...(o.settings ?? [])],
+    ...["database mdb", `suffix "${o.suffix}"`, `rootdn "cn=admin,${o.suffix}"`, "rootpw admin-1"],
+    ...[`directory ${directory}/data`, ...(o.rules ?? [])],
+  ];
+  return start({
+    asOther: true,
+    prepare: (directory) => {
+      mkdirSync(join(directory, "data"));
+      writeFileSync(join(directory, "slapd.conf"), `${lines(directory).join("\n")}\n`);
+      writeFileSync(join(directory, "entries.ldif"), o.ldif);
+      for (const name of ["data", "slapd.conf", "entries.ldif"])
+        if (process.getuid?.() === 0) chownSync(join(directory, name), powerless, powerless);
+      return ["slapadd", "-f", `${directory}/slapd.conf`, "-l", `${directory}/entries.ldif`];
+    },
+    run: (directory, port) => [
+      ...(["slapd", "-f", `${directory}/slapd.conf`, "-d", "0"] as const),
+      ...["-h", `${o.scheme ?? "ldap"}://127.0.0.1:${port}/`],
     ],
   });
 }

@@ -16,6 +16,12 @@ export type DatabaseReader = Omit<JobCacheReader, "list"> & {
 export type Written = { readonly jobs: number; readonly returns: number; readonly present: number };
 
 /**
+ * `mayBePresent`: an earlier attempt may have written the rows, so the database is asked first. `isOwnOnly`: only rows that a master wrote count then. Rows
+ * that a minion wrote itself (`--return`) into the same table do not. A database that keeps one row for both has nothing to tell apart.
+ */
+export type WriteOptions = { readonly mayBePresent: boolean; readonly isOwnOnly?: boolean };
+
+/**
  * One step of the removal of old rows. `keepSeconds`: rows that are older by the database's own clock leave. `archives`: they go into Salt's archive
  * tables, where the database has them. `rowsMax`: bound of the rows of one transaction. `after`: `next` of the step before; undefined at the start.
  */
@@ -44,11 +50,11 @@ export interface JobDatabase {
   /** Connects, and looks whether the tables of jobs and returns are there. */
   check(): Promise<void>;
   /**
-   * Writes all rows in one transaction. `mayBePresent`: an earlier attempt may have written them, so the database is asked first.
+   * Writes all rows in one transaction.
    *
    * @throws SaltworksError DATABASE_REFUSED if it refuses a row for what the row holds
    */
-  write(rows: readonly Row[], o: { readonly mayBePresent: boolean }): Promise<Written>;
+  write(rows: readonly Row[], o: WriteOptions): Promise<Written>;
   /**
    * Removes old rows as Salt's `clean_old_jobs` does, in one small transaction. A database that forgets by itself has nothing to do.
    *

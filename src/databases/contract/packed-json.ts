@@ -69,6 +69,20 @@ for (const [character, letter] of ['""', "\\\\", "\bb", "\ff", "\nn", "\rr", "\t
 ))
   escapeOf[character ?? 0] = letter ?? 0;
 const escapeBytesMax = 6;
+
+/** Four bytes at once. Each test leaves a top bit for a byte that it looks for, and at times for a byte after such a one. */
+const wordBytes = 4;
+const ones = 0x01010101;
+const topBits = 0x80808080 | 0;
+const spaces = 0x20202020;
+const quotes = 0x22222222;
+const backslashes = 0x5c5c5c5c;
+
+/** 0 if none of the four is a control character, a quote or a backslash. */
+function escapedIn(word: number): number {
+  const [byQuote, byBackslash] = [word ^ quotes, word ^ backslashes];
+  return (((word - spaces) & ~word) | ((byQuote - ones) & ~byQuote) | ((byBackslash - ones) & ~byBackslash)) & topBits;
+}
 const hexDigits = Buffer.from("0123456789abcdef");
 
 const bufferBytes = 64 * 1024;
@@ -77,20 +91,23 @@ const bufferBytesKept = 4 * 1024 * 1024;
 
 class PackedJsonWriter {
   #input: Buffer = Buffer.alloc(0);
+  #inputView = viewOf(this.#input);
   #position = 0;
   #out: Buffer = Buffer.allocUnsafeSlow(bufferBytes);
+  #outView = viewOf(this.#out);
   #at = 0;
   #isAscii = true;
 
   write(record: Uint8Array, partKey: string): MapText {
     this.#input = Buffer.from(record.buffer, record.byteOffset, record.byteLength);
+    this.#inputView = viewOf(this.#input);
     this.#position = 0;
     this.#at = 0;
     this.#isAscii = true;
     try {
       return this.#writeTop(partKey);
     } finally {
-      if (this.#out.length > bufferBytesKept) this.#out = Buffer.allocUnsafeSlow(bufferBytes);
+      if (this.#out.length > bufferBytesKept) this.#useOut(Buffer.allocUnsafeSlow(bufferBytes));
     }
   }
 
@@ -203,22 +220,30 @@ class PackedJsonWriter {
     if (end > this.#input.length) throw truncated(start);
     this.#position = end;
     const firstAt = this.#at;
-    if (this.#quoted(this.#input, start, end)) return;
+    if (this.#quoted(this.#input, this.#inputView, start, end)) return;
     // As text, bytes that are not UTF-8 become replacement characters.
     this.#at = firstAt;
     const text = Buffer.from(this.#input.toString("utf8", start, end));
-    this.#quoted(text, 0, text.length);
+    this.#quoted(text, viewOf(text), 0, text.length);
   }
 
-  /** @returns false if the bytes are not UTF-8 */
-  #quoted(input: Buffer, start: number, end: number): boolean {
+  /** @param words the view of `input`. @returns false if the bytes are not UTF-8 */
+  #quoted(input: Buffer, words: DataView, start: number, end: number): boolean {
     this.#room(end - start + 2);
     let out = this.#out;
     let at = this.#at;
     let isChecked = false;
+    let outWords = this.#outView;
     out[at] = quote;
     at += 1;
     for (let index = start; index < end; index += 1) {
+      // Most texts are long runs of characters that stand for themselves.
+      for (; index + wordBytes <= end; index += wordBytes, at += wordBytes) {
+        const word = words.getInt32(index);
+        if (escapedIn(word) !== 0 || (!isChecked && (word & topBits) !== 0)) break;
+        outWords.setInt32(at, word);
+      }
+      if (index === end) break;
       const byte = input[index] as number;
       if (byte >= 0x80) {
         if (!isChecked && !isUtf8(input.subarray(start, end))) return false;
@@ -227,6 +252,7 @@ class PackedJsonWriter {
         this.#at = at;
         this.#room(escapeBytesMax + end - index + 1);
         out = this.#out;
+        outWords = this.#outView;
         at = escaped(out, at, byte);
         continue;
       }
@@ -264,7 +290,12 @@ class PackedJsonWriter {
     if (this.#at + bytes <= this.#out.length) return;
     const larger = Buffer.allocUnsafeSlow(Math.max(2 * this.#out.length, this.#at + bytes));
     this.#out.copy(larger, 0, 0, this.#at);
-    this.#out = larger;
+    this.#useOut(larger);
+  }
+
+  #useOut(out: Buffer): void {
+    this.#out = out;
+    this.#outView = viewOf(out);
   }
 
   #byte(): number {
@@ -295,6 +326,10 @@ class PackedJsonWriter {
 }
 
 const writer = new PackedJsonWriter();
+
+function viewOf(bytes: Buffer): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
 
 /** Writes an escaped character. @returns the offset after it */
 function escaped(out: Buffer, at: number, byte: number): number {

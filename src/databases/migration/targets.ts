@@ -62,7 +62,7 @@ export class DatabaseTarget implements MigrationTarget {
     await writeApart(entries, {
       database: this.#database,
       // Another program, or an attempt that was killed, may have written any of them.
-      mayBePresent: true,
+      how: { mayBePresent: true },
       count: counted,
       onRefused: ({ what }, reason) => counted.refused.push(leftOut(what, reason.message)),
     });
@@ -93,17 +93,12 @@ function entryOf(item: MigratedItem, refused: LeftOut[]): readonly Entry[] {
   try {
     if (item.kind === "job") return [{ what, row: jobRow(item.job.jid, item.job.load) }];
     const { jid, minionId, body, atMs } = item;
-    return [{ what, row: timed(returnRow(jid, minionId, body), atMs) }];
+    return [{ what, row: returnRow(jid, minionId, body, atMs) }];
   } catch (error) {
     if (!hasCode(error, "DATABASE_REFUSED")) throw error;
     refused.push(leftOut(what, (error as Error).message));
     return [];
   }
-}
-
-/** A copy of the row would decode its members. */
-function timed<TimedRow extends Row>(row: TimedRow, atMs: number | undefined): Row {
-  return atMs === undefined ? row : Object.defineProperty(row, "atMs", { value: atMs, enumerable: true });
 }
 
 /** LMDB, or Salt's files. */

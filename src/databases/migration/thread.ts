@@ -1,5 +1,7 @@
 /** The one migration of a thread, step by step. A thread that replaces a lost one goes on from the durable mark. */
+import { isDatabaseName } from "../../config/options/job-cache-drivers.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
+import { BroughtRows } from "../brought-rows.ts";
 import type { DatabaseConfig, JobDatabase } from "../contract/database.ts";
 import type { Migration, MigrationProgress } from "./migration.ts";
 import { type MigrationNames, openMigration } from "./open.ts";
@@ -12,13 +14,16 @@ export type MigrationAnswer = {
   readonly fault: { readonly message: string; readonly isPassing: boolean } | undefined;
 };
 
+/** The database that the thread has open to copy jobs into it, and what it knows of rows there that others wrote. */
+export type OwnDatabase = { readonly database: JobDatabase; readonly brought: BroughtRows };
+
 export class MigrationThread {
   readonly #config: DatabaseConfig;
-  readonly #own: JobDatabase | undefined;
+  readonly #own: OwnDatabase | undefined;
   #open: Migration | undefined;
+  #brought: BroughtRows | undefined;
 
-  /** @param own the database that this thread has open to copy jobs into it */
-  constructor(config: DatabaseConfig, own?: JobDatabase) {
+  constructor(config: DatabaseConfig, own?: OwnDatabase) {
     this.#config = config;
     this.#own = own;
   }
@@ -28,21 +33,33 @@ export class MigrationThread {
     try {
       if (what !== "step") await this.#leave();
       if (what === "leave") return { progress: undefined, fault: undefined };
-      this.#open ??= await openMigration(this.#config, { from, to }, this.#own);
+      this.#bring(to);
+      this.#open ??= await openMigration(this.#config, { from, to }, this.#own?.database);
       if (what === "step") await this.#open.step((texts) => leftOut.push(...texts));
       const progress = this.#open.progress(leftOut);
       if (progress.isDone) await this.#leave();
       return { progress, fault: undefined };
     } catch (error) {
       const isPassing = hasCode(error, "DATABASE_FAILED") || hasCode(error, "STORE_FAILED");
+      if (what === "begin") await this.#leave();
       if (!isPassing && (error as SaltworksError).code === undefined) throw error;
       return { progress: this.#open?.progress(leftOut), fault: { message: (error as Error).message, isPassing } };
     }
   }
 
+  /** Also if the target is not the database that gets jobs: it may be so after a restart, with what waits now. */
+  #bring(to: string): void {
+    if (!isDatabaseName(to)) return;
+    const own = this.#own?.database.name === to ? this.#own.brought : undefined;
+    this.#brought ??= own ?? new BroughtRows(this.#config.cachedir, to);
+    this.#brought.begin();
+  }
+
   async #leave(): Promise<void> {
-    const open = this.#open;
+    const [open, brought] = [this.#open, this.#brought];
     this.#open = undefined;
+    this.#brought = undefined;
     await open?.close();
+    brought?.end();
   }
 }

@@ -13,6 +13,10 @@ export type MysqlOptions = {
   readonly charset: string;
   readonly dateStrings: boolean;
   readonly maxPreparedStatements: number;
+  readonly rowsAsArray?: true;
+  /** Whole numbers beyond JavaScript's come as text. */
+  readonly supportBigNumbers?: true;
+  readonly jsonStrings?: true;
   readonly ssl?: MysqlTls;
 };
 export type MysqlTls = { readonly ca?: Buffer; readonly cert?: Buffer; readonly key?: Buffer };
@@ -26,6 +30,7 @@ export type MysqlClient = {
   query(sql: string): Promise<readonly [MysqlAnswer, unknown]>;
   end(): Promise<void>;
   destroy(): void;
+  readonly connection: { readonly stream: { readonly bytesRead: number; destroy(): void } };
   on(event: "error", listener: (error: Error) => void): void;
 };
 

@@ -6,6 +6,7 @@ import type {
   Expired,
   ExpiryStep,
   JobDatabase,
+  WriteOptions,
   Written,
 } from "../contract/database.ts";
 import type { Row } from "../contract/rows.ts";
@@ -43,8 +44,8 @@ class MysqlDatabase implements JobDatabase {
     for (const table of ["jids", "salt_returns"]) await this.#writing.run(`SELECT 1 FROM \`${table}\` LIMIT 0`, []);
   }
 
-  async write(rows: readonly Row[], { mayBePresent }: { readonly mayBePresent: boolean }): Promise<Written> {
-    return await writeRows(this.#writing, rows, mayBePresent);
+  async write(rows: readonly Row[], o: WriteOptions): Promise<Written> {
+    return await writeRows(this.#writing, rows, o);
   }
 
   async expire(o: ExpiryStep): Promise<Expired> {

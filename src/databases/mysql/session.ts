@@ -2,6 +2,7 @@
 import { SaltworksError } from "../../errors.ts";
 import { databaseConnectMs, databaseLockMs } from "../../limits.ts";
 import type { DatabaseConfig } from "../contract/database.ts";
+import { libraryConnectMs } from "../contract/deadline.ts";
 import { type SessionOptions, SqlSession } from "../sql/session.ts";
 import { tlsFileBytes } from "../sql/tls-file.ts";
 import {
@@ -107,7 +108,7 @@ function optionsOf(config: DatabaseConfig): MysqlOptions {
     user: config["mysql.user"],
     password: config["mysql.pass"],
     database: config["mysql.db"],
-    connectTimeout: databaseConnectMs,
+    connectTimeout: libraryConnectMs(databaseConnectMs),
     charset: "utf8mb4",
     dateStrings: true,
     maxPreparedStatements: 64,

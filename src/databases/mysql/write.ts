@@ -1,8 +1,8 @@
 /** Writes rows of jobs and returns in as few statements as the server's packets allow. */
 import { SaltworksError } from "../../errors.ts";
-import type { Written } from "../contract/database.ts";
+import type { WriteOptions, Written } from "../contract/database.ts";
 import type { JobRow, ReturnRow, Row } from "../contract/rows.ts";
-import { absentOf } from "../contract/writer.ts";
+import { absentOf, headLength, headOf, presentRow } from "../contract/writer.ts";
 import type { MysqlValue } from "./client.ts";
 import { inList } from "./in-list.ts";
 import type { MysqlSession } from "./session.ts";
@@ -11,6 +11,12 @@ import type { MysqlSession } from "./session.ts";
 const statementRows = [256, 64, 16, 4, 1];
 /** Bytes that a packet needs beside the values: types and lengths. */
 const packetRestBytes = 64 * 1024;
+
+/** Bytes of a character of UTF-16 in UTF-8, at most. */
+const utf8BytesMax = 3;
+const numberBytes = 32;
+/** A bound counts if it is no more than this part of the room that is left. */
+const boundShare = 64;
 
 /** `last`: one more column, as an expression. */
 export type Insert = { readonly head: string; readonly tail: string; readonly columns: number; readonly last?: string };
@@ -36,13 +42,13 @@ const intoReturnsAt: Insert = {
 };
 
 /** Writes all rows in one transaction. @throws SaltworksError DATABASE_FAILED, DATABASE_REFUSED */
-export async function writeRows(session: MysqlSession, rows: readonly Row[], mayBePresent: boolean): Promise<Written> {
+export async function writeRows(session: MysqlSession, rows: readonly Row[], o: WriteOptions): Promise<Written> {
   const jobs = rows.filter((row): row is JobRow => row.kind === "job");
   const returns = rows.filter((row): row is ReturnRow => row.kind === "return");
   const bytesMax = await statementBytesMax(session);
   return await session.transaction(async () => {
-    const [newJobs, newReturns] = mayBePresent
-      ? [await absentJobs(session, jobs), await absentReturns(session, returns)]
+    const [newJobs, newReturns] = o.mayBePresent
+      ? [await absentJobs(session, jobs), await absentReturns(session, returns, o.isOwnOnly === true)]
       : [jobs, returns];
     await insert(
       session,
@@ -83,16 +89,18 @@ async function absentJobs(session: MysqlSession, jobs: readonly JobRow[]): Promi
 }
 
 /** The returns that the table does not have. */
-async function absentReturns(session: MysqlSession, returns: readonly ReturnRow[]): Promise<readonly ReturnRow[]> {
+async function absentReturns(
+  session: MysqlSession,
+  returns: readonly ReturnRow[],
+  isOwnOnly: boolean,
+): Promise<readonly ReturnRow[]> {
   if (returns.length === 0) return [];
   const jids = inList(returns.map(({ jid }) => jid));
   const ids = inList(returns.map(({ minionId }) => minionId));
-  const sql = `SELECT \`jid\`, \`id\` FROM \`salt_returns\` WHERE \`jid\` IN (${jids.marks}) AND \`id\` IN (${ids.marks})`;
+  const head = isOwnOnly ? `, LEFT(\`full_ret\`, ${headLength}) AS \`head\`` : "";
+  const sql = `SELECT \`jid\`, \`id\`${head} FROM \`salt_returns\` WHERE \`jid\` IN (${jids.marks}) AND \`id\` IN (${ids.marks})`;
   const found = await session.rows(sql, [...jids.values, ...ids.values]);
-  return absentOf(
-    returns,
-    found.map(({ jid, id }) => ({ jid: String(jid), minionId: String(id) })),
-  );
+  return absentOf(returns, found.map(presentRow), isOwnOnly ? headOf : undefined);
 }
 
 /** Bytes that the values of one statement may have. */
@@ -124,7 +132,7 @@ function fitting(rows: readonly (readonly MysqlValue[])[], at: number, bytesMax:
   const [most = 1] = statementRows;
   let [count, bytes] = [0, 0];
   for (const row of rows.slice(at, at + most)) {
-    bytes += row.reduce<number>((sum, value) => sum + Buffer.byteLength(String(value)), 0);
+    bytes += row.reduce<number>((sum, value) => sum + bytesAtMost(value, bytesMax - bytes), 0);
     if (bytes > bytesMax) break;
     count += 1;
   }
@@ -133,4 +141,11 @@ function fitting(rows: readonly (readonly MysqlValue[])[], at: number, bytesMax:
     bytes,
     bytesMax,
   });
+}
+
+/** Bytes of a value, exact where an upper bound does not fit. Most rows fit by far, and to count the bytes of a text takes as long as to send it. */
+function bytesAtMost(value: MysqlValue, room: number): number {
+  if (typeof value === "number") return numberBytes;
+  const bound = utf8BytesMax * value.length;
+  return bound <= room / boundShare ? bound : Buffer.byteLength(value);
 }

@@ -35,10 +35,15 @@ export type PostgresClient = {
   connect(): Promise<unknown>;
   query(query: PostgresQuery | string): Promise<PostgresAnswer>;
   on(event: "error", listener: (error: Error) => void): void;
-  readonly connection: { readonly stream: { destroy(): void } };
+  readonly connection: { readonly stream: { readonly bytesRead: number; destroy(): void } };
 };
 
 type PostgresPackage = { readonly Client: new (options: PostgresOptions) => PostgresClient };
+
+/** Whether a connection failed only because the server has no TLS. */
+export function isWithoutTls(error: unknown): boolean {
+  return (error as Error).message === "The server does not support SSL connections";
+}
 
 /** @throws Error with the code MODULE_NOT_FOUND if the package is not installed */
 export function newPostgresClient(options: PostgresOptions): PostgresClient {

@@ -4,6 +4,7 @@ import { SaltworksError } from "../../errors.ts";
 import { databaseConnectMs, databaseLockMs } from "../../limits.ts";
 import { type SessionOptions, SqlSession } from "../sql/session.ts";
 import {
+  isWithoutTls,
   newPostgresClient,
   type PostgresAnswer,
   type PostgresClient,
@@ -18,7 +19,6 @@ import { optionsOf, type PostgresSettings, placeOf, tlsOf } from "./settings.ts"
 const serverFirstMs = 1_000;
 /** Statements that a connection prepares. Statements that run seldom come last, and are not prepared over it. */
 const preparedMax = 64;
-const noTls = "The server does not support SSL connections";
 
 export class PostgresSession extends SqlSession<PostgresClient, PostgresAnswer, PostgresValue> {
   readonly place: string;
@@ -39,7 +39,7 @@ export class PostgresSession extends SqlSession<PostgresClient, PostgresAnswer, 
     try {
       return await this.#connectBy(first);
     } catch (error) {
-      if (second === undefined || (error as Error).message !== noTls) throw error;
+      if (second === undefined || !isWithoutTls(error)) throw error;
       return await this.#connectBy(second);
     }
   }

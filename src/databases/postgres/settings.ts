@@ -1,6 +1,7 @@
 /** The settings of the drivers `postgres` and `pgjsonb`, which have options of their own. */
 import { databaseConnectMs } from "../../limits.ts";
 import type { DatabaseConfig } from "../contract/database.ts";
+import { libraryConnectMs } from "../contract/deadline.ts";
 import { tlsFileBytes } from "../sql/tls-file.ts";
 import type { PostgresOptions, PostgresTls } from "./client.ts";
 
@@ -61,7 +62,7 @@ export function placeOf({ name, host, port, database }: PostgresSettings): strin
 export function optionsOf(settings: PostgresSettings, ssl: PostgresTls | false): PostgresOptions {
   const { host, port, user, password, database } = settings;
   const names = { application_name: "saltworks", client_encoding: "UTF8", sslnegotiation: "postgres" };
-  const times = { connectionTimeoutMillis: settings.connectMs };
+  const times = { connectionTimeoutMillis: libraryConnectMs(settings.connectMs) };
   return { host, port, user, password, database, ...names, ...times, ssl, types: asText };
 }
 

@@ -1,8 +1,8 @@
 /** Writes rows of jobs and returns, many with each statement. */
 import type { Value } from "../../wire/values.ts";
-import type { Written } from "../contract/database.ts";
+import type { WriteOptions, Written } from "../contract/database.ts";
 import type { JobRow, ReturnRow, Row } from "../contract/rows.ts";
-import { absentOf } from "../contract/writer.ts";
+import { absentOf, headLength, headOf, presentRow } from "../contract/writer.ts";
 import type { SqlRow } from "../sql/session.ts";
 import type { PostgresValue } from "./client.ts";
 import { jsonOf, withoutZeros } from "./json.ts";
@@ -28,9 +28,14 @@ const intoReturns: Insert = {
   columns: 7,
   hasTime: true,
 };
+const intoAbsentJids: Insert = {
+  head: "INSERT INTO jids (jid, load) VALUES ",
+  tail: " ON CONFLICT DO NOTHING",
+  columns: 2,
+};
 /** A job that is there stays as it is with `postgres`, and is replaced with `pgjsonb`, as in Salt. */
 const intoJids: Readonly<Record<PostgresName, Insert>> = {
-  postgres: { head: "INSERT INTO jids (jid, load) VALUES ", tail: " ON CONFLICT DO NOTHING", columns: 2 },
+  postgres: intoAbsentJids,
   pgjsonb: {
     head: "INSERT INTO jids (jid, load) VALUES ",
     tail: " ON CONFLICT (jid) DO UPDATE SET load = EXCLUDED.load WHERE jids.load <> EXCLUDED.load",
@@ -43,18 +48,18 @@ export async function writeRows(
   session: PostgresSession,
   name: PostgresName,
   rows: readonly Row[],
-  mayBePresent: boolean,
+  { mayBePresent, isOwnOnly = false }: WriteOptions,
 ): Promise<Written> {
   const jobs = rows.filter((row): row is JobRow => row.kind === "job");
   const returns = rows.filter((row): row is ReturnRow => row.kind === "return");
   return await session.transaction(async () => {
-    const added = mayBePresent ? await absent(session, returns) : returns;
+    const added = mayBePresent ? await absent(session, name, returns, isOwnOnly) : returns;
     const known = mayBePresent ? await presentJobs(session, jobs) : new Set<string>();
     // One statement takes a job only once, and the last request counts.
     const loads = new Map(jobs.map(({ jid, load }) => [jid, load]));
     await insert(
       session,
-      intoJids[name],
+      mayBePresent ? intoAbsentJids : intoJids[name],
       [...loads].map(([jid, load]) => [jid, jsonOf(name, load)]),
     );
     await insert(
@@ -81,17 +86,32 @@ async function presentJobs(session: PostgresSession, jobs: readonly JobRow[]): P
   return new Set(found.map(({ jid }) => String(jid)));
 }
 
+/**
+ * How a row's `full_ret` begins, and the same of a row that is to be written. `jsonb` has an order of its own, so only the presence of the master's `cmd`
+ * counts there.
+ */
+const heads = {
+  postgres: { sql: `left(full_ret, ${headLength})`, of: headOf },
+  pgjsonb: {
+    sql: "CASE WHEN full_ret -> 'cmd' IS NULL THEN '' ELSE 'cmd' END",
+    of: ({ fields }: ReturnRow) => (fields.has("cmd") ? "cmd" : ""),
+  },
+} as const satisfies Readonly<Record<PostgresName, unknown>>;
+
 /** The returns that the table does not have. */
-async function absent(session: PostgresSession, returns: readonly ReturnRow[]): Promise<readonly ReturnRow[]> {
+async function absent(
+  session: PostgresSession,
+  name: PostgresName,
+  returns: readonly ReturnRow[],
+  isOwnOnly: boolean,
+): Promise<readonly ReturnRow[]> {
   if (returns.length === 0) return [];
   const jids = [...new Set(returns.map(({ jid }) => jid))];
   const ids = [...new Set(returns.map(({ minionId }) => minionId))];
-  const sql = "SELECT DISTINCT jid, id FROM salt_returns WHERE jid = ANY($1::text[]) AND id = ANY($2::text[])";
+  const head = isOwnOnly ? `, ${heads[name].sql} AS head` : "";
+  const sql = `SELECT DISTINCT jid, id${head} FROM salt_returns WHERE jid = ANY($1::text[]) AND id = ANY($2::text[])`;
   const found = await session.rows(sql, [jids, ids]);
-  return absentOf(
-    returns,
-    found.map(({ jid, id }) => ({ jid: String(jid), minionId: String(id) })),
-  );
+  return absentOf(returns, found.map(presentRow), isOwnOnly ? heads[name].of : undefined);
 }
 
 /** @returns what the statements give back, if `tail` asks for it */

@@ -19,6 +19,7 @@ export type RedisClient = {
   on(event: "error", listener: (error: Error) => void): void;
   connect(): Promise<unknown>;
   ping(): Promise<string>;
+  sendCommand(words: readonly string[]): Promise<unknown>;
   multi(): RedisBatch;
   get(key: string): Promise<string | null>;
   mGet(keys: readonly string[]): Promise<readonly (string | null)[]>;

@@ -1,5 +1,12 @@
 /** The driver `redis`: the keys of Salt's returner `redis`. */
-import type { DatabaseConfig, DatabaseDriver, Expired, JobDatabase, Written } from "../contract/database.ts";
+import type {
+  DatabaseConfig,
+  DatabaseDriver,
+  Expired,
+  JobDatabase,
+  WriteOptions,
+  Written,
+} from "../contract/database.ts";
 import type { Row } from "../contract/rows.ts";
 import { SqlReader } from "../sql/reader.ts";
 import { packageName } from "./client.ts";
@@ -35,7 +42,7 @@ class RedisDatabase implements JobDatabase {
     await this.#writing.run((client) => client.ping());
   }
 
-  async write(rows: readonly Row[], { mayBePresent }: { readonly mayBePresent: boolean }): Promise<Written> {
+  async write(rows: readonly Row[], { mayBePresent }: WriteOptions): Promise<Written> {
     const how = { mayBePresent, keepSeconds: this.#keepSeconds };
     return await this.#writing.run((client) => writeRows(client, rows, how));
   }

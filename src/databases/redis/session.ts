@@ -1,7 +1,7 @@
 /** One connection to Redis: it is opened at the first command, closed at the first fault, and opened anew by the next command. */
 import { databaseConnectMs, databaseStatementMs } from "../../limits.ts";
 import type { DatabaseConfig } from "../contract/database.ts";
-import { deadline } from "../contract/deadline.ts";
+import { deadline, libraryConnectMs } from "../contract/deadline.ts";
 import { createRedisClient, type RedisClient, type RedisOptions } from "./client.ts";
 import { isAnswer, redisError } from "./errors.ts";
 
@@ -75,7 +75,7 @@ function optionsOf(config: DatabaseConfig): RedisOptions {
   const { "redis.unix_socket_path": path, "redis.password": password } = config;
   const address = isSet(path) ? { path } : { host: config["redis.host"], port: config["redis.port"] };
   return {
-    socket: { ...address, connectTimeout: databaseConnectMs, reconnectStrategy: false },
+    socket: { ...address, connectTimeout: libraryConnectMs(databaseConnectMs), reconnectStrategy: false },
     database: config["redis.db"],
     ...(isSet(password) ? { password } : {}),
     RESP: 2,

@@ -5,6 +5,7 @@ import type {
   Expired,
   ExpiryStep,
   JobDatabase,
+  WriteOptions,
   Written,
 } from "../contract/database.ts";
 import type { Row } from "../contract/rows.ts";
@@ -43,7 +44,7 @@ class SqliteDatabase implements JobDatabase {
     await this.#writing.run(checkTables);
   }
 
-  async write(rows: readonly Row[], { mayBePresent }: { readonly mayBePresent: boolean }): Promise<Written> {
+  async write(rows: readonly Row[], { mayBePresent }: WriteOptions): Promise<Written> {
     return await this.#writing.transaction((prepared) => writeRows(prepared, rows, mayBePresent));
   }
 

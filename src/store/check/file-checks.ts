@@ -11,7 +11,8 @@ import { isUsableKey } from "../keys/text.ts";
 import type { Check, Tally } from "./tally.ts";
 
 const keyFolders = ["minions", "minions_pre", "minions_rejected", "minions_denied"];
-const tokenForm = /^[0-9a-f]{32,128}$/;
+/** Salt's form, whose name is the token, and ours, whose name is the token's digest. */
+const tokenFileForm = /^([0-9a-f]{32,128}|([0-9a-f]{64})\.token)$/;
 const batchChunkBytes = 1024 * 1024;
 
 export function checkKeys(pkiDir: string, tally: Tally): void {
@@ -46,7 +47,7 @@ function isPublicKey(pem: string): boolean {
 
 export const checkTokens: Check = (tally, { path }) => {
   if (!existsSync(path)) return;
-  for (const name of readdirSync(path).filter((each) => tokenForm.test(each))) {
+  for (const name of readdirSync(path).filter((each) => tokenFileForm.test(each))) {
     const bytes = readIfThere(join(path, name));
     if (bytes === undefined) continue;
     tally.records += 1;
@@ -57,7 +58,8 @@ export const checkTokens: Check = (tally, { path }) => {
 function isToken(bytes: Uint8Array, name: string): boolean {
   try {
     const kept = decode(bytes);
-    return kept instanceof Map && kept.get("token") === name;
+    const digest = tokenFileForm.exec(name)?.[2];
+    return kept instanceof Map && (digest === undefined ? kept.get("token") === name : kept.get("digest") === digest);
   } catch (error) {
     if (error instanceof SaltworksError) return false;
     throw error;

@@ -61,7 +61,11 @@ export function hashIn(value: Buffer): number {
 }
 
 export function checkedValue(key: Uint8Array, bytes: Uint8Array): Buffer {
-  const value = Buffer.allocUnsafe(checkBytes + bytes.byteLength);
+  return writeChecked(Buffer.allocUnsafe(checkBytes + bytes.byteLength), key, bytes);
+}
+
+/** As `checkedValue`, in `value`, which has exactly the room. */
+export function writeChecked(value: Buffer, key: Uint8Array, bytes: Uint8Array): Buffer {
   value[0] = mark;
   value.set(bytes, checkBytes);
   const seed = hashOf(viewOf(key), 0, key.byteLength, oddOne);

@@ -68,7 +68,7 @@ export class SaltJobImport implements JobImport {
     const directory = directoryIn(this.#o, job.jid);
     if (existsSync(join(directory, loadFile)) && existsSync(join(directory, jidFile))) return false;
     writeLoadFiles(this.#o, job);
-    if (isJid(job.jid)) setTime(join(directory, jidFile), jidTime(job.jid).getTime());
+    setJobTime(directory, job.jid);
     return true;
   }
 
@@ -79,12 +79,25 @@ export class SaltJobImport implements JobImport {
     // Not written: the job's returns are not to be stored.
     if (!existsSync(file)) return false;
     if (atMs !== undefined) setTime(file, atMs);
+    this.#nameJob(jid);
     return true;
+  }
+
+  /** A return may come without its request. Salt removes a directory that no file names, and a later migration could not tell whose it is. */
+  #nameJob(jid: string): void {
+    const directory = directoryIn(this.#o, jid);
+    if (existsSync(join(directory, jidFile))) return;
+    replaceFile(join(directory, jidFile), jid, fileMode);
+    setJobTime(directory, jid);
   }
 }
 
 function directoryIn({ cachedir, hashType }: LocalCacheOptions, jid: string): string {
   return jobDirectory(cachedir, hashType, jid);
+}
+
+function setJobTime(directory: string, jid: string): void {
+  if (isJid(jid)) setTime(join(directory, jidFile), jidTime(jid).getTime());
 }
 
 function isFolderName(name: string): boolean {

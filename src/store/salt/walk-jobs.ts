@@ -75,23 +75,14 @@ export class SaltJobWalk {
     }
   }
 
-  /** @returns undefined for a directory without a job, which is left out */
+  /** Returns stay readable without their request. @returns undefined for a directory without a job, which is left out */
   job(path: string, onLeftOut: OnLeftOut): WalkedJob | undefined {
     const directory = join(this.#top, path);
     const entries = reading(directory, onLeftOut, () => entriesIfThere(directory)) ?? [];
     // A killed master may leave an empty directory.
     if (entries.length === 0) return undefined;
     const loadPath = join(directory, loadFile);
-    let isLoadUnreadable = false;
-    const load = reading(
-      loadPath,
-      (what, reason) => {
-        isLoadUnreadable = true;
-        onLeftOut(what, reason);
-      },
-      () => loadIn(loadPath),
-    );
-    if (isLoadUnreadable) return undefined;
+    const load = reading(loadPath, onLeftOut, () => loadIn(loadPath));
     const jid = textOf(load?.fields, "jid") ?? this.#text(directory, jidFile, onLeftOut);
     if (jid === undefined || jid === "") {
       onLeftOut(directory, "neither .load.p nor jid names the job");

@@ -1,24 +1,26 @@
 /**
- * Tokens of externally authenticated users: one file per token, named after it, readable only by the user that runs the master. The form is Salt's,
- * so tokens stay valid when our master replaces Salt's or the reverse, and Salt's API server reads ours. Source: Salt's localfs tokens.
+ * Tokens of externally authenticated users. A token's file is named after its digest and does not hold the token, so that a copy of the directory
+ * opens nothing. Files in the form of Salt's localfs tokens, which older releases also made, are rewritten in this form when they are used or swept.
  */
 import { createHash, randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
-import { readdir, readFile, rm } from "node:fs/promises";
+import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { equalSecrets } from "../../crypto/compare.ts";
 import { SaltworksError } from "../../errors.ts";
-import { tokenFileBytesMax, tokensMax } from "../../limits.ts";
+import { tokenFileBytesMax, tokensMax, tokensOfUserMax } from "../../limits.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import { type Encodable, Float, type ValueMap } from "../../wire/values.ts";
-import { replaceFile } from "../disk/durable-file.ts";
+import { digestOf, ExpiringFiles } from "./expiring-files.ts";
+import { NamesOfUsers } from "./names-of-users.ts";
 
-const fileMode = 0o600;
-const directoryMode = 0o700;
 const randomSourceBytes = 512;
+/** What the names of our files end with; Salt's have no ending. */
+export const tokenFileEnding = ".token";
 /** A token is a digest in hex. Other names are refused, so that none leads out of the directory. */
 const tokenForm = /^[0-9a-f]{32,128}$/;
+/** The field by which a file shows that it was not renamed. It is the digest of the token. */
+const digestField = "digest";
 
 /** The directory of tokens. */
 export function tokenDirectory(cachedir: string): string {
@@ -27,100 +29,139 @@ export function tokenDirectory(cachedir: string): string {
 
 /** Whether the token has a file. Does not check whether the token has expired. */
 export function isTokenKept(directory: string, token: string): boolean {
-  return tokenForm.test(token) && existsSync(join(directory, token));
+  if (!tokenForm.test(token)) return false;
+  return existsSync(join(directory, nameOf(token))) || existsSync(join(directory, token));
 }
 
 export class Tokens {
-  readonly counters = { made: 0, removed: 0, refused: 0 };
+  /** `converted`: tokens in Salt's form that were rewritten. `displaced`: gave way to newer ones of their user. */
+  readonly counters = { made: 0, removed: 0, refused: 0, converted: 0, displaced: 0 };
   readonly #directory: string;
   readonly #hashType: string;
-  #count: number;
+  readonly #files: ExpiringFiles;
+  readonly #ofUsers = new NamesOfUsers();
 
   /** Makes a missing `directory`. */
   constructor(directory: string, hashType: string) {
     this.#directory = directory;
     this.#hashType = hashType;
-    mkdirSync(directory, { recursive: true, mode: directoryMode });
-    this.#count = readdirSync(directory).length;
+    this.#files = new ExpiringFiles({
+      directory,
+      ending: tokenFileEnding,
+      fileBytesMax: tokenFileBytesMax,
+      endMsIn: (bytes) => endMs(keptIn(bytes)),
+    });
   }
 
   /** Number of tokens, expired ones included until a sweep. */
   get count(): number {
-    return this.#count;
+    return this.#files.count;
+  }
+
+  /** The most tokens of one user that were made or used since the start. */
+  get mostOfUser(): number {
+    return this.#ofUsers.most();
   }
 
   /**
-   * Makes a token.
+   * Makes a token. A user with more than `tokensOfUserMax` loses the one that was not used for the longest time.
    *
    * @param fields in Salt's order; the token is appended
    * @throws SaltworksError QUEUE_FULL at `tokensMax` tokens, STORE_FAILED
    */
   make(fields: ReadonlyMap<string, Encodable>): Map<string, Encodable> {
-    if (this.#count >= tokensMax) {
+    if (this.count >= tokensMax) {
       this.counters.refused += 1;
       throw new SaltworksError("QUEUE_FULL", `there are ${tokensMax} tokens already`, { tokensMax });
     }
     const token = createHash(this.#hashType).update(randomBytes(randomSourceBytes)).digest("hex");
-    const kept = new Map(fields).set("token", token);
-    const file = join(this.#directory, token);
-    try {
-      replaceFile(file, encode(kept, "bin"), fileMode);
-    } catch (error) {
-      throw new SaltworksError("STORE_FAILED", "a token could not be written", {}, { cause: error });
-    }
-    this.#count += 1;
+    trying("a token could not be written", () => {
+      this.#keep(token, fields);
+      this.#boundUser(ownerOf(fields), nameOf(token));
+    });
     this.counters.made += 1;
-    return kept;
+    return new Map(fields).set("token", token);
   }
 
   /** The fields of a valid token; undefined for an expired or unknown one. An expired token stays until a sweep: the clock may be wrong now. */
   read(token: string, nowMs: number): ValueMap | undefined {
     if (!tokenForm.test(token)) return undefined;
-    const file = join(this.#directory, token);
-    try {
-      if (statSync(file).size > tokenFileBytesMax) return undefined;
-      const kept = keptIn(readFileSync(file));
-      if (kept !== undefined && isGood(kept, nowMs))
-        return equalSecrets(String(kept.get("token")), token) ? kept : undefined;
-    } catch (error) {
-      if (hasCodeIn(error, "ENOENT")) return undefined;
-      throw new SaltworksError("STORE_FAILED", "a token could not be read", {}, { cause: error });
-    }
-    return undefined;
+    return trying("a token could not be read", () => {
+      const bytes =
+        this.#files.read(nameOf(token)) ?? (this.#convert(token) ? this.#files.read(nameOf(token)) : undefined);
+      const kept = bytes && keptIn(bytes);
+      if (kept === undefined || !equalSecrets(String(kept.get(digestField)), digestOf(token))) return undefined;
+      if (endMs(kept) <= nowMs) return undefined;
+      kept.delete(digestField);
+      this.#ofUsers.note(ownerOf(kept), nameOf(token));
+      return kept.set("token", token);
+    });
   }
 
   /** Removes a token. @returns false if it does not exist */
   remove(token: string): boolean {
     if (!tokenForm.test(token)) return false;
-    try {
-      rmSync(join(this.#directory, token));
-    } catch (error) {
-      if (hasCodeIn(error, "ENOENT")) return false;
-      throw new SaltworksError("STORE_FAILED", "a token could not be removed", {}, { cause: error });
-    }
-    this.#count -= 1;
-    this.counters.removed += 1;
-    return true;
+    return trying("a token could not be removed", () => {
+      this.#convert(token);
+      const isRemoved = this.#files.remove(nameOf(token));
+      if (isRemoved) this.counters.removed += 1;
+      return isRemoved;
+    });
   }
 
-  /** Removes expired and unreadable tokens one by one; other work of the thread runs in between. */
+  /** Removes expired and unreadable tokens, and rewrites those in Salt's form, in short steps. */
   async sweep(nowMs: number): Promise<void> {
-    const names = await readdir(this.#directory);
-    let left = names.length;
-    for (const name of names) {
-      if (!tokenForm.test(name)) continue;
-      const file = join(this.#directory, name);
-      const bytes = await readFile(file).catch((error: unknown) => {
-        if (hasCodeIn(error, "ENOENT")) return undefined;
-        throw error;
-      });
-      const kept = bytes && keptIn(bytes);
-      if (bytes !== undefined && kept !== undefined && isGood(kept, nowMs)) continue;
-      await rm(file, { force: true });
-      this.counters.removed += 1;
-      left -= 1;
+    this.counters.removed += await this.#files.sweep(nowMs, (name) => {
+      if (tokenForm.test(name) && !this.#convert(name)) this.#files.remove(name);
+    });
+    this.#ofUsers.prune((name) => this.#files.isKnown(name));
+  }
+
+  /** A program that logs in for each call and never out fills neither the disk nor the places of other users. */
+  #boundUser(owner: string, name: string): void {
+    this.#ofUsers.note(owner, name);
+    const oldest = this.#ofUsers.takeOver(owner, tokensOfUserMax, (one) => this.#files.isKnown(one));
+    if (oldest !== undefined && this.#files.remove(oldest)) this.counters.displaced += 1;
+  }
+
+  #keep(token: string, fields: ReadonlyMap<string, Encodable>): void {
+    const kept = new Map(fields).set(digestField, digestOf(token));
+    this.#files.write(nameOf(token), encode(kept, "bin"), endMs(kept));
+  }
+
+  /** Rewrites a token's file in Salt's form. @returns false if there is none, or its content is not that of the token */
+  #convert(token: string): boolean {
+    const file = join(this.#directory, token);
+    let fields: ValueMap | undefined;
+    try {
+      fields = statSync(file).size > tokenFileBytesMax ? undefined : keptIn(readFileSync(file));
+    } catch (error) {
+      if (hasCodeIn(error, "ENOENT")) return false;
+      throw error;
     }
-    this.#count = left;
+    if (fields === undefined || !equalSecrets(String(fields.get("token")), token)) return false;
+    fields.delete("token");
+    this.#keep(token, fields as ReadonlyMap<string, Encodable>);
+    rmSync(file, { force: true });
+    this.counters.converted += 1;
+    return true;
+  }
+}
+
+function ownerOf(fields: ReadonlyMap<unknown, unknown>): string {
+  return `${String(fields.get("eauth"))} ${String(fields.get("name"))}`;
+}
+
+function nameOf(token: string): string {
+  return digestOf(token) + tokenFileEnding;
+}
+
+/** @throws SaltworksError STORE_FAILED instead of an error of the file system */
+function trying<Result>(failure: string, step: () => Result): Result {
+  try {
+    return step();
+  } catch (error) {
+    throw new SaltworksError("STORE_FAILED", failure, {}, { cause: error });
   }
 }
 
@@ -135,7 +176,9 @@ function keptIn(bytes: Uint8Array): ValueMap | undefined {
   }
 }
 
-function isGood(kept: ValueMap, nowMs: number): boolean {
-  const expire = kept.get("expire") ?? 0;
-  return (expire instanceof Float ? expire.value : Number(expire)) * 1_000 >= nowMs;
+/** When a token ends; 0 for what is not a token. */
+function endMs(kept: ReadonlyMap<unknown, unknown> | undefined): number {
+  const expire = kept?.get("expire") ?? 0;
+  const seconds = expire instanceof Float ? expire.value : Number(expire);
+  return Number.isFinite(seconds) ? seconds * 1_000 : 0;
 }

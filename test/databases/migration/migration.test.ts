@@ -17,6 +17,7 @@ import { lmdbDriver } from "../../../src/store/drivers/lmdb/driver.ts";
 import type { JobCache } from "../../../src/store/jobs/job-cache.ts";
 import { jidAt } from "../../../src/wire/jid.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
+import type { ValueMap } from "../../../src/wire/values.ts";
 import { loadOf, returnOf } from "../../contract/job-samples.ts";
 import { plain } from "../../plain.ts";
 import { temporaryDirectories } from "../../store/temporary.ts";
@@ -105,7 +106,11 @@ describe("a migration of jobs", () => {
     const directory = writeSaltJob(config.cachedir, { jid: partly, returns: { a: 1, b: 2 } });
     writeFileSync(join(directory, "a", "return.p"), Buffer.from([0x81]));
     const { counts, named } = await migrate({ from: "local_cache", to: "lmdb" });
-    assert.deepEqual(counts, { passed: 6, jobs: 5, returns: 9, present: 0, leftOut: 2 });
+    assert.deepEqual(counts, { passed: 6, jobs: 5, returns: 10, present: 0, leftOut: 2 });
+    await inLmdb(async (jobs) => {
+      const body = decode((await jobs.returnOf(bad, "a")) ?? assert.fail()) as ValueMap;
+      assert.equal(body.get("return"), 1, "a return does not need its request");
+    });
     assert.ok(named.some((text) => text.includes(join(saltJobDirectory(config.cachedir, bad), ".load.p"))));
     assert.ok(named.some((text) => text.includes(join(directory, "a", "return.p"))));
   });
@@ -115,6 +120,18 @@ describe("a migration of jobs", () => {
     mkdirSync(join(config.cachedir, "jobs", "ff", "empty"), { recursive: true });
     const { counts } = await migrate({ from: "local_cache", to: "lmdb" });
     assert.deepEqual([counts.jobs, counts.returns, counts.leftOut], [0, 1, 0]);
+  });
+
+  it("copies a return without a request into Salt's files and back", async () => {
+    await inLmdb((jobs) => jobs.keepReturns([returnOf(jid, "a")]));
+    await migrate({ from: "lmdb", to: "local_cache" });
+    // Salt removes a directory without this file, and a job by the file's time.
+    const { mtimeMs } = statSync(join(saltJobDirectory(config.cachedir, jid), "jid"));
+    assert.equal(mtimeMs, new Date("2026-01-02T03:04:05").getTime());
+    rmSync(join(config.cachedir, "jobs.lmdb"), { recursive: true });
+    const { counts } = await migrate({ from: "local_cache", to: "lmdb" });
+    assert.deepEqual([counts.returns, counts.leftOut], [1, 0]);
+    await inLmdb(async (jobs) => assert.ok(await jobs.returnOf(jid, "a")));
   });
 
   it("reads jobs whose directories another hash has named", async () => {

@@ -91,6 +91,8 @@ for (const name of ["pgjsonb", "postgres"] as const)
         await site.until(() => rowsOf(jid)[0]);
         const operator = site.operator(reader, reader);
         assert.deepEqual(await operator.json("run", ["jobs.lookup_jid", jid]), { [minionId]: "found" }, reader);
+        const all = (await operator.json("run", ["jobs.list_jobs", `ext_source=${name}`])) as Record<string, unknown>;
+        assert.equal((all[jid] as { Function: string }).Function, "test.echo", reader);
         const listed = (await operator.json("run", ["jobs.list_job", jid])) as Record<string, unknown>;
         const isRequest = keepsRequest || writer === "ours";
         assert.deepEqual(

@@ -13,7 +13,7 @@ import { jidAt } from "../../../src/wire/jid.ts";
 import { encode } from "../../../src/wire/msgpack.ts";
 import { jobDatabaseContract } from "../../contract/job-database.ts";
 import type { DatabaseUnderTest } from "../../contract/job-database-context.ts";
-import { isDownWithout, jid, published, returned } from "../../contract/job-rows.ts";
+import { assertBothRowsKept, isDownWithout, jid, published, returned } from "../../contract/job-rows.ts";
 import { PostgresServer, postgresMissing } from "../../databases/postgresql.ts";
 
 const skip = postgresMissing() ?? false;
@@ -96,6 +96,14 @@ describe("the databases postgres and pgjsonb", { timeout: 180_000, skip }, () =>
       ]);
       const indexes = server.sqlOf(name, "SELECT indexname FROM pg_indexes WHERE tablename = 'salt_returns'");
       assert.equal(indexes.includes("idx_salt_returns_full_ret"), name === "pgjsonb");
+    }
+  });
+
+  it("keep the master's row beside the one that the minion wrote itself, each once", async () => {
+    for (const name of ["postgres", "pgjsonb"] as const) {
+      const database = await openEmpty(name);
+      await assertBothRowsKept(database);
+      assert.deepEqual(server.sqlOf(name, "SELECT count(*) FROM salt_returns"), ["2"]);
     }
   });
 
@@ -188,12 +196,12 @@ describe("the databases postgres and pgjsonb", { timeout: 180_000, skip }, () =>
         [old, late, unanswered, named, "123", fresh].map((each) => published(each)),
       );
       const atMs = Date.UTC(2020, 0, 1);
-      const many = Array.from({ length: 5 }, (_, index) => ({ ...returned(`m${index}`, index, {}, old), atMs }));
+      const many = Array.from({ length: 5 }, (_, index) => returned(`m${index}`, index, {}, old, atMs));
       await write(database, [
         ...many,
         returned("m0", 1, {}, late),
         returned("m0", 1, {}, fresh),
-        { ...returned("m0", 1, {}, named), atMs },
+        returned("m0", 1, {}, named, atMs),
       ]);
       const [id] = server.sql(
         "INSERT INTO salt_events (tag, data, master_id, alter_time) VALUES ('old', '{}', 'm', '2020-01-01'), ('new', '{}', 'm', now()) RETURNING id",
@@ -229,7 +237,7 @@ describe("the databases postgres and pgjsonb", { timeout: 180_000, skip }, () =>
         "INSERT INTO salt_events (tag, data, master_id, alter_time) SELECT 't', '{}', 'm', CASE n % 2 WHEN 0 THEN now() ELSE '2020-01-01' END FROM generate_series(1, 1000) AS n",
     );
     for (let round = 1; round <= 2; round += 1) {
-      const oldReturn = { ...returned("m", 1, {}, old), atMs: Date.UTC(2020, 0, 1) };
+      const oldReturn = returned("m", 1, {}, old, Date.UTC(2020, 0, 1));
       await write(database, [published(old), oldReturn]);
       const left = { jobs: 0, returns: 0, events: 0 };
       let steps = 0;

@@ -46,6 +46,13 @@ export class TwoMasters {
     await Promise.all([this.#openSite("theirs", options.theirs), this.#openSite("ours", options.ours)]);
   }
 
+  /** One more minion, of ours. */
+  async addOurs(side: Side, id: string, options: Options): Promise<void> {
+    const watch = await this.bed.watchEvents(this.#masterOf(side).sockDir);
+    new MinionUnderTest(this.#masterOf(side), "ours", id, options);
+    await watch.until(`start of ${id}`, ({ tag }) => tag === `salt/minion/${id}/start`, startTimeoutMs);
+  }
+
   /** Salt's commands, or ours, at a master. */
   operator(maker: Side, at: Side): Operator {
     return new Operator(maker === "ours" ? "ours" : this.#release, this.#masterOf(at));
@@ -58,7 +65,11 @@ export class TwoMasters {
    * @returns that, without what differs from one run to the next
    */
   async rowsOf(side: Side, words: readonly string[], rowsOf: (jid: string) => readonly string[]): Promise<string[]> {
-    const jid = await this.start(side, words);
+    return await this.rowsOfStarted(await this.start(side, words), rowsOf);
+  }
+
+  /** As `rowsOf`, of a job that was started. */
+  async rowsOfStarted(jid: string, rowsOf: (jid: string) => readonly string[]): Promise<string[]> {
     const rows = await this.until(() => {
       const found = rowsOf(jid);
       return found.length > 0 ? found : undefined;
@@ -67,8 +78,8 @@ export class TwoMasters {
   }
 
   /** Starts a job without waiting for its return, which takes a third of the time. @returns its id */
-  async start(side: Side, words: readonly string[]): Promise<string> {
-    const { stdout, stderr } = await this.operator(side, side).run("salt", ["--async", minionId, ...words]);
+  async start(side: Side, words: readonly string[], target: string = minionId): Promise<string> {
+    const { stdout, stderr } = await this.operator(side, side).run("salt", ["--async", target, ...words]);
     const jid = /\d{20}/.exec(stdout.toString())?.[0];
     assert.ok(jid !== undefined, `${stdout}${stderr}`);
     return jid;

@@ -5,8 +5,9 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { returnsPerTransaction } from "../../../src/limits.ts";
+import { returnsPerTransaction, unloggedBatchBytesMin } from "../../../src/limits.ts";
 import { openLmdbJobCache } from "../../../src/store/drivers/lmdb/job-cache.ts";
+import { minionIdIn } from "../../../src/store/drivers/lmdb/records.ts";
 import { reshardJobCache } from "../../../src/store/drivers/lmdb/reshard.ts";
 import type { JobCache } from "../../../src/store/jobs/job-cache.ts";
 import { listLogs, readLog } from "../../../src/store/return-log/files.ts";
@@ -26,7 +27,7 @@ type Run = { readonly acknowledged: number[]; readonly lines: string[]; readonly
 function runWriter(path: string, args: readonly (string | number)[], injections: readonly string[] = []): Run {
   const program = [process.execPath, writer, path, jid, ...args.map(String)];
   const traced = injections.flatMap((injection) => ["-e", `inject=${injection}`]);
-  const strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=pwrite64,fdatasync", ...traced];
+  const strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=pwrite64,pwritev,fdatasync", ...traced];
   const [command = "", ...rest] = injections.length === 0 ? program : [...strace, ...program];
   // Injections count each thread's calls, so libuv gets a single thread.
   const env = { ...process.env, UV_THREADPOOL_SIZE: "1" };
@@ -129,6 +130,31 @@ describe("a log of returns", () => {
     await cache.close();
   });
 
+  it("is by-passed by a batch of large returns, which are in the store once they are acknowledged", async () => {
+    const path = join(temporary(), "jobs");
+    const stored: string[] = [];
+    const onStored = (keys: readonly Buffer[]) => void stored.push(...keys.map((key) => minionIdIn(key)));
+    const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync", onStored });
+    const half = "x".repeat(unloggedBatchBytesMin / 2);
+    await cache.keepReturns([returnOf(jid, "m1-0", half)]);
+    assert.deepEqual(stored, []);
+    const large = [returnOf(jid, "m2-0", half), returnOf(jid, "m3-0", `y${half}`)];
+    assert.deepEqual(await cache.keepReturns(large), ["stored", "stored"]);
+    assert.deepEqual(stored, ["m2-0", "m3-0"]);
+    // The next batch uses the same memory.
+    await cache.keepReturns([returnOf(jid, "m4-0", `z${half}${half}`)]);
+    assert.deepEqual(await cache.keepReturns([...large, returnOf(jid, "m1-0")]), [
+      "duplicate",
+      "duplicate",
+      "duplicate",
+    ]);
+    const found = await returnsIn(cache, jid);
+    assert.deepEqual(found.map(({ minionId }) => minionId).sort(), ["m1-0", "m2-0", "m3-0", "m4-0"]);
+    for (const { minionId, body } of large)
+      assert.ok(Buffer.from(body).equals(found.find((one) => one.minionId === minionId)?.body ?? Buffer.alloc(0)));
+    await cache.close();
+  });
+
   it("of a process that was killed is read by others, then taken over and removed by the next writer", async () => {
     const path = join(temporary(), "jobs");
     const args = [path, jid, "3", "2"];
@@ -150,26 +176,48 @@ describe("the job cache's promise", { skip }, () => {
   /** Three transactions of LMDB among ten batches. */
   const batches = [10, Math.ceil(returnsPerTransaction / 3)];
 
-  it("is kept by a process that dies at any of its writes and syncs", async (context) => {
-    let isDone = false;
-    let kills = 0;
-    // Tries death at every call.
-    for (let call = 1; !isDone && call < 300; call += 1) {
-      const path = join(temporary(), "jobs");
-      const run = runWriter(path, batches, [`pwrite64,fdatasync:signal=SIGKILL:when=${call}`]);
-      isDone = run.hasEnded;
-      kills += isDone ? 0 : 1;
-      if (!readdirSync(join(path, "..")).includes("jobs")) continue;
-      const seen = await readBatches(path);
-      for (const batch of run.acknowledged) assert.ok(seen.has(batch), `call ${call}: batch ${batch} for readers`);
-      await reshardJobCache(path, 2);
-      assert.deepEqual(listLogs(path), []);
-      const again = openLmdbJobCache({ path, shards: 2, durability: "fsync" });
-      assert.deepEqual(await storedBatches(again), seen, `call ${call}: after another start`);
-      await again.close();
-    }
-    context.diagnostic(`${kills} points of death`);
-    assert.ok(kills >= 10);
+  /** Batches that go into LMDB at once. */
+  const large = [3, 1, 1, unloggedBatchBytesMin];
+
+  for (const [what, puts] of [
+    ["", batches],
+    [" while it puts large returns", large],
+  ] as const)
+    it(`is kept by a process that dies at any of its writes and syncs${what}`, async (context) => {
+      let isDone = false;
+      let kills = 0;
+      // Tries death at every call.
+      for (let call = 1; !isDone && call < 300; call += 1) {
+        const path = join(temporary(), "jobs");
+        const run = runWriter(path, puts, [`pwrite64,pwritev,fdatasync:signal=SIGKILL:when=${call}`]);
+        isDone = run.hasEnded;
+        kills += isDone ? 0 : 1;
+        if (!readdirSync(join(path, "..")).includes("jobs")) continue;
+        const seen = await readBatches(path);
+        for (const batch of run.acknowledged) assert.ok(seen.has(batch), `call ${call}: batch ${batch} for readers`);
+        await reshardJobCache(path, 2);
+        assert.deepEqual(listLogs(path), []);
+        const again = openLmdbJobCache({ path, shards: 2, durability: "fsync" });
+        assert.deepEqual(await storedBatches(again), seen, `call ${call}: after another start`);
+        await again.close();
+      }
+      context.diagnostic(`${kills} points of death`);
+      assert.ok(kills >= 10);
+    });
+
+  it("refuses a large return while the disk is full, and takes it afterwards", async () => {
+    const path = join(temporary(), "jobs");
+    const { acknowledged, lines, hasEnded } = runWriter(
+      path,
+      [4, 1, 1, 1_500_000],
+      ["pwrite64:error=ENOSPC:when=10..11"],
+    );
+    assert.ok(
+      hasEnded && lines.some((line) => line.startsWith("STORE_FAILED")) && acknowledged.length > 0,
+      lines.join(", "),
+    );
+    const seen = await readBatches(path);
+    for (const batch of acknowledged) assert.ok(seen.has(batch), `batch ${batch}`);
   });
 
   for (const [what, injection] of [

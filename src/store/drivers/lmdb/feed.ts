@@ -1,18 +1,20 @@
 /** The feed of the LMDB job cache: a table in each of its files, of which this reads and removes the oldest entries. docs/decisions/0030-job-feed.md. */
 import { openValue } from "../../disk/checked-value.ts";
 import { attempt } from "../../disk/store-error.ts";
-import type { FeedEntry, FeedState, JobFeed } from "../../jobs/job-feed.ts";
+import type { FeedEntry, FeedPlace, FeedRead, FeedState, JobFeed } from "../../jobs/job-feed.ts";
 import { type BinaryDatabase, transact } from "../../lmdb/env.ts";
 import {
   appendToFeed,
   countOf,
+  type FeedPage,
   feedPages,
-  firstPlace,
-  isPlace,
   jobKind,
+  type KeyAtPlace,
   missingKey,
-  partsOf,
+  pagesFrom,
+  removeFromFeed,
   returnKind,
+  waitingIn,
 } from "./feed-table.ts";
 import {
   closeShards,
@@ -30,15 +32,16 @@ const feedHoldsMax = 10_000;
 /** Jobs that wait in the feed, which must not be removed from the store yet; "all" if too many wait to be listed. */
 export function jidsInFeeds(shards: readonly Shard[]): ReadonlySet<string> | "all" {
   for (const { feed } of shards) feed.resetReadTxn();
-  const isLong = shards.some(({ feed }) => countOf(feed) > feedHoldsMax || feed.doesExist(missingKey));
+  const isLong = shards.some(({ feed }) => waitingIn(feed) > feedHoldsMax || feed.doesExist(missingKey));
   if (isLong) return "all";
-  return new Set(
-    shards.flatMap(({ feed }) => Array.from(feed.getRange({ start: firstPlace }), ({ value }) => jidIn(value))),
-  );
+  return new Set(shards.flatMap(({ feed }) => Array.from(pagesFrom(feed)).flatMap(jidsIn)));
 }
 
-function jidIn(value: Buffer): string {
-  const { kind, key } = partsOf(value);
+function jidsIn({ kind, keys }: FeedPage): string[] {
+  return keys.map(({ key }) => jidIn(kind, key));
+}
+
+function jidIn(kind: number, key: Buffer): string {
   return kind === jobKind ? jidInLoadKey(key) : jidInReturnKey(key);
 }
 
@@ -48,20 +51,18 @@ export function copyFeeds(from: readonly { readonly feed?: BinaryDatabase }[], [
   for (const { feed } of from) {
     if (feed === undefined) continue;
     feed.resetReadTxn();
-    const entries = Array.from(feed.getRange(), ({ key, value }) => ({
-      key: Buffer.from(key),
-      value: Buffer.from(value),
-    }));
-    transact(to.environment, { records: feedPages(entries.length), bytes: 0 }, () => {
+    const pages = Array.from(pagesFrom(feed));
+    const isMissing = feed.doesExist(missingKey);
+    transact(to.environment, { records: feedPages(waitingIn(feed)), bytes: 0 }, () => {
       for (const kind of [jobKind, returnKind]) {
-        const own = entries.filter(({ key }) => isPlace(key)).map(({ value }) => partsOf(value));
+        const own = pages.filter((page) => page.kind === kind);
         appendToFeed(
           to.feed,
           kind,
-          own.filter((entry) => entry.kind === kind).map(({ key }) => key),
+          own.flatMap(({ keys }) => keys.map(({ key }) => key)),
         );
       }
-      if (entries.some(({ key }) => !isPlace(key))) to.feed.putSync(missingKey, Buffer.alloc(0));
+      if (isMissing) to.feed.putSync(missingKey, Buffer.alloc(0));
     });
   }
 }
@@ -84,29 +85,28 @@ export class LmdbJobFeed implements JobFeed {
     return this.#shards.length;
   }
 
-  read(part: number, { limit, bytesMax }: { readonly limit: number; readonly bytesMax: number }): readonly FeedEntry[] {
+  read(part: number, { after, limit, bytesMax }: FeedRead): readonly FeedEntry[] {
     return attempt("the feed cannot be read", () => {
       for (const { feed, returns, loads } of this.#shards)
         for (const database of [feed, returns, loads]) database.resetReadTxn();
       const found: FeedEntry[] = [];
       let bytes = 0;
-      for (const { key, value } of this.#shard(part).feed.getRange({ start: firstPlace, limit })) {
-        const entry = this.#entryOf(Buffer.from(key), Buffer.from(value));
-        found.push(entry);
-        bytes += entry.kind === "return" ? entry.body.byteLength : entry.kind === "job" ? entry.load.byteLength : 0;
-        if (bytes >= bytesMax) break;
-      }
+      for (const { kind, keys } of pagesFrom(this.#shard(part).feed, after))
+        for (const place of keys) {
+          const entry = this.#entryOf(kind, place);
+          found.push(entry);
+          bytes += entry.kind === "return" ? entry.body.byteLength : entry.kind === "job" ? entry.load.byteLength : 0;
+          if (found.length === limit || bytes >= bytesMax) return found;
+        }
       return found;
     });
   }
 
-  remove(part: number, places: readonly Buffer[]): void {
+  remove(part: number, places: readonly FeedPlace[]): void {
     if (places.length === 0) return;
     const { environment, feed } = this.#shard(part);
     attempt("the feed cannot be written", () =>
-      transact(environment, { records: feedPages(places.length), bytes: 0 }, () => {
-        for (const place of places) feed.removeSync(place);
-      }),
+      transact(environment, { records: feedPages(places.length), bytes: 0 }, () => removeFromFeed(feed, places)),
     );
   }
 
@@ -137,10 +137,12 @@ export class LmdbJobFeed implements JobFeed {
     let oldestMs: number | undefined;
     for (const { feed } of this.#shards) {
       feed.resetReadTxn();
-      waiting += countOf(feed);
-      if (feed.doesExist(missingKey)) [isMissing, waiting] = [true, waiting - 1];
-      for (const { value } of feed.getRange({ start: firstPlace, limit: 1 }))
-        oldestMs = Math.min(oldestMs ?? Number.POSITIVE_INFINITY, partsOf(value).storedMs);
+      waiting += waitingIn(feed);
+      isMissing ||= feed.doesExist(missingKey);
+      for (const { storedMs } of pagesFrom(feed)) {
+        oldestMs = Math.min(oldestMs ?? Number.POSITIVE_INFINITY, storedMs);
+        break;
+      }
     }
     return { waiting, oldestMs, isMissing };
   }
@@ -156,22 +158,20 @@ export class LmdbJobFeed implements JobFeed {
   }
 
   /** A cache whose number of files changed has entries that are not in the file of their record. */
-  #entryOf(place: Buffer, value: Buffer): FeedEntry {
-    const { kind, key } = partsOf(value);
-    const jid = jidIn(value);
+  #entryOf(kind: number, place: KeyAtPlace): FeedEntry {
+    const { key } = place;
     const isJob = kind === jobKind;
+    const jid = jidIn(kind, key);
     const minionId = isJob ? "" : minionIdIn(key);
     const home = this.#shard(shardIndexOf(isJob ? jid : minionId, this.#shards.length));
     const stored = (isJob ? home.loads : home.returns).getBinary(key);
     if (stored === undefined) return { place, jid, kind: "gone" };
-    // Copied, because the record's memory ends with the read transaction.
+    // `getBinary` has copied the record, so it outlives the read transaction.
     if (isJob) {
-      const load = Buffer.from(requestIn(key, stored));
+      const load = requestIn(key, stored);
       return load.byteLength === 0 ? { place, jid, kind: "damaged" } : { place, jid, kind: "job", load };
     }
     const body = openValue(key, stored);
-    return body === undefined
-      ? { place, jid, kind: "damaged" }
-      : { place, jid, kind: "return", minionId, body: Buffer.from(body) };
+    return body === undefined ? { place, jid, kind: "damaged" } : { place, jid, kind: "return", minionId, body };
   }
 }

@@ -1,13 +1,18 @@
 /**
  * Puts returns for one thread: detects duplicates, makes each batch durable in the thread's log, and moves the log's returns into LMDB in large,
- * cheap transactions. docs/decisions/0006-job-cache-writes.md.
+ * cheap transactions. Batches of large returns go into LMDB at once. docs/decisions/0006-job-cache-writes.md.
  */
-import { returnsPerTransaction, returnTransactionDelayMs } from "../../../limits.ts";
-import { checkedValue } from "../../disk/checked-value.ts";
+import {
+  returnLogBytes,
+  returnsPerTransaction,
+  returnTransactionDelayMs,
+  unloggedBatchBytesMin,
+} from "../../../limits.ts";
+import { checkBytes, writeChecked } from "../../disk/checked-value.ts";
 import { storeDamaged, storeFailed } from "../../disk/store-error.ts";
 import type { PutOutcome, ReturnRecord } from "../../jobs/job-cache.ts";
 import { absorbLogs } from "../../return-log/files.ts";
-import type { LoggedEntry } from "../../return-log/frames.ts";
+import { frameBytesMax, type LoggedEntry } from "../../return-log/frames.ts";
 import { KnownReturns, type StoredReturns } from "../../return-log/known-returns.ts";
 import { ReturnLog } from "../../return-log/return-log.ts";
 import { returnKey } from "./records.ts";
@@ -25,6 +30,9 @@ export type ReturnWriterOptions = {
   /** Bound of the time that returns wait in the log, milliseconds. Default: `returnTransactionDelayMs`. */
   readonly storeDelayMs?: number;
 };
+
+/** Most memory that is kept for values, bytes: a full batch of `batch_max_bytes`, and a larger return of its own. */
+const valuesKeptBytesMax = 2 * 1024 * 1024;
 
 function keyPrefix(jid: string): string {
   return returnKey(jid, "").toString("utf8");
@@ -56,6 +64,8 @@ export class ReturnWriter {
   #timer: NodeJS.Timeout | undefined;
   #isTransactionDue = false;
   #isClosed = false;
+  /** Memory for the values of batches that are not logged. New memory for each would cost page faults. */
+  #values = Buffer.alloc(0);
 
   /** Stores the returns in the logs of all threads, dead or living: the thread that this one replaces may still be ending. */
   constructor(options: ReturnWriterOptions) {
@@ -129,11 +139,12 @@ export class ReturnWriter {
   #write(records: readonly ReturnRecord[]): Promise<void> | undefined {
     if (records.length === 0) return undefined;
     const log = this.#readyLog();
-    if (!log.fits(records)) this.#transact();
-    if (!log.fits(records)) {
-      this.#options.store(records.map(({ jid, minionId, body }) => entryOf(returnKey(jid, minionId), body)));
+    if (isLarge(records)) {
+      this.#options.store(this.#entriesOf(records));
+      if (log.count === 0) this.#known.shrink();
       return undefined;
     }
+    if (!log.fits(records)) this.#transact();
     try {
       const later = log.add(records);
       if (later === undefined) {
@@ -152,6 +163,20 @@ export class ReturnWriter {
       this.#isLogSpoilt = true;
       throw error;
     }
+  }
+
+  /** The values are good until the next call. */
+  #entriesOf(records: readonly ReturnRecord[]): LoggedEntry[] {
+    const bytes = records.reduce((sum, { body }) => sum + checkBytes + body.byteLength, 0);
+    if (bytes > this.#values.byteLength && bytes <= valuesKeptBytesMax) this.#values = Buffer.allocUnsafeSlow(bytes);
+    const values = bytes <= this.#values.byteLength ? this.#values : Buffer.allocUnsafeSlow(bytes);
+    let end = 0;
+    return records.map(({ jid, minionId, body }) => {
+      const start = end;
+      end += checkBytes + body.byteLength;
+      const key = returnKey(jid, minionId);
+      return { key, value: writeChecked(values.subarray(start, end), key, body) };
+    });
   }
 
   #endWriting(log: ReturnLog, isSpoilt: boolean): void {
@@ -211,6 +236,8 @@ export class ReturnWriter {
   }
 }
 
-function entryOf(key: Buffer, body: Uint8Array): LoggedEntry {
-  return { key, value: checkedValue(key, body) };
+/** Whether the batch goes into the store at once. A batch of many small returns may exceed the log, too. */
+function isLarge(records: readonly ReturnRecord[]): boolean {
+  const bytes = records.reduce((sum, { body }) => sum + body.byteLength, 0);
+  return bytes >= unloggedBatchBytesMin || frameBytesMax(records) > returnLogBytes;
 }

@@ -64,6 +64,67 @@ describe("the feed of the LMDB job cache", () => {
     assert.deepEqual(names(read()), [`${jid} a`]);
   });
 
+  it("keeps each entry's place while others that were stored with it leave", async () => {
+    await jobs.keepReturns(["a", "b", "c", "d"].map((id) => returnOf(jid, id)));
+    await stored();
+    const [a, b, c] = read().map(({ place }) => place);
+    assert.ok(a !== undefined && b !== undefined && c !== undefined);
+    feed.remove(0, [a, c]);
+    assert.deepEqual(names(feed.read(0, { after: b, limit: 9, bytesMax: 9_999 })), [`${jid} d`]);
+    assert.deepEqual(names(read()), [`${jid} b`, `${jid} d`]);
+    // A master that was killed before it noted what it had removed removes it again.
+    feed.remove(0, [a, b]);
+    assert.deepEqual([names(read()), feed.state().waiting], [[`${jid} d`], 1]);
+    feed.remove(
+      0,
+      read().map(({ place }) => place),
+    );
+    assert.deepEqual([names(read()), feed.state()], [[], { waiting: 0, oldestMs: undefined, isMissing: false }]);
+  });
+
+  it("gives many entries in order, whatever the sizes of pages and reads are", async () => {
+    const ids = Array.from({ length: 300 }, (_, index) => `minion-${String(index).padStart(100, "0")}`);
+    await jobs.keepReturns(ids.map((id) => returnOf(jid, id)));
+    await stored();
+    const found: string[] = [];
+    for (let after: FeedEntry["place"] | undefined; ; ) {
+      const some = feed.read(0, { after, limit: 7, bytesMax: 1_000_000 });
+      if (some.length === 0) break;
+      found.push(...some.map((entry) => (entry.kind === "return" ? entry.minionId : entry.kind)));
+      after = some.at(-1)?.place;
+    }
+    assert.deepEqual(found, ids);
+    assert.equal(feed.state().waiting, ids.length);
+  });
+
+  it("has what an earlier release left, before what came later", async () => {
+    await jobs.keepReturns([returnOf(jid, "a"), returnOf(jid, "b")]);
+    await stored();
+    const [shard] = openShards(join(config.cachedir, "jobs.lmdb"), 1, true);
+    assert.ok(shard !== undefined);
+    // A record for each entry: the time, the kind and the key.
+    transact(shard.environment, { records: 9, bytes: 0 }, () => {
+      shard.feed.clearSync();
+      for (const [index, id] of ["a", "b"].entries())
+        shard.feed.putSync(
+          Buffer.from([0, 0, 0, 0, 0, 0, 0, index + 1]),
+          Buffer.concat([Buffer.alloc(8, 1), Buffer.of(returnKind), Buffer.from(`t${jid}\0${id}`)]),
+        );
+    });
+    await closeEnvironment(shard.environment);
+    assert.equal(feed.state().waiting, 2);
+    await jobs.keepReturns([returnOf(jid, "c")]);
+    await stored();
+    assert.deepEqual([names(read()), feed.state().waiting], [[`${jid} a`, `${jid} b`, `${jid} c`], 3]);
+    feed.remove(
+      0,
+      read()
+        .slice(0, 2)
+        .map(({ place }) => place),
+    );
+    assert.deepEqual([names(read()), feed.state().waiting], [[`${jid} c`], 1]);
+  });
+
   it("gives at least one entry, however large it is", async () => {
     await jobs.keepReturns([returnOf(jid, "a", "x".repeat(10_000)), returnOf(jid, "b")]);
     await stored();
