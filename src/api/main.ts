@@ -8,8 +8,16 @@ import { RequestChannels } from "../client/request-channels.ts";
 import { readApiSettings } from "../config/api-settings.ts";
 import type { MasterConfig } from "../config/load.ts";
 import { apiChannelsMax, apiDrainMs, apiSessionSweepMs } from "../limits.ts";
+import { type BrowserLogin, readBrowserLogin } from "../openid/settings.ts";
+import { openFilesLimit } from "../transport/open-files.ts";
+import type { Encodable } from "../wire/values.ts";
+import { SharedCalls } from "./admission/shared-calls.ts";
+import { reporter } from "./http/report.ts";
+import { countersOf } from "./routes/stats.ts";
 import { buildServer } from "./server.ts";
+import { openAdmission } from "./sessions/admit.ts";
 import type { Api } from "./sessions/context.ts";
+import { Senders } from "./sessions/senders.ts";
 import { Sessions } from "./sessions/sessions.ts";
 import { EventStreams } from "./streams/event-streams.ts";
 
@@ -21,6 +29,16 @@ export type ApiHooks = {
 /** An API that listens. */
 export type RunningApi = { readonly port: number; readonly api: Api; readonly stop: () => Promise<void> };
 
+/** A login that cannot work is not offered, and the log says why. All other logins go on. */
+function readOidcLogin(config: MasterConfig, log: Logger): BrowserLogin | undefined {
+  try {
+    return readBrowserLogin(config.external_auth);
+  } catch (error) {
+    log.error(`external_auth:oidc: there is no login in a browser: ${(error as Error).message}`);
+    return undefined;
+  }
+}
+
 /** @throws SaltworksError CONFIG_INVALID; the system's error if the port cannot be used */
 export async function startApi(config: MasterConfig, log: Logger): Promise<RunningApi> {
   const settings = readApiSettings(config.rest_cherrypy);
@@ -29,9 +47,18 @@ export async function startApi(config: MasterConfig, log: Logger): Promise<Runni
     log.warn("netapi_enable_clients names no client, so that every command of the HTTP API is refused with 400");
   const sessions = new Sessions(join(config.cachedir, "api_sessions"));
   const shared = { channels: new RequestChannels(config, apiChannelsMax), hub: new EventHub(config) };
+  // Nothing else tells that the master has ended: an answer would be awaited until its timeout.
+  shared.hub.onLoss = (error) => shared.channels.abandon(error);
+  shared.hub.watch(() => undefined);
   const streams = new EventStreams(shared.hub);
-  const counters = { requests: 0, refused: 0, errors: 0, underWay: 0 };
-  const api: Api = { config, settings, log, sessions, shared, streams, counters, startedMs: Date.now() };
+  const counters = { requests: 0, errors: 0 };
+  const admission = openAdmission(settings.tls !== undefined, openFilesLimit());
+  const senders = new Senders(config);
+  const startedMs = Date.now();
+  const oidc = readOidcLogin(config, log);
+  const own = { sessions, senders, shared, streams, counters, admission, wheelCalls: new SharedCalls<Encodable>() };
+  const report = reporter(log, counters);
+  const api: Api = { config, settings, log, report, startedMs, oidc, ...own };
   const server = buildServer(api);
   const sweep = () =>
     void sessions.sweep().catch((error: unknown) => log.error({ err: error }, "sessions could not be swept"));
@@ -54,7 +81,7 @@ export async function runApi(config: MasterConfig, log: Logger, hooks: ApiHooks 
   log.info({ port: running.port }, "the HTTP API is ready");
   hooks.onReady?.({
     answers: () => Promise.resolve(),
-    state: () => Promise.resolve(JSON.stringify(running.api.counters)),
+    state: () => Promise.resolve(JSON.stringify(countersOf(running.api))),
   });
   const signal = await new Promise<NodeJS.Signals>((resolve) => {
     process.once("SIGTERM", resolve);

@@ -1,84 +1,39 @@
 /** Composes the HTTP server: bounds, formats, errors and routes. */
-import { readFileSync } from "node:fs";
-import type { Server } from "node:http";
-import type { Socket } from "node:net";
+import swagger from "@fastify/swagger";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import type { ApiTls } from "../config/api-settings.ts";
+import { readOwnPackage } from "../config/host/program.ts";
 import { networkMatcher } from "../config/options/networks.ts";
-import { SaltworksError } from "../errors.ts";
 import {
   apiBodyBytesMax,
-  apiConnectionsMax,
   apiHeaderBytesMax,
-  apiHeadersMax,
   apiHeadersTimeoutMs,
   apiIdleTimeoutMs,
   apiParameterBytesMax,
-  apiRequestsMax,
   apiRequestTimeoutMs,
-  apiRetryAfterSeconds,
 } from "../limits.ts";
-import { answerError } from "./http/answer.ts";
+import { prefersPage } from "./http/accept.ts";
+import { answerError, boundAnswer } from "./http/answer.ts";
 import { originHeaders, preflightHeaders } from "./http/cross-origin.ts";
-import { ApiError, busy, notFound, toApiError } from "./http/errors.ts";
+import { ApiError, notFound, toApiError } from "./http/errors.ts";
+import { tlsOptions } from "./http/tls.ts";
+import { answerUnreadable } from "./http/unreadable.ts";
 import { commandRoutes } from "./routes/commands.ts";
+import { dashboardRoutes } from "./routes/dashboard.ts";
+import { documentRoutes } from "./routes/document.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { fileRoutes } from "./routes/files.ts";
 import { hookRoutes } from "./routes/hook.ts";
+import { jobRoutes } from "./routes/jobs.ts";
+import { keyRoutes } from "./routes/keys.ts";
 import { loginRoutes } from "./routes/login.ts";
+import { readingRoutes } from "./routes/reading.ts";
 import { resourceRoutes } from "./routes/resources.ts";
+import { socketRoutes, upgradesOf } from "./routes/sockets.ts";
 import { statsRoutes } from "./routes/stats.ts";
-import { unbuiltRoutes } from "./routes/unbuilt.ts";
 import { welcomeRoutes } from "./routes/welcome.ts";
+import { documentOptions } from "./schemas/document.ts";
+import { admitConnections, admitRequests } from "./sessions/admit.ts";
 import type { Api } from "./sessions/context.ts";
-
-/** @throws SaltworksError CONFIG_INVALID if a file of TLS cannot be read */
-function tlsOptions({ certificate, key, chain }: ApiTls): { readonly cert: string; readonly key: string } {
-  try {
-    const own = readFileSync(certificate, "utf8");
-    const cert = chain === undefined ? own : `${own}\n${readFileSync(chain, "utf8")}`;
-    return { cert, key: readFileSync(key, "utf8") };
-  } catch (error) {
-    const { message } = error as Error;
-    throw new SaltworksError("CONFIG_INVALID", `rest_cherrypy: ${message}`, {}, { cause: error });
-  }
-}
-
-/** The answer to a request that Node could not read. */
-function answerUnreadable(error: Error & { readonly code?: string }, socket: Socket): void {
-  if (!socket.writable || socket.bytesWritten > 0) {
-    socket.destroy();
-    return;
-  }
-  const [status, phrase] =
-    error.code === "HPE_HEADER_OVERFLOW"
-      ? [431, "Request Header Fields Too Large"]
-      : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
-        ? [408, "Request Timeout"]
-        : [400, "Bad Request"];
-  endWith(socket, status, phrase);
-}
-
-function endWith(socket: Socket, status: number, phrase: string, header = ""): void {
-  const body = JSON.stringify({ status, return: phrase });
-  const head = `HTTP/1.1 ${status} ${phrase}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n${header}Connection: close\r\n\r\n`;
-  socket.end(head + body, () => socket.destroy());
-}
-
-function boundConnections(server: Server, api: Api): void {
-  let open = 0;
-  server.maxHeadersCount = apiHeadersMax;
-  server.on("connection", (socket: Socket) => {
-    open += 1;
-    socket.once("close", () => {
-      open -= 1;
-    });
-    if (open <= apiConnectionsMax) return;
-    api.counters.refused += 1;
-    if (api.settings.tls !== undefined) socket.destroy();
-    else endWith(socket, 503, "Service Unavailable", `Retry-After: ${apiRetryAfterSeconds}\r\n`);
-  });
-}
 
 function serverOf({ settings }: Api): FastifyInstance {
   const times = { headersTimeout: apiHeadersTimeoutMs, connectionsCheckingInterval: 1_000 };
@@ -93,6 +48,9 @@ function serverOf({ settings }: Api): FastifyInstance {
     logger: false,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: apiParameterBytesMax },
     clientErrorHandler: answerUnreadable,
+    // Of a path that cannot be decoded, or is too long: before any route and hook.
+    frameworkErrors: (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
+      void answerError(request, reply, toApiError(error)),
   } as object) as unknown as FastifyInstance;
 }
 
@@ -113,70 +71,76 @@ function noteRoutes(app: FastifyInstance): (path: string, method: string) => boo
 function answerUnknown(isRoute: (path: string, method: string) => boolean) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const path = request.url.split("?")[0] ?? "";
-    const other = request.method === "GET" || request.method === "HEAD" ? "POST" : "GET";
-    const error = isRoute(path, other)
-      ? new ApiError(405, "Specified method is invalid for this resource", { allow: other })
-      : notFound(request.url);
+    const allowed = ["GET", "POST"].filter((method) => isRoute(path, method));
+    // A path below a directory of files may name none, such as the directory itself.
+    const isOther = !allowed.includes(request.method === "HEAD" ? "GET" : request.method);
+    const error =
+      allowed.length > 0 && isOther
+        ? new ApiError(405, "Specified method is invalid for this resource", { allow: allowed.join(", ") })
+        : notFound(request.url);
     return await answerError(request, reply, error);
   };
 }
 
 function addHooks(app: FastifyInstance, api: Api): void {
-  const { settings, counters, log } = api;
+  const { settings, counters } = api;
   const mayConnect = settings.authorizedIps.length === 0 ? () => true : networkMatcher(settings.authorizedIps);
   app.addHook("onRequest", async (request, reply) => {
     counters.requests += 1;
-    counters.underWay += 1;
-    // Also for a client that went away, and for a stream, which fastify does not end.
-    reply.raw.once("close", () => {
-      counters.underWay -= 1;
-    });
     reply.headers(originHeaders(settings.corsOrigins, request.headers.origin));
     if (settings.isExpiring) reply.header("cache-control", "no-store");
     if (!mayConnect(request.ip)) throw new ApiError(403, "Bad IP");
     if (request.method === "OPTIONS") return await reply.code(204).headers(preflightHeaders).send();
-    if (counters.underWay > apiRequestsMax) {
-      counters.refused += 1;
-      throw busy("Too many requests are under way");
-    }
+  });
+  admitRequests(app, api);
+  app.addHook("onSend", async (request, reply) => {
+    boundAnswer(request.raw.socket);
+    api.admission.answers.watch(request.raw.socket, reply.raw);
   });
   app.setErrorHandler(async (error, request, reply) => {
-    const known = toApiError(error);
-    if (known.status >= 500) {
-      counters.errors += 1;
-      const route = request.routeOptions.url ?? "unknown";
-      log.error({ err: error, route, method: request.method }, "a request failed");
-    }
-    return await answerError(request, reply, known);
+    const known = api.report(error, request);
+    const page = prefersPage(request.headers.accept) ? request.routeOptions.config.errorPage : undefined;
+    return await (page === undefined ? answerError(request, reply, known) : page(reply, known));
   });
+}
+
+/**
+ * Schemas of routes describe, and do nothing else. Bodies come in five formats, with Salt's own sentences for what is wrong, and answers are written
+ * from values of other classes than plain objects: Fastify's own validators and serializers would change both, and cost CPU for each request.
+ */
+function describeRoutes(app: FastifyInstance, { settings }: Api): void {
+  app.setValidatorCompiler(() => () => true);
+  app.setSerializerCompiler(() => (value) => String(value));
+  app.register(swagger, documentOptions(settings.rootPrefix, readOwnPackage().version));
 }
 
 /** The server, not listening yet. @throws SaltworksError CONFIG_INVALID */
 export function buildServer(api: Api): FastifyInstance {
   const app = serverOf(api);
-  boundConnections(app.server, api);
+  admitConnections(app.server, api);
   const isRoute = noteRoutes(app);
+  const upgrades = upgradesOf(app.server, api.settings.rootPrefix);
   addHooks(app, api);
-  // Routes read bodies after they know that the client may send one, and in formats that have no parser here.
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser(
-    "*",
-    { parseAs: "buffer" },
-    (_request: unknown, body: unknown, done: (error: null, body: unknown) => void) => done(null, body),
-  );
   app.setNotFoundHandler(answerUnknown(isRoute));
+  describeRoutes(app, api);
   app.options("/*", async (_request, reply) => await reply.code(204).send());
   app.register(
     async (routes) => {
-      welcomeRoutes(routes, api);
+      // The dashboard needs sessions, and gives way to another app.
+      const hasDashboard = api.settings.hasSessions && api.settings.app === undefined;
+      welcomeRoutes(routes, api, hasDashboard ? dashboardRoutes(routes) : undefined);
       fileRoutes(routes, api);
+      documentRoutes(routes);
       eventRoutes(routes, api, api.streams);
       if (api.settings.hasSessions) loginRoutes(routes, api);
       commandRoutes(routes, api);
       resourceRoutes(routes, api);
+      jobRoutes(routes, api);
+      readingRoutes(routes, api);
+      keyRoutes(routes, api);
       statsRoutes(routes, api);
       hookRoutes(routes, api);
-      unbuiltRoutes(routes);
+      routes.register(async (sockets) => await socketRoutes(sockets, api, upgrades));
     },
     { prefix: api.settings.rootPrefix },
   );

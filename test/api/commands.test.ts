@@ -56,7 +56,7 @@ describe("commands through the HTTP API", () => {
     const [records] = (full.body as { return: Record<string, unknown>[] }).return;
     assert.deepEqual(records?.a, { ret: { deep: true }, retcode: 0, jid, out: "nested" });
     assert.equal(records?.b, false);
-    assert.match(JSON.stringify(records?.ghost), /^\{"out":"no_return","ret":"Minion did .*,"retcode":1,/);
+    assert.match(JSON.stringify(records?.ghost), /^\{"out":"no_return","ret":"Minion did .*,"retcode":1\}$/);
   });
 
   it("travel with the session's token and not with the chunk's, nor with a password", async () => {
@@ -67,6 +67,16 @@ describe("commands through the HTTP API", () => {
     const follow = { timeout: 7, gather_job_timeout: 10, leave_absent: true };
     assert.deepEqual(kwargs, { delimiter: ":", follow, token });
     assert.deepEqual(plain(load?.get("arg") ?? null), ["one", { __kwarg__: true, x: 1 }]);
+  });
+
+  it("keep a list of minions as the text that it was, without blanks", async () => {
+    const id = await start();
+    await post("/", { ...ping, tgt: " a , b", tgt_type: "list" }, id);
+    await post("/", { ...ping, tgt: ["a", "b c"], tgt_type: "list" }, id);
+    assert.deepEqual(
+      sent("publish").map((load) => load.get("tgt")),
+      ["a,b", ["a", "b c"]],
+    );
   });
 
   it("reach runner and wheel with names from the chunk, from kwarg and from texts", async () => {
@@ -114,9 +124,14 @@ describe("commands through the HTTP API", () => {
   });
 
   it("have resources of their own", async () => {
-    const id = await start();
+    const finger: ApiHandlers[string] = (load) => {
+      const match = String((load.get("kwarg") as ValueMap).get("match"));
+      return { tag: "", data: { jid, return: { minions: { [match]: "07:b6" } }, success: true } };
+    };
+    site = await ApiSite.start({ ...handlers, wheel: finger }, {}, { netapi_enable_clients: builtClients });
+    const id = await site.login();
     const get = async (path: string) => await (await site.fetch(path, { headers: { "X-Auth-Token": id } })).json();
-    assert.deepEqual(await get("/keys/m1"), { return: { match: "m1" } });
+    assert.deepEqual(await get("/keys/m1"), { return: { minions: { m1: "07:b6" } } });
     assert.deepEqual(await get("/jobs"), { return: [{}] });
     const started = await post("/minions", { tgt: "*", fun: "test.ping" }, id);
     const links = { jobs: [{ href: `/jobs/${jid}` }] };

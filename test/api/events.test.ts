@@ -3,6 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
+import { apiStreamKeptBytesMax } from "../../src/limits.ts";
 import { ApiSite } from "./api-site.ts";
 
 let site: ApiSite;
@@ -76,17 +77,58 @@ describe("GET /events", () => {
     await readUntil(reader, /retry/);
     await site.fetch("/logout", { method: "POST", headers });
     assert.equal((await reader.read()).done, true);
-    while (site.api.counters.underWay !== 0) await turn();
+    while (site.api.admission.slots.counters.underWay !== 0) await turn();
   });
 
-  it("goes on when the master comes back", async () => {
+  it("goes on when the master comes back, and tells every reader of the gap", async () => {
     site = await ApiSite.start({});
-    const { reader } = await open("/events", { "X-Auth-Token": await site.login() });
+    const { reader } = await open("/events?tag=again", { "X-Auth-Token": await site.login() });
     await readUntil(reader, /retry/);
     await site.master.reopenBus();
-    const timer = setInterval(() => site.master.fire("again", {}), 20);
-    await readUntil(reader, /tag: again/);
-    clearInterval(timer);
+    const gap = await readUntil(reader, /\n\n/);
+    assert.match(
+      gap,
+      /^tag: saltworks\/events\/gap\ndata: {"tag": "saltworks\/events\/gap", "data": {"reason": "master"}}\nid: \S+\n\n$/,
+    );
+    site.master.fire("again", {});
+    assert.match(await readUntil(reader, /\n\n/), /^tag: again\n/);
+  });
+
+  it("tells a reader that comes back with an event of an earlier run, and gives it all that this run has seen", async () => {
+    site = await ApiSite.start({});
+    const headers = { "X-Auth-Token": await site.login() };
+    const first = await open("/events", headers);
+    await readUntil(first.reader, /retry/);
+    site.master.fire("a", {});
+    const last = /id: (.*)\n/.exec(await readUntil(first.reader, /\n\n/))?.[1] ?? "";
+    await site.restartApi();
+    const other = await open("/events", headers);
+    site.master.fire("b", {});
+    await readUntil(other.reader, /tag: b\n/);
+    const again = await open("/events", { ...headers, "Last-Event-ID": last });
+    const text = await readUntil(again.reader, /tag: b\n[\s\S]*\n\n/);
+    assert.deepEqual(text.match(/tag: .*/g), ["tag: saltworks/events/gap", "tag: b"]);
+    assert.match(text, /"reason": "restart"/);
+  });
+
+  it("tells a reader that comes back too late that older events are gone", async () => {
+    site = await ApiSite.start({});
+    const headers = { "X-Auth-Token": await site.login() };
+    const first = await open("/events", headers);
+    site.master.fire("first", {});
+    const last = /id: (.*)\n/.exec(await readUntil(first.reader, /id: .*\n\n/))?.[1] ?? "";
+    await first.reader.cancel();
+    const large = { text: "x".repeat(1024 * 1024) };
+    const count = Math.ceil(apiStreamKeptBytesMax / large.text.length) + 2;
+    const { counters } = site.api.shared.hub;
+    for (let index = 0; index < count; index += 1) {
+      site.master.fire(`n/${index}`, large);
+      while (counters.events < index + 2) await turn();
+    }
+    const again = await open("/events?tag=first", { ...headers, "Last-Event-ID": last });
+    const text = await readUntil(again.reader, /gap\n[\s\S]*\n\n/);
+    assert.match(text, /"reason": "old"/);
+    assert.equal(site.api.streams.counters.gaps, 1);
   });
 });
 

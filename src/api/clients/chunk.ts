@@ -1,8 +1,9 @@
 /** One command of a request ("chunk"): its client and function, checked before any chunk of the request runs. */
-import { apiChunksMax } from "../../limits.ts";
+import { apiChunksMax, apiTokenCharactersMax } from "../../limits.ts";
 import { textField } from "../../wire/fields.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { ApiError } from "../http/errors.ts";
+import { checkJobOptions } from "./batch-options.ts";
 
 export const builtClients = [
   "local",
@@ -29,7 +30,7 @@ function clientOf(fields: ValueMap, enabled: readonly unknown[]): ClientName {
   if (!isBuilt(name) && name !== "ssh") throw new ApiError(400, `Invalid client specified: '${name.slice(0, 100)}'`);
   checkEnabled(name, enabled);
   if (isBuilt(name)) return name;
-  throw new ApiError(501, "The client 'ssh' is not available in this release");
+  throw new ApiError(501, "The client 'ssh' does not exist here: salt-ssh is not part of Saltworks");
 }
 
 /** @throws ApiError 400 */
@@ -52,6 +53,7 @@ function checkShape({ client, fields }: Chunk): void {
   if (!isFunction(fun)) throw new ApiError(400, "A command needs a function in 'fun'");
   if (client.startsWith("local")) {
     if (!fields.has("tgt")) throw new ApiError(400, "A command for minions needs a target in 'tgt'");
+    checkJobOptions(client, fields);
     return;
   }
   if (typeof fun !== "string" || !fun.includes("."))
@@ -77,13 +79,18 @@ export function readChunks(body: Value | undefined, enabled: readonly unknown[],
   });
 }
 
+/** Whether a text may be a token of the master: no other text reaches it. */
+export function isTokenText(text: string): boolean {
+  return text.length <= apiTokenCharactersMax && /^[0-9a-f]+$/i.test(text);
+}
+
 /** Credentials in a chunk of `/run`. @throws ApiError 401 */
 export function loginIn(
   fields: ValueMap,
 ): { readonly token: string } | { readonly eauth: string; readonly username: string; readonly password: string } {
   const token = textField(fields, "token");
   if (token !== undefined && token !== "") {
-    if (!/^[0-9a-f]+$/i.test(token)) throw new ApiError(401, "Invalid token");
+    if (!isTokenText(token)) throw new ApiError(401, "Invalid token");
     return { token };
   }
   const [eauth, username, password] = ["eauth", "username", "password"].map((name) => textField(fields, name));

@@ -3,10 +3,10 @@ import type { JobRequest } from "../../client/job-request.ts";
 import type { MasterClient } from "../../client/master-client.ts";
 import type { JobEvent } from "../../client/running-job.ts";
 import type { MasterConfig } from "../../config/load.ts";
-import { parseShare } from "../../wire/batch-options.ts";
 import { textField } from "../../wire/fields.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import { ApiError } from "../http/errors.ts";
+import { batchOf } from "./batch-options.ts";
 
 /** Members of a chunk that the job carries to the master, beside its target and function. */
 const carried = [
@@ -25,11 +25,10 @@ export type OnEntry = (id: string, value: Encodable) => void;
 function targetOf(fields: ValueMap): { readonly target: string | readonly string[]; readonly targetKind: string } {
   const targetKind = textField(fields, "tgt_type") ?? textField(fields, "expr_form") ?? "glob";
   const written = fields.get("tgt");
+  // A list as a text stays one: minions and job records show the target as it was written, as in Salt.
   if (Array.isArray(written)) return { target: written.map(String), targetKind };
   const target = String(written ?? "");
-  return targetKind === "list"
-    ? { target: target.split(",").map((id) => id.trim()), targetKind }
-    : { target, targetKind };
+  return { target: targetKind === "list" ? target.trim().replaceAll(/\s*,\s*/g, ",") : target, targetKind };
 }
 
 function listOf(value: Value | undefined): Value[] {
@@ -79,7 +78,7 @@ function entryOf(event: JobEvent, jid: string, isFull: boolean): Entry {
   if (event.kind === "silent") return [event.id, false];
   if (event.kind === "unknown") {
     const ret = noReturnText(jid);
-    return [event.id, isFull ? { out: "no_return", ret, retcode: 1, jid } : ret];
+    return [event.id, isFull ? { out: "no_return", ret, retcode: 1 } : ret];
   }
   const { id, value, retcode, outputter } = event;
   if (!isFull) return [id, value];
@@ -122,9 +121,11 @@ export async function runLocal(
   await follow(running, signal, lateText, (event) => onEntry(...entryOf(event, running.jid, isFull)));
 }
 
-export async function startLocal(client: MasterClient, job: JobRequest): Promise<Encodable> {
+/** Starts a job, or a batch that the master runs. @throws ApiError 400; SaltworksError as `MasterClient.publish` */
+export async function startLocal(client: MasterClient, job: JobRequest, fields: ValueMap): Promise<Encodable> {
   const { follow: _follow, ...request } = job;
-  const published = await client.publish(request);
+  const batch = batchOf("local_async", fields);
+  const published = await client.publish(batch === undefined ? request : { ...request, batch });
   return published === undefined ? {} : { jid: published.jid, minions: published.minions };
 }
 
@@ -146,7 +147,7 @@ export async function subsetOf(
   return chosen.length === 0 ? undefined : { ...job, target: chosen, targetKind: "list" };
 }
 
-/** @throws ApiError 400, 501, 504 at the deadline; SaltworksError as `MasterClient.batch` */
+/** With `raw` each value is the event of the return. @throws ApiError 400, 504 at the deadline; SaltworksError as `MasterClient.batch` */
 export async function runBatch(
   client: MasterClient,
   job: JobRequest,
@@ -154,22 +155,16 @@ export async function runBatch(
   signal: AbortSignal,
   onEntry: OnEntry,
 ): Promise<void> {
-  const written = fields.get("batch") ?? "10%";
-  const size = String(written);
-  if (parseShare(size) === undefined) throw new ApiError(400, `Invalid batch size: ${size.slice(0, 100)}`);
-  if (fields.get("raw") === true) throw new ApiError(501, "'raw' of local_batch is not available in this release");
-  const batch = {
-    size,
-    waitSeconds: secondsIn(fields, "batch_wait", 0),
-    isFailHard: fields.get("failhard") === true,
-    canary: Math.floor(secondsIn(fields, "canary", 0)),
-    failuresMax: fields.has("max_failures") ? String(fields.get("max_failures")) : undefined,
-    isStatic: false,
-  };
+  const isRaw = fields.get("raw") === true;
+  const batch = batchOf("local_batch", fields);
+  if (batch === undefined) return;
   const running = await client.batch({ ...job, batch });
   if (running === undefined) return;
   const lateText = `The batch ${running.jid} is not over: the master continues it`;
-  await follow(running, signal, lateText, ({ returned }) => {
-    if (returned) onEntry(returned.id, returned.value);
+  await follow(running, signal, lateText, ({ entry, returned, load }) => {
+    if (returned === undefined || entry.kind !== "return") return;
+    const { id } = returned;
+    const data = load ?? { id, jid: entry.jid, return: returned.value, retcode: entry.retcode };
+    onEntry(id, isRaw ? { data, tag: `salt/job/${entry.jid}/ret/${id}` } : returned.value);
   });
 }

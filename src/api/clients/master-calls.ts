@@ -1,6 +1,7 @@
 /** The clients for functions of the master: `runner`, `wheel` and their asynchronous forms. */
-import type { CommandOutcome, MasterClient } from "../../client/master-client.ts";
-import { SaltworksError } from "../../errors.ts";
+import type { CommandOutcome } from "../../client/command-reply.ts";
+import type { MasterClient } from "../../client/master-client.ts";
+import { apiYamlBodyBytesMax } from "../../limits.ts";
 import { wordValue } from "../../python/word.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import { ApiError } from "../http/errors.ts";
@@ -8,7 +9,7 @@ import { ApiError } from "../http/errors.ts";
 /** Members of a chunk that are not arguments. */
 const own: ReadonlySet<Value> = new Set([
   ..."client fun arg kwarg token username password eauth user key full_return timeout print_event batch".split(" "),
-  ..."tgt tgt_type expr_form __jid__ __user__ __notes__ cmd sync".split(" "),
+  ..."__jid__ __user__ __notes__ cmd sync".split(" "),
 ]);
 /** A day: longer waits end with the request's own deadline. */
 const timeoutSecondsMax = 86_400;
@@ -22,21 +23,24 @@ function namedOf(fields: ValueMap): ValueMap {
   return named;
 }
 
-/** `name=value` texts in `arg` are named arguments of runners, too. */
+/** `name=value` texts in `arg` are named arguments of runners, too. Their values are read as YAML. @throws ApiError 413 */
 function runnerArguments(fields: ValueMap): { readonly args: Value[]; readonly kwargs: ValueMap } {
   const kwargs = namedOf(fields);
   const args: Value[] = [];
+  let bytes = 0;
   const written = fields.get("arg") ?? [];
   for (const arg of Array.isArray(written) ? written : [written]) {
     const [, name, text = ""] = (typeof arg === "string" && keyword.exec(arg)) || [];
+    bytes += Buffer.byteLength(text);
+    if (bytes > apiYamlBodyBytesMax)
+      throw new ApiError(
+        413,
+        `Values of 'name=value' in 'arg' have at most ${apiYamlBodyBytesMax} bytes together; 'kwarg' may be larger`,
+      );
     if (name === undefined) args.push(arg);
     else kwargs.set(name, wordValue(text));
   }
   return { args, kwargs };
-}
-
-function isUnknown({ isSuccess, value }: CommandOutcome, fun: string): boolean {
-  return !isSuccess && value === `'${fun}' is not available.`;
 }
 
 /** @throws ApiError 400 for an unknown function, 504 after `timeout`; SaltworksError as `MasterClient.runner` */
@@ -58,7 +62,7 @@ export async function runRunner(client: MasterClient, fields: ValueMap, signal: 
     clearTimeout(timer);
     signal.removeEventListener("abort", end);
   }
-  if (isUnknown(outcome, fun)) throw new ApiError(400, String(outcome.value));
+  if (outcome.code === "FUNCTION_UNKNOWN") throw new ApiError(400, String(outcome.value));
   if (fields.get("full_return") !== true) return outcome.value;
   return { tag: `salt/run/${outcome.jid}/ret`, data: shown(outcome.data) };
 }
@@ -89,17 +93,38 @@ export async function startWheel(client: MasterClient, fields: ValueMap): Promis
 /** The master's answer without what only our own clients read. */
 function shown(data: ValueMap): ValueMap {
   const kept = new Map(data);
-  for (const name of ["notes", "told"]) kept.delete(name);
+  for (const name of ["notes", "told", "code"]) kept.delete(name);
   return kept;
 }
 
-/** @throws SaltworksError REQUEST_REFUSED if the function failed */
-export async function wheelValue(
+/**
+ * Calls a function that only reads, without a job record and without events.
+ *
+ * @throws ApiError 400 if the function is unknown, fails or does more than read, 504 at the deadline; SaltworksError as `MasterClient.read`
+ */
+export async function readValue(
   client: MasterClient,
+  kind: "runner" | "wheel",
   fun: string,
-  kwargs: Readonly<Record<string, Value>>,
-): Promise<Value> {
-  const { isSuccess, value } = await client.wheel(fun, { kwarg: kwargs });
-  if (!isSuccess) throw new SaltworksError("REQUEST_REFUSED", String(value));
-  return value;
+  kwargs: ValueMap,
+  signal: AbortSignal,
+): Promise<Read> {
+  let outcome: CommandOutcome;
+  try {
+    outcome = await client.read(kind, fun, kwargs, signal);
+  } catch (error) {
+    if (signal.aborted) throw new ApiError(504, `Salt request timed out: '${fun}' is not over`);
+    throw error;
+  }
+  const { value, notes, isSuccess } = outcome;
+  if (!isSuccess) throw new ApiError(400, failureText(value));
+  return { value, notes };
 }
+
+/** The function's own message, without Salt's sentence around it. */
+export function failureText(value: Value): string {
+  const text = String(value).replace(/^Exception occurred in (?:runner|wheel) [\w.]+: /, "");
+  return /^\nPassed invalid arguments: ([^\n]*)/.exec(text)?.[1] ?? text;
+}
+
+export type Read = { readonly value: Value; readonly notes: readonly string[] };

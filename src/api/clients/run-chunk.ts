@@ -1,7 +1,8 @@
 /** Runs one chunk through its client. The master checks every permission. */
 import type { Login, Sender } from "../../client/credentials.ts";
 import { MasterClient } from "../../client/master-client.ts";
-import type { Encodable } from "../../wire/values.ts";
+import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
+import { ApiError } from "../http/errors.ts";
 import type { Api } from "../sessions/context.ts";
 import type { Chunk } from "./chunk.ts";
 import { jobOf, type OnEntry, runBatch, runLocal, startLocal, subsetOf } from "./local.ts";
@@ -15,7 +16,19 @@ export function clientFor(api: Api, caller: Caller): MasterClient {
   return MasterClient.sharing(api.config, { user: "", ...caller }, api.shared);
 }
 
-/** The items of the answer: one, except for `local_batch`. @throws ApiError, SaltworksError */
+/** Wheel functions that only read. */
+const reading: ReadonlySet<Value | undefined> = new Set(["key.list_all", "minions.connected", "config.values"]);
+
+/** Equal calls of one session from one address share their answer, with its job id. */
+async function wheelOf(api: Api, client: MasterClient, fields: ValueMap, { proof, sender }: Caller) {
+  const fun = fields.get("fun");
+  const call = () => runWheel(client, fields);
+  // `client` and `fun` alone: no arguments.
+  if (!("token" in proof) || fields.size !== 2 || !reading.has(fun)) return await call();
+  return await api.wheelCalls.ask(`${sender?.client_address} ${fun} ${proof.token}`, call);
+}
+
+/** The items of the answer: one, except for `local_batch`. @throws ApiError, 504 if `signal` has ended; SaltworksError */
 export async function runChunk(
   api: Api,
   { client: name, fields }: Chunk,
@@ -23,6 +36,7 @@ export async function runChunk(
   signal: AbortSignal,
   onEntry?: OnEntry,
 ): Promise<Encodable[]> {
+  if (signal.aborted) throw new ApiError(504, "The request has ended before all of its commands began");
   const client = clientFor(api, caller);
   const isFull = fields.get("full_return") === true;
   const found = new Map<string, Encodable>();
@@ -42,15 +56,15 @@ export async function runChunk(
     }
     case "local_batch":
       await runBatch(client, jobOf(api.config, fields), fields, signal, take);
-      return [...found].map(([id, value]) => new Map([[id, value]]));
+      return [...found].map(([id, value]) => (fields.get("raw") === true ? value : new Map([[id, value]])));
     case "local_async":
-      return [await startLocal(client, jobOf(api.config, fields))];
+      return [await startLocal(client, jobOf(api.config, fields), fields)];
     case "runner":
       return [await runRunner(client, fields, signal)];
     case "runner_async":
       return [await startRunner(client, fields)];
     case "wheel":
-      return [await runWheel(client, fields)];
+      return [await wheelOf(api, client, fields, caller)];
     case "wheel_async":
       return [await startWheel(client, fields)];
   }

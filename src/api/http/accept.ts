@@ -28,7 +28,7 @@ function qualityOf(accept: string, type: string): number {
 
 /** JSON unless the client prefers YAML. @throws ApiError 406 if it wants neither */
 export function answerFormat(accept: string | undefined): AnswerFormat {
-  if (accept === undefined || accept.trim() === "") return "json";
+  if (accept === undefined || accept === "*/*" || accept === mediaTypes.json || accept.trim() === "") return "json";
   const [json, yaml] = [qualityOf(accept, mediaTypes.json), qualityOf(accept, mediaTypes.yaml)];
   if (json <= 0 && yaml <= 0) {
     const shown = accept.slice(0, 200);

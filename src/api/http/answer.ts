@@ -1,5 +1,7 @@
 /** Sends answers: a value in the format that the client accepts, and errors in the same form. */
+import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { apiUnreadAnswerTimeoutMs } from "../../limits.ts";
 import { yamlFileText } from "../../python/yaml-writer.ts";
 import { asValue, type Encodable } from "../../wire/values.ts";
 import { type AnswerFormat, answerFormat, mediaTypes } from "./accept.ts";
@@ -19,6 +21,11 @@ export async function answer(
 ): Promise<FastifyReply> {
   const format = answerFormat(request.headers.accept);
   return await reply.code(status).header("content-type", mediaTypes[format]).send(bodyOf(value, format));
+}
+
+/** Closes a connection whose client takes none of its answer. */
+export function boundAnswer(socket: Socket): void {
+  socket.setTimeout(apiUnreadAnswerTimeoutMs);
 }
 
 /** An error goes out as JSON also to a client that accepts neither format. */

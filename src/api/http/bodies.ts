@@ -2,22 +2,51 @@
 import { parseSaltYaml } from "../../config/yaml/salt-yaml.ts";
 import type { ConfigValue } from "../../config/yaml/values.ts";
 import { hasCode } from "../../errors.ts";
-import { apiBodyDepthMax, apiYamlBodyBytesMax } from "../../limits.ts";
-import { loadJson } from "../../python/json.ts";
+import {
+  apiBodyCollectionsMax,
+  apiBodyDepthMax,
+  apiBodyNamesMax,
+  apiBodyValuesMax,
+  apiFormValuesMax,
+  apiYamlBodyBytesMax,
+} from "../../limits.ts";
+import { endOfQuoted, loadJson } from "../../python/json.ts";
 import { asValue, type Value, type ValueMap } from "../../wire/values.ts";
 import { ApiError } from "./errors.ts";
 
 export type SentBody = { readonly type: string | undefined; readonly bytes: Buffer | undefined };
 
+const tooMany = () =>
+  new ApiError(
+    413,
+    `A body has at most ${apiBodyValuesMax} values, ${apiBodyCollectionsMax} lists and maps, and ${apiBodyNamesMax} names`,
+  );
 const tooDeep = () => new ApiError(400, `The body is nested more than ${apiBodyDepthMax} levels deep`);
 
-/** Counts brackets outside of texts before a parser recurses. */
+/** Counts brackets and commas outside of texts before a parser recurses or builds. Takes linear time. */
 function checkBrackets(text: string): void {
+  const token = /["[\]{},:]/g;
   let depth = 0;
-  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/g)) {
-    if (token === "[" || token === "{") depth += 1;
-    else if (token === "]" || token === "}") depth -= 1;
+  let collections = 0;
+  let commas = 0;
+  let names = 0;
+  let hasQuotes = true;
+  for (let found = token.exec(text); found !== null; found = token.exec(text)) {
+    const [sign] = found;
+    if (sign === '"') {
+      const end = hasQuotes ? endOfQuoted(text, found.index) : undefined;
+      if (end === undefined) hasQuotes = false;
+      else token.lastIndex = end;
+    } else if (sign === ",") commas += 1;
+    else if (sign === ":") names += 1;
+    else if (sign === "[" || sign === "{") {
+      depth += 1;
+      collections += 1;
+    } else depth -= 1;
     if (depth > apiBodyDepthMax) throw tooDeep();
+    const isLarge =
+      commas + collections > apiBodyValuesMax || collections > apiBodyCollectionsMax || names > apiBodyNamesMax;
+    if (isLarge) throw tooMany();
   }
 }
 
@@ -54,14 +83,28 @@ export function readYaml(text: string): Value {
   return asValue(read.value as Exclude<ConfigValue, undefined>);
 }
 
-/** One command: a repeated name becomes a list; `arg` is always a list of YAML values. */
+/** One command: a repeated name becomes a list; `arg` is always a list of YAML values. @throws ApiError 400, 413 */
 function readForm(text: string): ValueMap {
-  const parameters = new URLSearchParams(text);
+  const byName = new Map<string, string[]>();
+  let count = 0;
+  for (const [name, value] of new URLSearchParams(text)) {
+    count += 1;
+    if (count > apiFormValuesMax) throw new ApiError(400, `A form has at most ${apiFormValuesMax} values`);
+    const values = byName.get(name);
+    if (values === undefined) byName.set(name, [value]);
+    else values.push(value);
+  }
+  const kwarg = byName.get("kwarg")?.[0] ?? "";
+  const yamlBytes = [...(byName.get("arg") ?? []), kwarg].reduce((sum, value) => sum + Buffer.byteLength(value), 0);
+  if (yamlBytes > apiYamlBodyBytesMax)
+    throw new ApiError(
+      413,
+      `'arg' and 'kwarg' of a form have at most ${apiYamlBodyBytesMax} bytes together; JSON may be larger`,
+    );
   const form: ValueMap = new Map();
-  for (const name of new Set(parameters.keys())) {
-    const values = parameters.getAll(name);
+  for (const [name, values] of byName) {
     if (name === "arg") form.set(name, values.map(readYaml));
-    else if (name === "kwarg") form.set(name, readYaml(values[0] ?? ""));
+    else if (name === "kwarg") form.set(name, readYaml(kwarg));
     else form.set(name, values.length === 1 ? (values[0] ?? "") : values);
   }
   return form;

@@ -26,6 +26,11 @@ export function busy(message: string): ApiError {
   return new ApiError(503, message, retryHeaders);
 }
 
+/** 429 for a bound of one user or address. */
+export function tooMany(message: string): ApiError {
+  return new ApiError(429, message, retryHeaders);
+}
+
 export function notFound(url: string): ApiError {
   return new ApiError(404, `The path '${(url.split("?")[0] ?? "").slice(0, 200)}' was not found.`);
 }
@@ -38,6 +43,7 @@ const openCodes: ReadonlySet<string> = new Set([
   "QUEUE_FULL",
   "FUNCTION_ARGUMENTS",
   "REQUEST_TIMEOUT",
+  "OPENID_PROVIDER_FAILED",
 ]);
 
 /** The error that a client gets. Undefined `cause` in the log for errors that the client made. */
@@ -47,11 +53,9 @@ export function toApiError(error: unknown): ApiError {
     if (error.code === "MASTER_UNREACHABLE" || error.code === "CHANNEL_CLOSED") return busy(masterDownText);
     // The master refused what was asked, not who asked: that would be AUTH_FAILED.
     const http = error.code === "REQUEST_REFUSED" ? 400 : errorCodes[error.code].http;
-    return new ApiError(
-      http,
-      openCodes.has(error.code) ? error.message : unexpectedText,
-      http === 503 ? retryHeaders : {},
-    );
+    // An unknown node group is told with the master's file, which is for operators of the machine.
+    const message = error.code === "TARGET_INVALID" ? error.message.replace(/ in \/.*$/s, "") : error.message;
+    return new ApiError(http, openCodes.has(error.code) ? message : unexpectedText, http === 503 ? retryHeaders : {});
   }
   const status = error instanceof Error && "statusCode" in error ? Number(error.statusCode) : 500;
   if (status === 413) return new ApiError(413, "The request's body is too large");

@@ -1,16 +1,20 @@
 /** `GET /events`: events of the master's bus as server-sent events, until the session ends. */
+
 import type { OutgoingHttpHeaders } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { knock } from "../../client/request-port.ts";
 import { apiStreamTagsMax, wheelReplyTimeoutMs } from "../../limits.ts";
 import { compileGlob } from "../../python/fnmatch.ts";
+import { isTokenText } from "../clients/chunk.ts";
+import { boundAnswer } from "../http/answer.ts";
 import { ApiError, busy, noSessionText } from "../http/errors.ts";
+import { streamEventsSchema } from "../schemas/events.ts";
+import { proveConnection, releaseSlot } from "../sessions/admit.ts";
 import { sessionIdOf } from "../sessions/carriers.ts";
 import type { Api } from "../sessions/context.ts";
+import { secondsIn } from "../sessions/open-session.ts";
 import type { EventStreams } from "../streams/event-streams.ts";
-import { secondsIn } from "./login.ts";
 
-type Query = { readonly [name: string]: string | readonly string[] | undefined };
+export type Query = { readonly [name: string]: string | readonly string[] | undefined };
 
 function textsOf(query: Query, name: string): readonly string[] {
   const value = query[name];
@@ -18,10 +22,11 @@ function textsOf(query: Query, name: string): readonly string[] {
 }
 
 /** A test whether the reader may read, by session or by a token of the master. @throws ApiError 401 */
-async function permissionOf(api: Api, request: FastifyRequest, query: Query): Promise<() => boolean> {
+export async function permissionOf(api: Api, request: FastifyRequest, query: Query): Promise<() => boolean> {
   const [saltToken] = textsOf(query, "salt_token");
   if (saltToken !== undefined) {
-    await knock(api.config);
+    if (!isTokenText(saltToken)) throw new ApiError(401, noSessionText);
+    await api.shared.hub.reach();
     const fields = await api.shared.channels.ask({ cmd: "get_token", token: saltToken }, wheelReplyTimeoutMs);
     const expire = secondsIn(fields, "expire");
     if (!(expire * 1_000 > Date.now())) throw new ApiError(401, noSessionText);
@@ -33,7 +38,7 @@ async function permissionOf(api: Api, request: FastifyRequest, query: Query): Pr
 }
 
 /** @throws ApiError 400 */
-function filterOf(query: Query): ((tag: string) => boolean) | undefined {
+export function filterOf(query: Query): ((tag: string) => boolean) | undefined {
   const patterns = textsOf(query, "tag");
   if (patterns.length === 0) return undefined;
   if (patterns.length > apiStreamTagsMax) throw new ApiError(400, `A stream has at most ${apiStreamTagsMax} tags`);
@@ -42,7 +47,7 @@ function filterOf(query: Query): ((tag: string) => boolean) | undefined {
 }
 
 export function eventRoutes(app: FastifyInstance, api: Api, streams: EventStreams): void {
-  app.get<{ readonly Querystring: Query }>("/events", async (request, reply) => {
+  app.get<{ readonly Querystring: Query }>("/events", { schema: streamEventsSchema }, async (request, reply) => {
     const isAllowed = await permissionOf(api, request, request.query);
     const isWanted = filterOf(request.query);
     if (streams.isFull) {
@@ -50,14 +55,12 @@ export function eventRoutes(app: FastifyInstance, api: Api, streams: EventStream
       throw busy("Too many streams are open");
     }
     const header = request.headers["last-event-id"];
-    const lastId = typeof header === "string" ? header : undefined;
+    const lastId = typeof header === "string" && header !== "" ? header : undefined;
+    await streams.ready();
     reply.hijack();
-    // A stream is not a request under way: it would count against those for hours.
-    api.counters.underWay -= 1;
+    proveConnection(api, request);
+    releaseSlot(request);
     const response = reply.raw;
-    response.once("close", () => {
-      api.counters.underWay += 1;
-    });
     const headers = { "content-type": "text/event-stream;charset=utf-8", connection: "keep-alive" };
     response.writeHead(200, {
       ...(reply.getHeaders() as OutgoingHttpHeaders),
@@ -66,6 +69,13 @@ export function eventRoutes(app: FastifyInstance, api: Api, streams: EventStream
       "x-accel-buffering": "no",
     });
     response.write("retry: 400\n");
-    streams.open({ response, isWanted, isAllowed, lastId });
+    const end = () => {
+      // Its client may have stopped reading, and would keep the connection for ever.
+      if (response.socket !== null) boundAnswer(response.socket);
+      response.end();
+    };
+    const sendPing = () => void response.write(": ping\n\n");
+    const form = "events" as const;
+    streams.open({ form, output: response, end, ping: sendPing, isWanted, isAllowed, lastId, isWaiting: false });
   });
 }

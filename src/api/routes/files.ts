@@ -1,10 +1,12 @@
 /** Static files and the page of `app`. A name reaches nothing outside its directory, also not through links. */
+
 import { createReadStream } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
 import { extname, join, sep } from "node:path";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { notFound } from "../http/errors.ts";
+import { fileSchema } from "../schemas/pages.ts";
 import type { Api } from "../sessions/context.ts";
 
 /** Browsers run modules only with the type of JavaScript. */
@@ -61,13 +63,20 @@ export function pageOf(
 
 export function fileRoutes(app: FastifyInstance, api: Api): void {
   const { staticDirectory, staticPath, appPath, favicon } = api.settings;
-  if (staticDirectory !== undefined)
-    app.get<{ readonly Params: { readonly "*": string } }>(`${staticPath}/*`, async (request, reply) => {
+  if (staticDirectory !== undefined) {
+    const schema = fileSchema("getStaticFile", "A file of `static`.", "path");
+    app.get<{ readonly Params: { readonly "*": string } }>(`${staticPath}/*`, { schema }, async (request, reply) => {
       const file = await fileBelow(staticDirectory, request.params["*"]);
       if (file === undefined) throw notFound(request.url);
       return await sendFile(request, reply, file);
     });
-  if (favicon !== undefined) app.get("/favicon.ico", async (request, reply) => await sendFile(request, reply, favicon));
+  }
+  if (favicon !== undefined) {
+    const schema = fileSchema("getFavicon", "The icon of `favicon`.");
+    app.get("/favicon.ico", { schema }, async (request, reply) => await sendFile(request, reply, favicon));
+  }
   const page = pageOf(api);
-  if (page !== undefined) for (const path of [appPath, `${appPath}/*`]) app.get(path, page);
+  if (page === undefined) return;
+  app.get(appPath, { schema: fileSchema("getApp", "The page of `app`.") }, page);
+  app.get(`${appPath}/*`, { schema: fileSchema("getAppBelow", "The page of `app`.", "path") }, page);
 }

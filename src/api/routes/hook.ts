@@ -1,9 +1,11 @@
 /** `POST /hook/..`: fires an event with the request's body and headers, for reactors. */
+
 import { join } from "node:path";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { fireEvents } from "../../transport/event-stream-client.ts";
 import { encodeEvent } from "../../wire/event.ts";
 import { answer } from "../http/answer.ts";
+import { hookSchema } from "../schemas/events.ts";
 import { type Api, bodyOf, forSessions } from "../sessions/context.ts";
 
 /** Every reader of events would see them. */
@@ -21,8 +23,9 @@ function headersOf(request: FastifyRequest): Record<string, string> {
 export function hookRoutes(app: FastifyInstance, api: Api): void {
   const { webhookPath, isWebhookOpen } = api.settings;
   const options = isWebhookOpen ? {} : forSessions(api);
-  for (const path of [webhookPath, `${webhookPath}/*`])
-    app.post<{ readonly Params: { readonly "*"?: string } }>(path, options, async (request, reply) => {
+  for (const path of [webhookPath, `${webhookPath}/*`]) {
+    const schema = hookSchema(isWebhookOpen, path !== webhookPath);
+    app.post<{ readonly Params: { readonly "*"?: string } }>(path, { ...options, schema }, async (request, reply) => {
       const rest = (request.params["*"] ?? "").split("/").filter((part) => part !== "");
       const tag = ["salt/netapi/hook", ...rest].join("/");
       const post = bodyOf(request) ?? {};
@@ -32,4 +35,5 @@ export function hookRoutes(app: FastifyInstance, api: Api): void {
       await fireEvents(join(api.config.sock_dir, "master_event_pull.ipc"), [event]);
       return await answer(request, reply, { success: true });
     });
+  }
 }

@@ -2,10 +2,10 @@
 
 import type { OutgoingHttpHeaders } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { apiLinesUnreadBytesMax } from "../../limits.ts";
+import { apiLinesLookBytes, apiLinesUnreadBytesMax } from "../../limits.ts";
 import type { Encodable } from "../../wire/values.ts";
 import { type CallersChunk, runChunk } from "../clients/run-chunk.ts";
-import { toApiError } from "../http/errors.ts";
+import { boundAnswer } from "../http/answer.ts";
 import { jsonText } from "../http/json-text.ts";
 import type { Api } from "../sessions/context.ts";
 
@@ -22,15 +22,7 @@ export async function answerLines(
   chunks: readonly CallersChunk[],
   signal: AbortSignal,
 ): Promise<void> {
-  reply.hijack();
-  const response = reply.raw;
-  response.writeHead(200, { ...(reply.getHeaders() as OutgoingHttpHeaders), "content-type": linesType });
-  const tell = (line: Encodable) => {
-    // A client that does not read loses its answer: the job goes on.
-    if (response.writableLength > apiLinesUnreadBytesMax) response.destroy();
-    else response.write(`${jsonText(line)}\n`);
-  };
-  try {
+  await withLines(api, reply, async (tell) => {
     for (const [number, { chunk, ...caller }] of chunks.entries()) {
       let count = 0;
       const items = await runChunk(api, chunk, caller, signal, (id, value) => {
@@ -41,10 +33,32 @@ export async function answerLines(
       if (!isTold) for (const item of items) tell({ chunk: number, return: item });
     }
     tell({ done: true });
+  });
+}
+
+/** Begins an answer of lines, and ends it after `step`. An error of `step` is the last line. */
+export async function withLines(
+  api: Api,
+  reply: FastifyReply,
+  step: (tell: (line: Encodable) => void) => Promise<void>,
+): Promise<void> {
+  reply.hijack();
+  const response = reply.raw;
+  const { answers } = api.admission;
+  answers.watch(reply.request.raw.socket, response);
+  response.writeHead(200, { ...(reply.getHeaders() as OutgoingHttpHeaders), "content-type": linesType });
+  const tell = (line: Encodable) => {
+    // A client that does not read loses its answer: the job goes on.
+    if (response.writableLength > apiLinesUnreadBytesMax) response.destroy();
+    else response.write(`${jsonText(line)}\n`);
+    if (response.writableLength > apiLinesLookBytes) answers.ask();
+  };
+  try {
+    await step(tell);
   } catch (error) {
-    const { status, message } = toApiError(error);
-    if (status >= 500) api.log.error({ err: error }, "a request failed");
+    const { status, message } = api.report(error, reply.request);
     tell({ status, return: message });
   }
+  if (response.socket !== null) boundAnswer(response.socket);
   response.end();
 }

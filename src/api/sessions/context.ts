@@ -1,41 +1,81 @@
 /** What all routes of the API share. */
 import type { FastifyRequest } from "fastify";
 import type { Logger } from "pino";
+import type { Sender } from "../../client/credentials.ts";
 import type { SharedConnections } from "../../client/master-client.ts";
 import type { ApiSettings } from "../../config/api-settings.ts";
 import type { MasterConfig } from "../../config/load.ts";
-import type { Value } from "../../wire/values.ts";
+import type { BrowserLogin } from "../../openid/settings.ts";
+import type { Encodable, Value } from "../../wire/values.ts";
+import type { Bodies } from "../admission/bodies.ts";
+import type { Connections } from "../admission/connections.ts";
+import type { ExchangeSlots } from "../admission/exchange-slots.ts";
+import type { RequestSlots } from "../admission/request-slots.ts";
+import type { SharedCalls } from "../admission/shared-calls.ts";
+import type { UnreadAnswers } from "../admission/unread-answers.ts";
 import { readBody } from "../http/bodies.ts";
 import { ApiError, noSessionText } from "../http/errors.ts";
+import type { Report } from "../http/report.ts";
 import type { EventStreams } from "../streams/event-streams.ts";
-import { sessionIdOf } from "./carriers.ts";
+import { isForged, sessionIdOf } from "./carriers.ts";
+import type { Senders } from "./senders.ts";
 import type { Session, Sessions } from "./sessions.ts";
 
-export type ApiCounters = { requests: number; refused: number; errors: number; underWay: number };
+export type ApiCounters = { requests: number; errors: number };
+/** What bounds clients. */
+export type Admission = {
+  readonly connections: Connections;
+  readonly slots: RequestSlots;
+  readonly bodies: Bodies;
+  readonly exchanges: ExchangeSlots;
+  readonly answers: UnreadAnswers;
+};
 
 export type Api = {
   readonly config: MasterConfig;
   readonly settings: ApiSettings;
   readonly log: Logger;
   readonly sessions: Sessions;
+  readonly senders: Senders;
   /** Connections to the master that all callers share. */
   readonly shared: SharedConnections;
   readonly streams: EventStreams;
   readonly counters: ApiCounters;
+  readonly report: Report;
+  readonly wheelCalls: SharedCalls<Encodable>;
+  readonly admission: Admission;
   readonly startedMs: number;
+  /** The login at an OpenID provider in a browser; undefined where it is not configured. */
+  readonly oidc: BrowserLogin | undefined;
 };
 
-/** The session of a request. @throws ApiError 401 */
-export function sessionOf(api: Api, request: FastifyRequest): { readonly id: string; readonly session: Session } {
-  const id = sessionIdOf(request);
+type Identified = { readonly id: string; readonly session: Session };
+
+const identified = new WeakMap<FastifyRequest, Identified>();
+
+/** Finds the session of a request, once. Undefined for a stranger, and for a page of another origin that sends more than a GET by cookie. */
+export function identify(api: Api, request: FastifyRequest): Identified | undefined {
+  const id = isForged(request, api.settings.corsOrigins) ? undefined : sessionIdOf(request);
   const session = id === undefined ? undefined : api.sessions.find(id);
-  if (id === undefined || session === undefined) throw new ApiError(401, noSessionText);
-  return { id, session };
+  if (id === undefined || session === undefined) return undefined;
+  const found = { id, session };
+  identified.set(request, found);
+  return found;
 }
 
-/** What proves the user of a request's session to the master. @throws ApiError 401 */
-export function proofOf(api: Api, request: FastifyRequest): { readonly token: string } {
-  return { token: sessionOf(api, request).session.token };
+/** The session of a request. @throws ApiError 401 */
+export function sessionOf(_api: Api, request: FastifyRequest): Identified {
+  const found = identified.get(request);
+  if (found === undefined) throw new ApiError(401, noSessionText);
+  return found;
+}
+
+export type SessionCaller = { readonly proof: { readonly token: string }; readonly sender: Sender };
+
+/** What proves the user of a request's session to the master, and names the HTTP client. @throws ApiError 401, SaltworksError as `readSender` */
+export async function callerOf(api: Api, request: FastifyRequest): Promise<SessionCaller> {
+  const { token } = sessionOf(api, request).session;
+  return { proof: { token }, sender: await api.senders.of(request.ip) };
 }
 
 /** Options of a route whose body is read only for a session. */

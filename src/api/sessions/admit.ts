@@ -1,0 +1,91 @@
+/** Admits connections and requests: finds out who asks, and holds each to its bounds. A request gives back what it took when it is over. */
+import type { Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { apiConnectionsMax, apiDescriptorsSpare, apiHeadersMax, apiStrangerConnectionsMax } from "../../limits.ts";
+import { addressKey } from "../../transport/zmtp/address.ts";
+import { Bodies } from "../admission/bodies.ts";
+import { Connections } from "../admission/connections.ts";
+import { ExchangeSlots } from "../admission/exchange-slots.ts";
+import { type Asker, RequestSlots } from "../admission/request-slots.ts";
+import { UnreadAnswers } from "../admission/unread-answers.ts";
+import { onceOver } from "../http/over.ts";
+import { endForRoom } from "../http/unreadable.ts";
+import { type Admission, type Api, identify } from "./context.ts";
+
+/** `openFiles`: the most descriptors of this process. */
+export function openAdmission(isTls: boolean, openFiles: number): Admission {
+  const room = Math.max(1, openFiles - apiDescriptorsSpare);
+  const all = Math.min(apiConnectionsMax, room);
+  const bounds = { all, strangers: Math.min(apiStrangerConnectionsMax, Math.ceil(all / 2)) };
+  const connections = new Connections(endForRoom(isTls), bounds);
+  const exchanges = new ExchangeSlots();
+  return { connections, slots: new RequestSlots(), bodies: new Bodies(), exchanges, answers: new UnreadAnswers() };
+}
+
+type Entry = { readonly asker: Asker; readonly body: ReturnType<Bodies["open"]>; isOver: boolean; release: () => void };
+
+const entries = new WeakMap<FastifyRequest, Entry>();
+
+/** A stream does not count as a request under way, which it would do for hours. */
+export function releaseSlot(request: FastifyRequest): void {
+  entries.get(request)?.release();
+}
+
+/** For a client that proves itself by other means than a session in a header. */
+export function proveConnection(api: Api, request: FastifyRequest): void {
+  api.admission.connections.prove(request.raw.socket);
+}
+
+export function admitConnections(server: Server, { admission: { connections } }: Api): void {
+  server.maxHeadersCount = apiHeadersMax;
+  server.on("connection", (socket: Socket) => connections.accept(socket));
+  // Of an answer that its client does not take, or of a connection that waits for the next request.
+  server.on("timeout", (socket: Socket) => {
+    if (socket.writableLength > 0) connections.counters.unread += 1;
+    socket.destroy();
+  });
+}
+
+function begin(api: Api, request: FastifyRequest, response: ServerResponse): void {
+  const { connections, bodies } = api.admission;
+  const session = identify(api, request)?.session;
+  if (session !== undefined) connections.prove(request.raw.socket);
+  const isStranger = session === undefined;
+  const name = isStranger ? addressKey(request.ip) : `${session.eauth} ${session.user}`;
+  const asker = { isStranger, name };
+  const entry: Entry = { asker, body: bodies.open(isStranger), isOver: false, release: () => undefined };
+  entries.set(request, entry);
+  onceOver(request.raw.socket, response, () => {
+    // Node leaves an answer that waits behind another one as it is. Streams look at this.
+    response.destroy();
+    entry.isOver = true;
+    entry.release();
+    bodies.release(entry.body);
+  });
+}
+
+function isJsonBody(request: FastifyRequest): boolean {
+  return /^\s*(?:application\/json|text\/plain)\b/i.test(request.headers["content-type"] ?? "");
+}
+
+/** Hooks and the reader of bodies. A request counts as under way from the end of its body on: slow bodies keep no places. */
+export function admitRequests(app: FastifyInstance, api: Api): void {
+  const { bodies, slots } = api.admission;
+  app.addHook("onRequest", async (request, reply) => begin(api, request, reply.raw));
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", async (request: FastifyRequest, payload: NodeJS.ReadableStream) => {
+    const entry = entries.get(request);
+    if (entry === undefined) throw new TypeError("a body without a request");
+    const announced = Number(request.headers["content-length"] ?? 0);
+    const most = request.routeOptions.bodyLimit ?? app.initialConfig.bodyLimit ?? 0;
+    return await bodies.read(payload as never, entry.body, announced, most);
+  });
+  app.addHook("preValidation", async (request) => {
+    const entry = entries.get(request);
+    if (entry === undefined) return;
+    entry.release = slots.take(entry.asker);
+    if (entry.isOver) entry.release();
+    if (entry.asker.isStranger && entry.body.bytes > 0) await bodies.turn(entry.body.bytes, isJsonBody(request));
+  });
+}
