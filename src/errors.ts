@@ -48,6 +48,11 @@ export const errorCodes = {
     about: "A database of jobs could not be reached, or did not answer in time.",
   },
   DATABASE_REFUSED: { http: 500, retry: false, about: "A database of jobs refused what was written or asked." },
+  OPENID_PROVIDER_FAILED: {
+    http: 502,
+    retry: true,
+    about: "An OpenID provider could not be reached, did not answer in time, or gave no valid answer.",
+  },
   PACKAGE_MISSING: {
     http: 500,
     retry: false,
@@ -67,6 +72,8 @@ export const errorCodes = {
   USAGE: { http: 400, retry: false, about: "A command line that cannot be parsed." },
   FUNCTION_UNKNOWN: { http: 404, retry: false, about: "No function of that name." },
   FUNCTION_ARGUMENTS: { http: 400, retry: false, about: "Arguments that the function does not take." },
+  JOB_UNKNOWN: { http: 404, retry: false, about: "No job of that id, or none that runs or waits." },
+  JOB_STATE: { http: 409, retry: false, about: "A job in a state that does not allow what was asked." },
   FUNCTION_FAILED: { http: 500, retry: false, about: "A function stopped with an error of its own." },
   RETURNER_FAILED: { http: 502, retry: false, about: "A returner could not pass on a job's return." },
   RETURNER_UNAVAILABLE: {

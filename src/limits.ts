@@ -5,6 +5,8 @@
 import assert from "node:assert/strict";
 import {
   apiBodyBytesMax,
+  apiBodyCollectionsMax,
+  apiBodyValuesMax,
   apiCredentialBodyBytesMax,
   apiDrainMs,
   apiSessionsInMemoryMax,
@@ -90,6 +92,7 @@ import {
   decodedValuesMax,
   envelopeMembersMax,
   environmentNameBytesMax,
+  firstReadBytes,
   forgedBytesOwedMax,
   forgedBytesPerSecondMax,
   forgedQueueShares,
@@ -97,6 +100,7 @@ import {
   headMembersMax,
   headTextBytesMax,
   hugeRequestBytes,
+  largeBodiesBytesMax,
   largeForgedBytesOwedMax,
   largeForgedBytesPerSecondMax,
   largeRequestBytes,
@@ -113,6 +117,7 @@ import {
   sentCollectionsMax,
   sentNumericKeysMax,
   sentValuesMax,
+  sharedFramesBytesMax,
   strangerQueueBytesMax,
   strangersHeldBytesMax,
   strangersPauseShare,
@@ -140,6 +145,7 @@ import {
   saltMirrorRetryMs,
   saltReturnDelayMs,
   saltTakeJobsRetryMsMax,
+  unloggedBatchBytesMin,
 } from "./limits/stores.ts";
 import {
   listedBytesMax,
@@ -170,6 +176,7 @@ export * from "./limits/jobs.ts";
 export * from "./limits/logins.ts";
 export * from "./limits/ports.ts";
 export * from "./limits/programs.ts";
+export * from "./limits/reactor.ts";
 export * from "./limits/requests.ts";
 export * from "./limits/stores.ts";
 export * from "./limits/targets.ts";
@@ -186,6 +193,8 @@ fits(mapEntriesMax, decodedValuesMax, "a map is a part of a message");
 fits(numericKeysMax, mapEntriesMax, "numeric keys are entries of a map");
 fits(sentValuesMax, decodedValuesMax, "a request is one decoding");
 fits(sentCollectionsMax, sentValuesMax, "lists and maps are values");
+fits(apiBodyValuesMax, sentValuesMax, "the master reads what the HTTP API reads");
+fits(apiBodyCollectionsMax, sentCollectionsMax, "the master reads what the HTTP API reads");
 fits(sentNumericKeysMax, numericKeysMax, "a request is one decoding");
 fits(wordValuesMax, decodedValuesMax, "a word's value travels in a message");
 fits(minionIdBytesMax, headTextBytesMax, "the main thread reads whole ids");
@@ -200,6 +209,11 @@ fits(strangerTurn.bytesMax, provenTurn.bytesMax, "proof never lowers a bound");
 fits(strangerUnansweredMax, provenUnansweredMax, "proof never lowers a bound");
 fits(strangerUnansweredMax, strangersUnansweredMax, "one connection fits into the bound of all");
 fits(strangersHeldBytesMax, provenHeldBytesMax, "proof never lowers a bound");
+fits(largeBodiesBytesMax.strangers, strangersHeldBytesMax / 2, "requests that take turns close no connection");
+fits(largeBodiesBytesMax.proven, provenHeldBytesMax / 2, "requests that take turns close no connection");
+fits(largeBodiesBytesMax.proven, sharedFramesBytesMax, "requests that take turns are read into shared memory");
+fits(sharedFramesBytesMax, provenHeldBytesMax, "requests in shared memory close no connection");
+fits(firstReadBytes, largeRequestBytes, "a waiting request is one whose first bytes have come");
 fits(strangerUnreadBytesMax, provenUnreadBytesMax, "proof never lowers a bound");
 fits(strangerUnreadBytesMax, strangersUnreadBytesMax, "one connection fits into the bound of all");
 fits(strangersUnreadBytesMax, allUnreadRepliesBytesMax, "strangers' replies are a part of all");
@@ -231,6 +245,7 @@ fits(deliveryBatchMax, pendingMinionsMax, "minions that are asked together are p
 fits(deliveryAsksMax, deliveryTriesMax, "a minion is asked no more often than it is sent a job");
 assert(deliveryTriesMax < 16, "tries are kept in four bits");
 fits(returnsPerTransaction * 4_096, returnLogBytes, "returns of a transaction fit into the log, a block each");
+fits(unloggedBatchBytesMin, returnLogBytes / 2, "a logged batch fits into the log");
 fits(returnsPerTransaction, knownReturnsMax, "returns of a transaction are remembered");
 fits(aliveMarkEveryMs, aliveMarkMarginMs, "a master that lives marks within the margin");
 fits(saltMirrorEveryMs, saltReturnDelayMs, "a return is looked for before it is late");

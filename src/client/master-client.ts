@@ -9,9 +9,10 @@ import { runnerReplyTimeoutMs, wheelReplyTimeoutMs } from "../limits.ts";
 import type { AskedTarget } from "../target/asked-target.ts";
 import { EventSubscriber } from "../transport/event-stream-client.ts";
 import { type BatchOptions, encodeBatchOptions } from "../wire/batch-options.ts";
-import { boolField, intField, listField, mapField, textField } from "../wire/fields.ts";
+import { intField, listField, mapField, textField } from "../wire/fields.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
 import { BatchFeed } from "./batch-feed.ts";
+import { type CommandOutcome, readOutcome } from "./command-reply.ts";
 import {
   type Credentials,
   type Login,
@@ -30,17 +31,6 @@ import { pageOf, RunningBatch } from "./running-batch.ts";
 import { RunningJob } from "./running-job.ts";
 import { lostBus, notContactedText, notPermittedText } from "./texts.ts";
 
-/** If `isSuccess` is false, `value` is the error. */
-export type CommandOutcome = {
-  readonly jid: string;
-  readonly value: Value;
-  readonly isSuccess: boolean;
-  /** Remarks of the function in addition to its value. */
-  readonly notes: readonly string[];
-  /** The master's whole answer in Salt's form. */
-  readonly data: ValueMap;
-};
-
 /** Salt sends a publish up to three times. We send it once and wait as long, so that a slow master cannot publish it twice. */
 const publishTries = 3;
 
@@ -52,12 +42,12 @@ export class MasterClient {
   readonly #credentials: Credentials;
   readonly #channels: RequestChannels;
   readonly #connect: ConnectBus;
-  readonly #isSharing: boolean;
+  readonly #hub: EventHub | undefined;
 
   private constructor(config: MasterConfig, credentials: Credentials, shared?: SharedConnections) {
     this.#config = config;
     this.#credentials = credentials;
-    this.#isSharing = shared !== undefined;
+    this.#hub = shared?.hub;
     this.#channels = shared?.channels ?? new RequestChannels(config);
     this.#connect = shared?.hub.connect ?? EventSubscriber.connect;
   }
@@ -110,8 +100,13 @@ export class MasterClient {
    * @throws SaltworksError REQUEST_TIMEOUT, MASTER_UNREACHABLE, AUTH_FAILED, REQUEST_REFUSED, TARGET_INVALID
    */
   async publish(request: JobRequest): Promise<Published | undefined> {
-    await knock(this.#config);
+    await this.#knock();
     return await this.#publish(request);
+  }
+
+  /** @throws SaltworksError MASTER_UNREACHABLE */
+  async #knock(): Promise<void> {
+    await (this.#hub === undefined ? knock(this.#config) : this.#hub.reach());
   }
 
   async #publish(request: JobRequest): Promise<Published | undefined> {
@@ -231,10 +226,42 @@ export class MasterClient {
     listener?: RunnerListener,
     signal?: AbortSignal,
   ): Promise<CommandOutcome> {
+    const feed = listener && new RunnerFeed(jid, listener);
+    return await this.#untilLost(signal, feed, async (ending) => {
+      const load = { ...this.#runnerLoad(fun, args, kwargs), __jid__: jid, sync: true, __notes__: true };
+      const reply = await this.#channels.ask(load, runnerReplyTimeoutMs, ending);
+      await feed?.heard(Number(mapField(reply, "data")?.get("told") ?? 0));
+      return readOutcome(reply);
+    });
+  }
+
+  /**
+   * Calls a function that only reads: the master keeps no job record of the call and fires no event.
+   *
+   * @throws SaltworksError as `runner`; REQUEST_REFUSED also for a function that does more than read
+   */
+  async read(
+    command: "runner" | "wheel",
+    fun: string,
+    kwargs: ValueMap,
+    signal?: AbortSignal,
+  ): Promise<CommandOutcome> {
+    const load = { ...this.#runnerLoad(fun, [], kwargs), cmd: command, sync: true, __notes__: true, __read__: true };
+    return await this.#untilLost(signal, undefined, async (ending) =>
+      readOutcome(await this.#channels.ask(load, runnerReplyTimeoutMs, ending)),
+    );
+  }
+
+  /** Runs `step` with a signal that also ends it if the master stops meanwhile. */
+  async #untilLost<Result>(
+    signal: AbortSignal | undefined,
+    feed: RunnerFeed | undefined,
+    step: (ending: AbortSignal) => Promise<Result>,
+  ): Promise<Result> {
+    signal?.throwIfAborted();
     const lost = new AbortController();
     const giveUp = () => lost.abort(signal?.reason);
     signal?.addEventListener("abort", giveUp, { once: true });
-    const feed = listener && new RunnerFeed(jid, listener);
     const link = await this.#contact(() =>
       this.#connect(this.#eventPath(), {
         onEvent: (body, isMasters) => {
@@ -244,15 +271,7 @@ export class MasterClient {
       }),
     );
     try {
-      const load = {
-        ...this.#runnerLoad(fun, args, kwargs),
-        __jid__: jid,
-        sync: true,
-        __notes__: true,
-      };
-      const reply = await this.#channels.ask(load, runnerReplyTimeoutMs, lost.signal);
-      await feed?.heard(Number(mapField(reply, "data")?.get("told") ?? 0));
-      return readOutcome(reply);
+      return await step(lost.signal);
     } finally {
       signal?.removeEventListener("abort", giveUp);
       link.close();
@@ -271,7 +290,7 @@ export class MasterClient {
     kwargs: ValueMap,
     jid?: string,
   ): Promise<{ readonly tag: string; readonly jid: string }> {
-    await knock(this.#config);
+    await this.#knock();
     const load = {
       ...this.#runnerLoad(fun, args, kwargs),
       ...(jid ? { __jid__: jid } : {}),
@@ -332,7 +351,7 @@ export class MasterClient {
 
   /** Abandons all requests under way. Later requests fail with CHANNEL_CLOSED. */
   close(): void {
-    if (!this.#isSharing) this.#channels.close();
+    if (this.#hub === undefined) this.#channels.close();
   }
 
   /** Whole loads of stored returns by minion id. Undefined if they are too large for one reply. */
@@ -361,16 +380,4 @@ export class MasterClient {
       throw new SaltworksError("MASTER_UNREACHABLE", notContactedText, detail, { cause: error });
     }
   }
-}
-
-function readOutcome(reply: ValueMap): CommandOutcome {
-  const data = mapField(reply, "data");
-  if (data === undefined) throw new SaltworksError("REQUEST_REFUSED", "the master answered without a result");
-  return {
-    jid: textField(data, "jid") ?? "",
-    value: data.get("return") ?? null,
-    isSuccess: boolField(data, "success") ?? false,
-    notes: texts(listField(data, "notes")),
-    data,
-  };
 }

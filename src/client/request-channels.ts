@@ -24,7 +24,12 @@ export class RequestChannels {
     this.#max = max;
   }
 
-  /** @throws SaltworksError REQUEST_TIMEOUT, QUEUE_FULL, CHANNEL_CLOSED, AUTH_FAILED, REQUEST_REFUSED; the signal's reason */
+  /** Called when the master has ended: requests under way have lost their answers. Later ones are sent over new connections, at once. */
+  abandon(error: SaltworksError): void {
+    for (const channel of this.#open) channel.abandon(error);
+  }
+
+  /** @throws SaltworksError MASTER_UNREACHABLE after `abandon`, REQUEST_TIMEOUT, QUEUE_FULL, CHANNEL_CLOSED, AUTH_FAILED, REQUEST_REFUSED; the signal's reason */
   async ask(load: Encodable, timeoutMs: number, signal?: AbortSignal): Promise<ValueMap> {
     const channel = this.#take();
     try {

@@ -8,8 +8,12 @@ import type { BatchFeed } from "./batch-feed.ts";
 import { type JobEvent, lostReturn, toEvent } from "./running-job.ts";
 
 export type MinionReturn = Extract<JobEvent, { kind: "return" }>;
-/** A `new` entry has no `load` here. `returned`: the minion's return, for a `return` entry. */
-export type BatchEvent = { readonly entry: BatchEntry; readonly returned: MinionReturn | undefined };
+/** A `new` entry has no `load` here. `returned`: the minion's return, for a `return` entry; `load`: the whole of it, if it is known. */
+export type BatchEvent = {
+  readonly entry: BatchEntry;
+  readonly returned: MinionReturn | undefined;
+  readonly load?: ValueMap;
+};
 
 export type BatchReader = {
   /** Reply of the wheel function `saltworks.batch`. */
@@ -82,16 +86,19 @@ export class RunningBatch {
   async #read(fields: ValueMap): Promise<BatchEvent> {
     this.#offset = intField(fields, "end") ?? this.#offset;
     const entry = Object.fromEntries(fields) as unknown as BatchEntry;
-    return { entry, returned: entry.kind === "return" ? await this.#returned(entry.jid, entry.id, fields) : undefined };
+    if (entry.kind !== "return") return { entry, returned: undefined };
+    const load = await this.#load(entry.jid, entry.id, fields);
+    return load === undefined
+      ? { entry, returned: lostReturn(entry.id) }
+      : { entry, returned: toEvent(entry.id, load), load };
   }
 
-  async #returned(jid: string, id: string, fields: ValueMap): Promise<MinionReturn> {
+  async #load(jid: string, id: string, fields: ValueMap): Promise<ValueMap | undefined> {
     const body = mapField(fields, "body");
-    if (body !== undefined && !isTrimmed(body.get("return"))) return toEvent(id, body);
+    if (body !== undefined && !isTrimmed(body.get("return"))) return body;
     const returns = await this.#reader.returns(jid, [id]);
     const stored = returns === undefined ? undefined : mapField(returns, id);
-    const known = stored ?? body;
-    return known === undefined ? lostReturn(id) : toEvent(id, known);
+    return stored ?? body;
   }
 }
 

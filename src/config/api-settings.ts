@@ -196,6 +196,8 @@ export function shownPermissions(
 export function sortedPermissions(granted: readonly ConfigValue[]): ConfigValue {
   const texts = [...new Set(granted.filter((grant) => typeof grant === "string"))].sort();
   const maps = new Map(granted.filter(isConfigMap).map((grant) => [JSON.stringify(grant), grant]));
-  const all = [...texts, ...maps.values()];
+  const byText = ([left]: readonly [string, ConfigValue], [right]: readonly [string, ConfigValue]) =>
+    left < right ? -1 : 1;
+  const all = [...texts, ...[...maps].sort(byText).map(([, grant]) => grant)];
   return all.length === 0 ? {} : all;
 }

@@ -42,7 +42,7 @@ const names = `
   proxy_deep_merge_pillar_in_opts proxy_host proxy_keep_alive proxy_keep_alive_interval proxy_merge_grains_in_module
   proxy_merge_pillar_in_opts proxy_merge_pillar_in_opts_strategy proxy_mines_pillar proxy_password proxy_port
   proxy_username pub_server_niceness pub_server_write_queue_size publish_drain_timeout queue_dirs reactor_niceness
-  reactor_refresh_interval reactor_worker_hwm reactor_worker_threads regen_thin remote_minions_port render_dirs
+  reactor_refresh_interval regen_thin remote_minions_port render_dirs
   renderer_blacklist renderer_whitelist req_server_niceness resolve_dns_fallback resource_pillar_key rest_tornado rest_wsgi restart_on_error return_batch roots_update_interval run_schedule_jobs_in_background s3fs_update_interval
   saltpip_allow_find_links saltpip_disable_pip_version_check saltpip_no_deps saltpip_no_index
   saltpip_use_pythonpath scheduler_before_connect script search serial snapper_states snapper_states_config
@@ -78,6 +78,7 @@ const read: Readonly<Record<"master" | "minion", readonly string[]>> = {
     "pillar_includes_override_sls",
     "pillar_merge_lists",
     "pillar_safe_render_error",
+    "pillar_source_merging_strategy",
     "pillarenv_from_saltenv",
     "state_output_diff",
     "state_output_pct",

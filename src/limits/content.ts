@@ -32,6 +32,13 @@ export const pillarsWaitingOfMinionMax = 4;
 export const pillarsUnderWayOfMinionMax = 2;
 /** Output of one external source of pillar (`ext_pillar`), bytes: a command's output, or all files of a tree. Over it: an error in the pillar. */
 export const extPillarBytesMax = 16 * 1024 * 1024;
+/**
+ * Bytes that a database of an external source may send before its rows are counted, and memory of a key that a Redis server may report. Over it the
+ * connection ends, with an error in the pillar. Twice `extPillarBytesMax`, because rows travel with more than their values.
+ */
+export const extPillarReceivedBytesMax = 2 * extPillarBytesMax;
+/** Redirects that an `http_json` or `http_yaml` source of pillar follows, as Tornado, which Salt uses. */
+export const extPillarRedirectsMax = 5;
 /** Characters of an `ext_pillar` command's stderr that go to the master's log. */
 export const extPillarComplaintMax = 300;
 /** Files and directories below one directory of the external pillar `file_tree`. */

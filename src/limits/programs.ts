@@ -10,8 +10,8 @@ export const credentialChecksWaitingMax = 256;
 export const credentialCheckTimeoutMs = 30_000;
 /** How long a refusal of credentials takes, milliseconds, at random: as long for a wrong name as for a wrong password. */
 export const refusedCredentialMs = { min: 750, max: 1_250 } as const;
-/** Name, password or token in a request, bytes: any host on the network may send one. */
-export const credentialTextBytesMax = 4_096;
+/** Name, password or token in a request, bytes: any host on the network may send one. An ID token with groups has some thousand. */
+export const credentialTextBytesMax = 16_384;
 /**
  * A request with a password, bytes: it is held until the password is checked, and lists of 10,000 targets take 200,000. Over it: refused, also by the
  * main thread. A token is looked up at once.
@@ -21,6 +21,30 @@ export const credentialLoadBytesMax = 256 * 1024;
 export const credentialFileBytesMax = 16 * 1024 * 1024;
 /** Rounds of a password's hash: a million take a second. A hash with more is not checked. */
 export const cryptRoundsMax = 1_000_000;
+/** Cost of a password's bcrypt hash, a power of two of rounds: 14 takes two to four seconds. A hash with more is not checked. */
+export const bcryptCostMax = 14;
+/** Memory of one check of an argon2id hash, KiB; checks run one at a time. A hash with more is not checked. */
+export const argon2MemoryKibMax = 256 * 1024;
+/** Memory of an argon2id hash times its passes, KiB: a million takes one to two seconds. A hash with more is not checked. */
+export const argon2WorkKibMax = 1024 * 1024;
+/** One answer of an LDAP directory, milliseconds. */
+export const ldapTimeoutMs = 10_000;
+/** All questions to an LDAP directory about one login, milliseconds. Over it: the login counts as refused, and the log says so. */
+export const ldapLoginMs = 20_000;
+/** Entries of one answer of an LDAP directory: a user's groups, or the computers below a place. */
+export const ldapEntriesMax = 20_000;
+/** Computers below one place of an LDAP directory that a grant names. Over it: the login fails, and the log says so. */
+export const ldapMinionsMax = 10_000;
+/** Connection to a database of users and its answer, milliseconds. Over it: the login counts as refused, and the log says so. */
+export const mysqlLoginMs = 10_000;
+/** One answer of an OpenID provider, milliseconds. */
+export const oidcTimeoutMs = 10_000;
+/** One answer of an OpenID provider, bytes: keys, what it says of itself, or a token. Over it: the login fails. */
+export const oidcAnswerBytesMax = 256 * 1024;
+/** How long a failure to learn what an OpenID provider says of itself is remembered, milliseconds: logins in this time fail at once. */
+export const oidcFailureMs = 5_000;
+/** Keys of an OpenID provider, milliseconds: at the least between two fetches for unknown keys, and at the most that they are used. */
+export const oidcKeysMs = { least: 30_000, most: 600_000 } as const;
 /** A web service's answer about a user's credentials, milliseconds. */
 export const restTimeoutMs = 20_000;
 /** Answer of a web service about a user's credentials, bytes: a list of permissions. */
@@ -31,8 +55,12 @@ export const pamTimeoutMs = 20_000;
 export const pamOutputBytesMax = 65_536;
 /** Tokens that are kept. Over it: none are made until some have expired. */
 export const tokensMax = 100_000;
+/** Tokens of one user since the master's start. Over it: the one that was not used for the longest time is removed. */
+export const tokensOfUserMax = 1_000;
 /** File of one token, bytes: names and, with `keep_acl_in_token`, permissions. */
 export const tokenFileBytesMax = 4 * 1024 * 1024;
+/** Files of tokens or sessions that one step of a sweep looks at or removes: a hundred take a millisecond. Other work runs between steps. */
+export const expiredPerStepMax = 100;
 /** Compiled patterns of permissions that are remembered; over it all of them are forgotten. */
 export const permissionPatternsMax = 1_000;
 /** Local users who may have a key by `publisher_acl`. */
@@ -134,6 +162,16 @@ export const topReplyTimeoutMs = 5_000;
 export const logBurstLines = 10;
 /** After `logBurstLines` the log takes one line of a sentence in this time, milliseconds, with the number of suppressed lines. */
 export const logLineMs = 1_000;
+/** Lines of `audit_log` that wait for the disk, bytes. Over it: lines are lost and counted, and the next line says how many. */
+export const auditWaitingBytesMax = 4 * 1024 * 1024;
+/** Lines of `audit_log` about refusals: at once, then one each `lineMs`, because strangers can cause them. Over it: the next line counts them. */
+export const auditRefusals = { burstLines: 100, lineMs: 100 } as const;
+/** Lines of `audit_log` about commands of minions, and as many about calls of the reactor: minions can cause both. Over it: as above. */
+export const auditMachineLines = { burstLines: 1_000, lineMs: 10 } as const;
+/** Wrong keys of one batch of requests that a worker tells the master for `audit_log`. Over it: they are only counted. */
+export const auditWrongKeysOfBatchMax = 8;
+/** One name, function or target in `audit_log`, characters; the rest is cut. */
+export const auditTextLengthMax = 2_048;
 /**
  * Sentences with an allowance of their own; all further ones share one allowance. The master has some 80, and refusals, which
  * hold a stranger's text, do not count here.

@@ -112,12 +112,31 @@ export const lentBodyBytesMax = 1024 * 1024;
 export const spareBodiesBytesMax = 8 * 1024 * 1024;
 /** Least size of a sealed request that a worker gets in shared memory, bytes. A smaller one is copied into its batch, which costs less. */
 export const sharedFrameBytesMin = 16 * 1024;
+/** Bytes of a request that must have come before it is read into shared memory: one that announces much and stops holds none. */
+export const sharedHeadBytes = sharedFrameBytesMin / 2;
 /** Largest such request, bytes. A larger one gets memory of its own: one burst of them would fill what is shared. */
 export const sharedFrameBytesMax = 2 * 1024 * 1024;
-/** Shared memory for large requests, used and spare, bytes. Requests beyond it get memory of their own. */
-export const sharedFramesBytesMax = 48 * 1024 * 1024;
+/**
+ * Shared memory for large requests, used and spare, bytes. Requests beyond it get memory of their own. Holds `largeBodiesBytesMax.proven` of requests
+ * that are read, and half as much of requests that wait for a worker.
+ */
+export const sharedFramesBytesMax = 96 * 1024 * 1024;
+/**
+ * Least time between two times that smaller spare buffers of shared memory give way to a larger one, milliseconds. The garbage collector frees them
+ * later than they are given up, so this bounds what is beyond `sharedFramesBytesMax` until then.
+ */
+export const spareForLargerMs = 1_000;
 /** Largest read from a request connection, bytes. All connections share one buffer of this size. */
 export const readChunkBytes = 128 * 1024;
+/** Largest read of a connection that is not in the middle of a request, bytes: what a large request takes of memory while it waits for its turn. */
+export const firstReadBytes = 16 * 1024;
+/**
+ * Announced bytes of requests over `largeRequestBytes` that unproven, and that proven connections bring at a time. Connections beyond it are not read
+ * until others have brought theirs.
+ */
+export const largeBodiesBytesMax = { strangers: 32 * 1024 * 1024, proven: 64 * 1024 * 1024 } as const;
+/** While others wait, a request's bytes count this long, milliseconds: a quick network brings 1 MB in a tenth of it. A slow client goes on. */
+export const largeTurnMs = 2_000;
 /** Requests of one unproven connection in one turn of the event loop: 64 take some 4 ms. Further ones wait for the next turn. */
 export const strangerTurn = { messagesMax: 64, bytesMax: 256 * 1024 } as const;
 /** Requests of all unproven connections in one turn of the event loop. */

@@ -16,6 +16,11 @@ export const walkedFaultsMax = 20;
 export const returnsPerPage = 4_096;
 /** Bodies of the returns on one page, bytes. The page ends with the return that reaches it, so that a page exceeds it by at most one return. */
 export const returnPageBytesMax = 16 * 1024 * 1024;
+/**
+ * Bodies of a batch of returns, bytes, from which on it goes into LMDB at once and not through the log. Its bytes are then written and synced once. A
+ * smaller batch costs less in the log, because a transaction writes some 20 pages besides.
+ */
+export const unloggedBatchBytesMin = 512 * 1024;
 /** A worker's log of returns, bytes: holds `returnsPerTransaction` returns of a block each. The file is written in full when it is made. */
 export const returnLogBytes = 4 * 1024 * 1024;
 /** Returns in one transaction from a worker's log into the job cache: it blocks the worker for some 3 ms. Twice as many save 0.3 µs a return. */
@@ -25,6 +30,11 @@ export const returnsPerTransaction = 1_024;
  * batch would cost more than the log saves.
  */
 export const returnTransactionDelayMs = 1_000;
+/**
+ * After a migration into a database, or after a start, time for which the database is asked for each row, milliseconds. Returns that the migration read
+ * from the workers' logs are in the feed by then: ten times `returnTransactionDelayMs`.
+ */
+export const broughtRowsSettleMs = 10 * returnTransactionDelayMs;
 /** Returns that a worker remembers to recognise duplicates, some 100 bytes each; beyond it the store is asked, about 1 µs each. */
 export const knownReturnsMax = 50_000;
 
@@ -65,7 +75,9 @@ export const saltMirrorStopMs = 20_000;
 
 /** Entries of a file's feed that wait for the database, 60 bytes each. Over it the oldest stay, and later jobs are added when those have left. */
 export const feedEntriesMax = 10_000_000;
-/** Rows in one transaction of the database: more cost no less each, and would be lost together. */
+/** Rows of jobs and returns in one transaction of the database. Each costs a sync of the database and one of our store, whatever it holds. */
+export const databaseCopyRowsMax = 2_048;
+/** Events, or old rows that leave, in one transaction of the database: more cost no less each, and would be lost together. */
 export const databaseRowsMax = 512;
 /** One step of the removal of old rows, milliseconds, apart from its last transaction: jobs that are to be copied wait meanwhile. */
 export const databaseExpiryMs = 100;

@@ -27,6 +27,10 @@ export const listedBytesMax = 32 * 1024 * 1024;
  * `runnerEventBytesMax` is for the event's other fields. Over it the list is cut, and the log says so.
  */
 export const listedInEventBytesMax = 15 * 1024 * 1024;
+/** Jobs of one page of `jobs.list_jobs paged=True` and of `GET /jobs`, unless the caller asks for fewer or more; over `most` it is refused. */
+export const listedPageJobs = { usual: 100, most: 1_000 } as const;
+/** Minions of one page of `jobs.minions` and of `GET /jobs/JID/minions`, as `listedPageJobs`. */
+export const listedPageMinions = { usual: 1_000, most: 5_000 } as const;
 /** Values in one answer of `jobs.list_jobs`: the bound of one decoding, less the answer's other fields. Over it the list is cut and says so. */
 export const listedValuesMax = 1_500_000;
 /** Runner and wheel calls under way at once. Most of them only wait for minions; others wait for their turn. */

@@ -11,6 +11,8 @@ import { checkEventPackages } from "../databases/events/registry.ts";
 import { checkDatabasePackages } from "../databases/registry.ts";
 import { fileServerSettings } from "../fileserver/backends/contract/settings.ts";
 import { drainDeadlineMs, keyChangeSettleMs, logItemsMax } from "../limits.ts";
+import { checkSourcePackages } from "../pillar/external/merge-sources.ts";
+import { pillarSettings } from "../pillar/input/settings.ts";
 import { claimInstance } from "../store/disk/instance-lock.ts";
 import { openPendingJobs } from "../store/jobs/pending-jobs.ts";
 import { ensureMasterKeys, openKeyDirectories, watchKeys } from "../store/keys/keys.ts";
@@ -25,6 +27,7 @@ import { createKeyCounts } from "../workers/state/unproven-keys.ts";
 import { letHeapsGrow } from "../workers/threads/heap-growth.ts";
 import type { LanePool } from "../workers/threads/lane-pool.ts";
 import { createPartitionKey, Partitioner } from "../workers/threads/partition.ts";
+import { type Audit, openAudit } from "./audit/audit.ts";
 import { LogLimit } from "./log/log-limit.ts";
 import { Master } from "./master.ts";
 import { localKeysOf } from "./operators/local-users.ts";
@@ -38,6 +41,7 @@ import {
   openExternalLane,
   openFileLane,
   openPillarLane,
+  openReactorLane,
   openRsaLane,
   openRunnerLane,
   openSaltLane,
@@ -58,6 +62,8 @@ export type MasterHooks = {
   /** Called when the master answers requests. `answers` resolves when every worker has answered a message. `state` gives the metrics as text. */
   readonly onReady?: (master: { readonly answers: () => Promise<void>; readonly state: () => Promise<string> }) => void;
   readonly onStopping?: () => void;
+  /** How often the HTTP API of this master was started again. */
+  readonly apiRestarts?: (() => number) | undefined;
   /** Descriptors of ports that were bound while the process was root. */
   readonly openedPorts?: OpenedPorts;
 };
@@ -78,22 +84,30 @@ export async function runMaster(config: MasterConfig, log: Logger, hooks: Master
   if (config.minion_event_tags === "salt") logger.warn(looseTagsWarning);
   checkDatabasePackages(config);
   checkEventPackages(config);
+  checkSourcePackages(pillarSettings(config));
   prepareDirectories(config);
   const lock = claimInstance([config.cachedir, config.pki_dir]);
+  let audit: Audit | undefined;
+  const reopenAudit = () => audit?.reopen();
+  process.on("SIGHUP", reopenAudit);
   try {
+    audit = openAudit(config, logger);
     const openedPorts = hooks.openedPorts ?? new Map();
     await checkPorts(config, openedPorts);
-    const master = await startMaster({ config, log: limit, openedPorts });
+    const { apiRestarts } = hooks;
+    const master = await startMaster({ config, log: limit, openedPorts, audit, apiRestarts });
     logger.info({ publish: master.publishEndpoint, requests: master.requestEndpoint }, "master is ready");
     hooks.onReady?.({ answers: () => master.answers(), state: () => master.metrics.text() });
     const signal = await terminationSignal(master);
     hooks.onStopping?.();
     logger.info({ signal }, "shutting down");
     await master.stop(drainDeadlineMs);
+    await audit?.close();
     const code = master.fault === undefined ? 0 : 1;
     leaveProcess(code, master.hasStuckThread);
     return code;
   } finally {
+    process.off("SIGHUP", reopenAudit);
     lock.release();
   }
 }
@@ -101,7 +115,13 @@ export async function runMaster(config: MasterConfig, log: Logger, hooks: Master
 /** Parts opened so far. If the start fails, they are closed in reverse order. */
 type Opened = { readonly close: () => Promise<unknown> | unknown }[];
 
-type Startup = { readonly config: MasterConfig; readonly log: LogLimit; readonly openedPorts: OpenedPorts };
+type Startup = {
+  readonly config: MasterConfig;
+  readonly log: LogLimit;
+  readonly openedPorts: OpenedPorts;
+  readonly audit: Audit | undefined;
+  readonly apiRestarts: MasterHooks["apiRestarts"];
+};
 
 async function startMaster(startup: Startup): Promise<Master> {
   const opened: Opened = [];
@@ -120,7 +140,7 @@ async function startMaster(startup: Startup): Promise<Master> {
   }
 }
 
-async function openParts({ config, log, openedPorts }: Startup, opened: Opened): Promise<Master> {
+async function openParts({ config, log, openedPorts, audit, apiRestarts }: Startup, opened: Opened): Promise<Master> {
   const { logger, counters } = log;
   const keep = <Part extends Opened[number]>(part: Part): Part => {
     opened.push(part);
@@ -172,6 +192,7 @@ async function openParts({ config, log, openedPorts }: Startup, opened: Opened):
     partitioner: new Partitioner(start.partitionKey, config.partitions),
     pendingJobs,
     signMasterKey,
+    ...{ audit, apiRestarts },
   });
   // From here on `master.stop` closes all parts, in its own order.
   opened.length = 0;
@@ -212,6 +233,7 @@ function openLanes(config: MasterConfig, saltPlan: SaltPlan, logger: Logger, kee
     files: openFileLane(config, logger),
     credentials: openCredentialLane(config, logger),
     saltLane: openSaltLane(config, saltPlan, logger),
+    reactions: openReactorLane(config, logger),
   };
   for (const lane of [...Object.values(lanes), ...Object.values(copyLanes)]) keep(lane);
   return { ...lanes, copyLanes };

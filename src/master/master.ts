@@ -12,6 +12,7 @@ import type { WorkerPool } from "../workers/threads/worker-pool.ts";
 import { fileAnswersOf } from "./answers/files.ts";
 import { MineAnswers } from "./answers/mines.ts";
 import { peersOf } from "./answers/peers.ts";
+import type { Audit } from "./audit/audit.ts";
 import { type Batches, batchesOf } from "./batch-jobs/batches.ts";
 import { Jobs, trackerOf } from "./jobs/jobs.ts";
 import { clockSetText, storeLost } from "./log/fault-texts.ts";
@@ -20,10 +21,12 @@ import { RefusedCounts } from "./log/refused-counts.ts";
 import { gatherCounters } from "./metrics/counters.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import type { MeteredParts } from "./metrics/sources.ts";
+import { toJob } from "./operators/asked-job.ts";
 import { type Authorisation, authorisationOf } from "./operators/authorisation.ts";
-import { Commands, toJob } from "./operators/commands.ts";
+import { Commands } from "./operators/commands.ts";
 import { type CredentialChecks, credentialChecksOf } from "./operators/credential-checks.ts";
 import { explainFunctions } from "./operators/explain-target.ts";
+import { reactionCommands } from "./operators/reaction-commands.ts";
 import { runnerAsks } from "./operators/runner-asks.ts";
 import { RunnerCalls } from "./operators/runner-calls.ts";
 import { type Pillars, pillarsOf } from "./pillars/pillars.ts";
@@ -31,8 +34,9 @@ import type { Bus } from "./ports/bus.ts";
 import type { OpenedPorts } from "./ports/port-check.ts";
 import type { PublishFront } from "./ports/publish-front.ts";
 import { ownJob } from "./publish/own-job.ts";
-import { type Fire, Publisher } from "./publish/publisher.ts";
+import { type Fire, type Publisher, publisherOf } from "./publish/publisher.ts";
 import { Targets } from "./publish/targets.ts";
+import { Reactor } from "./reactor/reactor.ts";
 import { RequestPath } from "./requests/request-path.ts";
 import { finishWithin } from "./shutdown/deadline.ts";
 import { openPublishFront } from "./threads.ts";
@@ -59,11 +63,14 @@ export type MasterParts = {
   readonly files: LanePool;
   readonly credentials: LanePool;
   readonly saltLane: LanePool;
+  readonly reactions: LanePool;
   readonly copyLanes: CopyLanes;
   readonly saltPlan: SaltPlan;
   readonly partitioner: Partitioner;
   readonly pendingJobs: PendingJobs;
   readonly signMasterKey: (aes: string) => Promise<Uint8Array>;
+  readonly audit: Audit | undefined;
+  readonly apiRestarts: (() => number) | undefined;
 };
 
 export class Master {
@@ -74,6 +81,7 @@ export class Master {
   readonly #publisher: Publisher;
   readonly #batches: Batches;
   readonly #commands: Commands;
+  readonly #reactor: Reactor;
   readonly #keyManagement: KeyManagement;
   readonly #pillars: Pillars;
   readonly #answers: Pick<MeteredParts, "pillars" | "mines" | "files" | "peers">;
@@ -98,7 +106,7 @@ export class Master {
     this.#credentialChecks = credentialChecksOf(parts);
     const lookForNewKeys = () => this.#keyManagement.lookForNew();
     this.#targets = new Targets({ ...parts, accepted: parts.start.accepted, lookForNewKeys });
-    this.#publisher = this.#createPublisher();
+    this.#publisher = publisherOf(parts, publishFront, this.#targets);
     const publisher = this.#publisher;
     const presence = presenceOf(parts, publisher);
     this.#presence = presence;
@@ -114,19 +122,17 @@ export class Master {
     this.#commands = this.#createCommands();
     this.#keyManagement = this.#createKeyManagement();
     const commands = this.#commands;
+    this.#reactor = new Reactor(parts, reactionCommands(commands, parts.config.user, parts.audit));
+    this.onStop(() => this.#reactor.close());
     this.#answers = {
       pillars: this.#pillars,
       mines: new MineAnswers(parts),
       files: fileAnswersOf(parts),
       peers: peersOf(parts, { ...jobParts, commands }),
     };
-    const jobs = this.#jobs;
     this.#requests = new RequestPath(parts, {
       ...this.#answers,
-      presence,
-      jobs,
-      keyManagement: this.#keyManagement,
-      commands,
+      ...{ presence, jobs: this.#jobs, keyManagement: this.#keyManagement, commands },
     });
     this.#maintenance = this.#createMaintenance();
     this.#saltFiles = new SaltFiles(parts.saltPlan, parts);
@@ -218,7 +224,7 @@ export class Master {
 
   /** Stops reading requests, drains until the deadline, then closes all parts. Minions send unacknowledged returns again. */
   async stop(deadlineMs: number): Promise<void> {
-    const { pool, rsa, runners, pillars, sources, files, credentials, saltLane, copyLanes } = this.#parts;
+    const { pool, rsa, runners, pillars, sources, files, credentials, saltLane, reactions, copyLanes } = this.#parts;
     const { bus, secrets, logger } = this.#parts;
     const within = (limitMs: number, step: Promise<unknown>, warning: string) =>
       finishWithin(limitMs, step, warning, logger);
@@ -236,7 +242,17 @@ export class Master {
     await within(databaseStopMs, copied, "a database did not answer in time");
     await this.#requests.close();
     await this.#publishFront.close();
-    const lanes = [rsa, runners, pillars, sources, files, credentials, saltLane, ...Object.values(copyLanes)];
+    const lanes = [
+      rsa,
+      runners,
+      pillars,
+      sources,
+      files,
+      credentials,
+      saltLane,
+      reactions,
+      ...Object.values(copyLanes),
+    ];
     const threadsEnded = Promise.all([pool, ...lanes].map((some) => some.close()));
     this.#isThreadStuck = !(await within(storeCloseTimeoutMs, threadsEnded, "a thread did not end in time"));
     await bus.close();
@@ -249,25 +265,8 @@ export class Master {
     for (const listener of this.#faultListeners) listener();
   }
 
-  #createPublisher(): Publisher {
-    const { config, pool, rsa, partitioner, secrets, bus, logger } = this.#parts;
-    return new Publisher({
-      pool,
-      rsa,
-      partitioner,
-      front: this.#publishFront,
-      targets: this.#targets,
-      nextSerial: () => secrets.nextSerial(),
-      isSigning: config.sign_pub_messages,
-      signingAlgorithm: config.publish_signing_algorithm,
-      isUniqueJid: config.unique_jid,
-      fire: (tag, data) => bus.fire(tag, data),
-      logger,
-    });
-  }
-
   #createCommands(): Commands {
-    const { config, runners, bus, logger } = this.#parts;
+    const { config, runners, bus, logger, audit } = this.#parts;
     const { tracker } = this.#jobs;
     const authorisation = this.#authorisation;
     const jobParts = { publisher: this.#publisher, tracker, jobs: this.#jobs, batches: this.#batches };
@@ -285,13 +284,14 @@ export class Master {
       connected: () => this.#presence.connected(),
       counters: () => this.#gatherCounters(),
       copies: () => this.#copies,
+      reactor: () => this.#reactor,
       user: config.user,
     });
     const direct = new Map([
       ...explainFunctions(this.#parts, this.#targets, this.#presence),
       ["saltworks.metrics", () => this.metrics.rows()],
     ]);
-    return new Commands({ ...jobParts, authorisation, runners, calls, asks, fire, direct, logger });
+    return new Commands({ ...jobParts, authorisation, runners, calls, asks, fire, direct, logger, audit });
   }
 
   #createKeyManagement(): KeyManagement {
@@ -350,8 +350,8 @@ export class Master {
   }
 
   #meteredParts(): MeteredParts {
-    const { config, logCounters, start, bus, pool, rsa, runners, pillars: pillar, sources } = this.#parts;
-    const { files, credentials, saltLane, copyLanes } = this.#parts;
+    const { config, logCounters, start, bus, pool, rsa, runners, pillars: pillar, sources, audit } = this.#parts;
+    const { files, credentials, saltLane, reactions, copyLanes } = this.#parts;
     return {
       config,
       logCounters,
@@ -369,13 +369,13 @@ export class Master {
         file: files,
         eauth: credentials,
         salt: saltLane,
+        reactor: reactions,
         ...copyLanes,
       },
       ...this.#answers,
       credentialChecks: this.#credentialChecks,
       tokens: this.#authorisation.tokens,
-      bus,
-      publisher: this.#publisher,
+      ...{ bus, audit, publisher: this.#publisher },
       tracker: this.#jobs.tracker,
       deliveries: this.#jobs.deliveries,
       batches: this.#batches,
@@ -384,6 +384,7 @@ export class Master {
       maintenance: this.#maintenance,
       saltFiles: this.#saltFiles,
       copies: this.#copies,
+      ...{ reactor: this.#reactor, apiRestarts: this.#parts.apiRestarts },
     };
   }
 

@@ -32,6 +32,7 @@ import type {
   SaltStart,
 } from "../workers/messages/lanes.ts";
 import type { PillarStart, SourceStart } from "../workers/messages/pillar.ts";
+import type { ReactorStart } from "../workers/messages/reactor.ts";
 import type { RunnerStart } from "../workers/messages/runner.ts";
 import type { WorkerStart } from "../workers/messages/worker.ts";
 import { LanePool, type LanePoolOptions } from "../workers/threads/lane-pool.ts";
@@ -120,6 +121,17 @@ export function openRunnerLane(config: MasterConfig, logger: Logger): LanePool {
     concurrentTasksPerThread: runnersAtOnceMax,
     taskTimeoutMs: runnerTaskTimeoutMs,
     workerData: { config } satisfies RunnerStart,
+  });
+}
+
+/** Its thread starts with the first event, and stays. */
+export function openReactorLane(config: MasterConfig, logger: Logger): LanePool {
+  return openLane(logger, {
+    filename: new URL("../workers/lanes/reactor-lane.js", import.meta.url).href,
+    heap: workerHeap(config),
+    taskTimeoutMs: config.reactor_render_timeout * 1_000,
+    idleMs: idleFileThreadMs,
+    workerData: { config } satisfies ReactorStart,
   });
 }
 

@@ -4,12 +4,14 @@ import { callFunction } from "./contract/call.ts";
 import type { RunnerContext, RunnerFunction } from "./contract/contract.ts";
 import { batchesRunner } from "./jobs/batches.ts";
 import { jobsRunner } from "./jobs/jobs.ts";
+import { jobMinionsRunner } from "./jobs/minions.ts";
 import { jobStatusRunner } from "./jobs/status.ts";
 import { authRunner } from "./master/auth.ts";
 import { configRunner } from "./master/config.ts";
 import { docRunner } from "./master/doc.ts";
 import { eventRunner } from "./master/event.ts";
 import { fileserverRunner } from "./master/fileserver.ts";
+import { reactorRunner } from "./master/reactor.ts";
 import { saltutilRunner } from "./master/saltutil.ts";
 import { saltworksRunner } from "./master/saltworks.ts";
 import { testRunner } from "./master/test.ts";
@@ -29,6 +31,7 @@ export const runnerFunctions: ReadonlyMap<string, RunnerFunction> = new Map([
   ...authRunner,
   ...jobsRunner,
   ...jobStatusRunner,
+  ...jobMinionsRunner,
   ...batchesRunner,
   ...manageRunner,
   ...keyRegenRunner,
@@ -45,6 +48,7 @@ export const runnerFunctions: ReadonlyMap<string, RunnerFunction> = new Map([
   ...matchRunner,
   ...mineRunner,
   ...pillarRunner,
+  ...reactorRunner,
   ...saltRunner,
   ...saltutilRunner,
   ...surveyRunner,

@@ -37,7 +37,8 @@ export function reframe(frames: Uint8Array, framing: Framing): Uint8Array {
   return Buffer.concat(parts);
 }
 
-function frameLength(frames: Uint8Array, start: number): number {
+/** Number of bytes of the frame at `start`, one that `frameEvent` or `frameMasterEvent` wrote. */
+export function frameLength(frames: Uint8Array, start: number): number {
   const headBytes = headBytesAt(frames, start);
   const lengthAt = start + headBytes + 1;
   const width = bodyLengthBytes[frames[lengthAt - 1] ?? 0];

@@ -11,6 +11,8 @@ import type { Encodable, ValueMap } from "./values.ts";
 import { bufferOf, keyOf, skipValue, stringStart } from "./walk.ts";
 
 const separator = Buffer.from("\n\n");
+/** Tag of the event by which one of our own programs learns that its bus dropped events for it; `count` in the data. The bus marks it as the master's. */
+export const lostEventsTag = "saltworks/events/lost";
 
 export function encodeEvent(tag: string, data: Encodable): Buffer {
   return encodeEventBytes(tag, encode(data, "bin"));
@@ -56,9 +58,14 @@ const plainHead = Buffer.from("82a46865616480a4626f6479", "hex");
 const masterHead = Buffer.concat([plainHead.subarray(0, headValueAt), masterMark, plainHead.subarray(headValueAt + 1)]);
 const emptyMapByte = 0x80;
 
+/** Whether the frame at `start`, one that this file wrote, bears the mark of the master's own events. */
+export function isMastersAt(frames: Uint8Array, start: number): boolean {
+  return frames[start + headValueAt] !== emptyMapByte;
+}
+
 /** Number of bytes before the body's length in the frame at `start`, one that this file wrote. */
 export function headBytesAt(frames: Uint8Array, start: number): number {
-  return frames[start + headValueAt] === emptyMapByte ? plainHead.length : masterHead.length;
+  return isMastersAt(frames, start) ? masterHead.length : plainHead.length;
 }
 
 function frameHeadBytes(head: Buffer, bodyBytes: number): number {

@@ -158,10 +158,10 @@ async function trim({ olderThanJid, keep, stepsMax }: Extract<WorkerTask, { kind
 }
 
 /** Stores the load and the return of a runner call. */
-async function putCall({ jid, load, id, body }: Extract<WorkerTask, { kind: "putCall" }>): Promise<void> {
+async function putCalls({ id, calls }: Extract<WorkerTask, { kind: "putCalls" }>): Promise<void> {
   const { jobs } = worker.stores;
-  await jobs.keepJobs([{ jid, load, minions: [] }]);
-  await jobs.keepReturns([{ jid, minionId: id, body }]);
+  await jobs.keepJobs(calls.map(({ jid, load }) => ({ jid, load, minions: [] })));
+  await jobs.keepReturns(calls.map(({ jid, body }) => ({ jid, minionId: id, body })));
 }
 
 async function putLoad(task: Extract<WorkerTask, { kind: "putLoad" }>): Promise<void> {
@@ -215,8 +215,8 @@ export default async function handle(task: WorkerTask): Promise<unknown> {
     }
     case "putLoad":
       return putLoad(task);
-    case "putCall":
-      return putCall(task);
+    case "putCalls":
+      return putCalls(task);
     case "noCache":
       return worker.noteNoCache(task.jid);
     case "keepFacts":

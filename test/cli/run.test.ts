@@ -15,7 +15,7 @@ const jid = "20261120155553671842";
 
 describe("saltworks run", () => {
   let master: FakeMaster;
-  let answer: { readonly value: Encodable; readonly success: boolean };
+  let answer: { readonly value: Encodable; readonly success: boolean; readonly code?: string };
   const run = async (...argv: string[]): Promise<TestHost & { code: number }> => {
     const host = new TestHost();
     const code = await dispatch(["run", "-c", master.folder, ...argv], host);
@@ -28,7 +28,13 @@ describe("saltworks run", () => {
       runner: (load) => ({
         tag: `salt/run/${jid}`,
         jid,
-        data: { fun: `runner.${String(load.get("fun"))}`, jid, return: answer.value, success: answer.success },
+        data: {
+          fun: `runner.${String(load.get("fun"))}`,
+          jid,
+          return: answer.value,
+          success: answer.success,
+          code: answer.code ?? "",
+        },
       }),
     });
   });
@@ -147,10 +153,21 @@ describe("saltworks run", () => {
     assert.equal(wrong.code, 0);
     answer = { value: "\nPassed invalid arguments: up() got an unexpected keyword argument 'x'", success: false };
     assert.match((await run("manage.up", "x=1")).out, /^manage\.up:\n {4}\n {8}Ids of the minions/);
+    answer = { value: `Batch ${jid} cannot be paused: it is over.`, success: false, code: "JOB_STATE" };
+    const late = await run("jobs.pause", jid);
+    assert.deepEqual([late.out, late.code], [`Batch ${jid} cannot be paused: it is over.\n`, 1]);
     answer = { value: "Exception occurred in runner manage.up: it broke", success: false };
     const broken = await run("manage.up");
     assert.deepEqual([broken.out, broken.code], ["Exception occurred in runner manage.up: it broke\n", 1]);
     assert.equal((await run("--quiet", "manage.up")).out, "");
+  });
+
+  it("ends with the retcode of a function's result, and shows the result all the same", async () => {
+    answer = { value: { Skipped: 3, retcode: 1 }, success: true };
+    const { out, code } = await run("jobs.migrate", "from=local_cache", "to=mysql", "--out=json");
+    assert.deepEqual([JSON.parse(out), code], [{ Skipped: 3, retcode: 1 }, 1]);
+    answer = { value: { retcode: "text" }, success: true };
+    assert.equal((await run("jobs.list_jobs")).code, 0);
   });
 
   it("documents its functions when none is named", async () => {

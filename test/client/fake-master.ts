@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Router } from "zeromq";
 import { apiKeyUser } from "../../src/config/api-key.ts";
+import { ownUserName } from "../../src/config/host/user.ts";
 import { loadMasterConfig, type MasterConfig } from "../../src/config/load.ts";
 import { EventStreamServer } from "../../src/transport/event-stream-server.ts";
 import { decodeEvent, encodeEvent, frameEvent, frameMasterEvent } from "../../src/wire/event.ts";
@@ -131,7 +132,7 @@ function masterFile(folder: string, port: number): string {
     `cachedir: ${folder}/cache`,
     `sock_dir: ${folder}/run`,
     `log_file: ${folder}/log`,
-    "user: root",
+    `user: ${ownUserName()}`,
     "timeout: 1",
   ];
   return `${lines.join("\n")}\n`;

@@ -223,7 +223,7 @@ describe("MasterClient", () => {
     await master.closeBus();
     await assert.rejects(client.run(ping), { code: "MASTER_UNREACHABLE", message: /^The salt master could not be/ });
     await assert.rejects(client.runner("manage.up", [], new Map()), { code: "MASTER_UNREACHABLE" });
-    await rm(join(master.config.cachedir, ".root_key"));
+    await rm(join(master.config.cachedir, `.${master.config.user}_key`));
     await assert.rejects(MasterClient.open(master.config, "root"), { code: "MASTER_UNREACHABLE" });
   });
 

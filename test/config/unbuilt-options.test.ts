@@ -30,7 +30,6 @@ describe("options that feed minions or guard something and are not built", () =>
   const asking: Readonly<Record<string, string>> = {
     ext_pillar: "[{cmd_yaml: cat x}, {vault: path=secret}]",
     decrypt_pillar: "['secrets:deep': gpg]",
-    pillar_source_merging_strategy: "aggregate",
     renderer: "mako|yaml",
     jinja_sls_env: "{trim_blocks: true, line_statement_prefix: '%'}",
     allow_undefined: "true",
@@ -38,7 +37,6 @@ describe("options that feed minions or guard something and are not built", () =>
     renderer_whitelist: "[yaml]",
     fileserver_backend: "[roots, git]",
     master_tops: "{ext_nodes: /bin/nodes}",
-    reactor: "[{'salt/auth': [/srv/x.sls]}]",
     engines: "[{logstash: {port: 1}}]",
     schedule: "{tidy: {function: cache.clear_all, hours: 1}}",
     event_return: "splunk",
@@ -101,7 +99,7 @@ describe("options that feed minions or guard something and are not built", () =>
 
   it("start with values that ask for nothing", () => {
     const harmless: readonly [string, string][] = [
-      ["pillar_source_merging_strategy", "recurse"],
+      ["pillar_source_merging_strategy", "aggregate"],
       ["renderer", "jinja | yaml"],
       ["jinja_sls_env", "{TRIM_BLOCKS: true}"],
       ["jinja_sls_env", "{keep_trailing_newline: false, line_statement_prefix: null, BLOCK_START_STRING: '{%'}"],
@@ -139,7 +137,7 @@ describe("options that feed minions or guard something and are not built", () =>
     assert.deepEqual(refusals(), [
       `${join(root, "master")}:2: fileserver_backend: names no source of files. Write [roots], or leave it out`,
     ]);
-    put("reactor: [{x: [y]}]\nfileserver_backend: []\n");
+    put("master_tops: {x: y}\nfileserver_backend: []\n");
     assert.equal(refusals().length, 2);
   });
 
@@ -158,10 +156,10 @@ describe("options that feed minions or guard something and are not built", () =>
 
   it("count the sources of pillar that are not excluded by their first name", () => {
     put(
-      "ext_pillar: [{vault: x, nacl: y}, {cmd_yaml: cat x, git: []}, {mysql: {}}]\nexclude_ext_pillar: [vault, git]\n",
+      "ext_pillar: [{vault: x, nacl: y}, {cmd_yaml: cat x, git: []}, {mongo: {}}]\nexclude_ext_pillar: [vault, git]\n",
     );
     const [line, ...others] = refusals();
-    assert.match(line ?? "", /master:1: ext_pillar: not built here \(git, mysql\)/);
+    assert.match(line ?? "", /master:1: ext_pillar: not built here \(git, mongo\)/);
     assert.deepEqual(others, []);
   });
 

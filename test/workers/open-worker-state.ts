@@ -146,6 +146,7 @@ export function openLastingWorkerState(overrides: Overrides = {}) {
   mkdirSync(pkiDir, { recursive: true });
   const config: MasterConfig = loadMasterConfig(join(folder, "etc"), {
     root_dir: "/",
+    user: "root",
     pki_dir: pkiDir,
     cachedir: join(folder, "cache"),
     ...overrides,

@@ -40,7 +40,8 @@ export async function runMasterCommand(argv: readonly string[], host: Host): Pro
           // Its requests get 503 from now on; the pipe ends it if this process ends first.
           void api?.stop();
         };
-        return await runMaster(config, log, { onReady, onStopping, openedPorts }).catch(refused(heard));
+        const apiRestarts = api === undefined ? undefined : () => api.restarts;
+        return await runMaster(config, log, { onReady, onStopping, openedPorts, apiRestarts }).catch(refused(heard));
       },
     },
     host,

@@ -4,8 +4,9 @@
  */
 
 import type { Logger } from "pino";
+import type { CommandOutcome } from "../../client/command-reply.ts";
 import type { Login } from "../../client/credentials.ts";
-import { type CommandOutcome, MasterClient } from "../../client/master-client.ts";
+import { MasterClient } from "../../client/master-client.ts";
 import { openMinionDataReadOnly } from "../../client/read-minion-data.ts";
 import { requestEndpoint } from "../../client/request-port.ts";
 import type { RunnerListener } from "../../client/runner-feed.ts";
@@ -36,7 +37,9 @@ import { clientConfig } from "../start/configuration.ts";
 import { runHere } from "./run-here.ts";
 import { followBatch } from "./salt/batch.ts";
 
-type Outcome = Pick<CommandOutcome, "value" | "isSuccess"> & Partial<Pick<CommandOutcome, "jid" | "notes">>;
+/** `isRefused`: the login is wrong, or its user may not run the function. */
+type Outcome = Pick<CommandOutcome, "value" | "isSuccess"> &
+  Partial<Pick<CommandOutcome, "jid" | "notes" | "code">> & { readonly isRefused?: boolean };
 /** `jid`: the job id that the operator chose. */
 type RunnerCall = {
   readonly name: string;
@@ -51,7 +54,7 @@ const orderedFunctions: ReadonlySet<string> = new Set(["pillar.show_pillar", "pi
 const exceptionStart = "Exception occurred in runner";
 const argumentsStart = "\nPassed invalid arguments:";
 
-/** @returns the exit code: as in Salt 1 after an exception and for an unknown function, otherwise 0 */
+/** @returns the exit code: 1 after an exception, a refusal and for an unknown function; else the `retcode` of a result that is a map, or 0 */
 export async function runRun(argv: readonly string[], host: Host): Promise<number> {
   const { options, positionals } = understand("run", argv, host);
   return await orCrash(options.isHardCrash, host, () => runFunction(options, positionals, host));
@@ -95,7 +98,8 @@ async function runFunction(options: OptionsOf<"run">, positionals: readonly stri
   const meter = new MeterBar(options.isQuiet ? undefined : host.errorTerminal);
   const listener = listenerOf(display, host, options.isQuiet, meter);
   const asking = () => (options.isAsync ? start(config, host, call, log) : ask(config, host, call, listener));
-  const { value, isSuccess, jid, notes }: Outcome = here ?? (await asking().finally(() => meter.close()));
+  const { value, isSuccess, jid, notes, code, isRefused }: Outcome =
+    here ?? (await asking().finally(() => meter.close()));
   if (config.show_jid && jid !== undefined) display.line(`jid: ${jid}`);
   // A call that only started has no result yet.
   if (!options.isQuiet && !(options.isAsync && isSuccess)) {
@@ -103,10 +107,17 @@ async function runFunction(options: OptionsOf<"run">, positionals: readonly stri
     else display.show(explained(withCommandLines(String(value), options.configDir), name), "nested");
   }
   for (const note of notes ?? []) host.complain(`[WARNING ] ${note}\n`);
-  if (isSuccess) return 0;
+  if (isSuccess) return retcodeOf(value);
   const isUnknown = value === notAvailableText(name);
   if (isUnknown) suggest(name, host);
-  return isUnknown || String(value).startsWith(exceptionStart) ? 1 : 0;
+  const isOfJob = code === "JOB_STATE" || code === "JOB_UNKNOWN";
+  return isUnknown || isOfJob || isRefused === true || String(value).startsWith(exceptionStart) ? 1 : 0;
+}
+
+/** As in Salt, a function says by this member of its result how the command ends. */
+function retcodeOf(value: Value): number {
+  const retcode = value instanceof Map ? value.get("retcode") : undefined;
+  return typeof retcode === "number" && Number.isInteger(retcode) ? retcode : 0;
 }
 
 /** Documents one function, a module, or all functions that match a glob. Without a name it documents all functions. */
@@ -180,9 +191,9 @@ async function reached(
     const isKnown = ["MASTER_UNREACHABLE", "REQUEST_TIMEOUT", "REQUEST_REFUSED", "AUTH_FAILED"] as const;
     if (!isKnown.some((code) => hasCode(error, code))) throw error;
     noticePlace(error, config, host);
-    // For a refused login Salt shows the message alone.
+    // Salt shows the message alone, and ends with 0.
     if (login !== undefined && hasCode(error, "AUTH_FAILED"))
-      return { value: (error as SaltworksError).message, isSuccess: false };
+      return { value: `${name} was refused: ${(error as SaltworksError).message}`, isSuccess: false, isRefused: true };
     return { value: `${exceptionStart} ${name}: ${(error as SaltworksError).message}`, isSuccess: false };
   } finally {
     client?.close();

@@ -1,7 +1,7 @@
 /** `max_open_files`: limits the open files and connections of this process. Source: Salt's rule; root also raises the system's limit. */
 import type { Logger } from "pino";
 import { SaltworksError } from "../../errors.ts";
-import { openFilesLimit } from "../../master/ports/open-files.ts";
+import { openFilesLimit } from "../../transport/open-files.ts";
 
 /** Call it while the process is still root: Node.js has raised the soft limit to the hard limit, and only root can raise that. */
 export async function raiseOpenFiles(wanted: number): Promise<void> {

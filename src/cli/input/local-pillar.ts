@@ -16,6 +16,7 @@ const pillarOptions = [
   "pillar_merge_lists",
   "pillar_includes_override_sls",
   "pillar_safe_render_error",
+  "pillar_source_merging_strategy",
   "pillarenv_from_saltenv",
   "pillar_opts",
   "env_order",

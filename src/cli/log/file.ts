@@ -2,7 +2,8 @@
  * A log file that logrotate may move while it is written. Lines go to a new file after `reopen`, and also once another file lies at the path,
  * as in Salt. On a full disk lines are lost and counted, and the program goes on.
  */
-import { closeSync, fstatSync, openSync, statSync, writeSync } from "node:fs";
+import { closeSync, openSync, writeSync } from "node:fs";
+import { isMoved } from "../../config/files/moved.ts";
 import { logFileLookMs } from "../../limits.ts";
 
 const mode = 0o640;
@@ -55,8 +56,6 @@ export class LogFile {
     const nowMs = performance.now();
     if (nowMs - this.#lookedMs < logFileLookMs) return;
     this.#lookedMs = nowMs;
-    const there = statSync(this.#path, { throwIfNoEntry: false });
-    const ours = fstatSync(this.#descriptor);
-    if (there?.ino !== ours.ino || there.dev !== ours.dev) this.reopen();
+    if (isMoved(this.#descriptor, this.#path)) this.reopen();
   }
 }

@@ -59,8 +59,7 @@ export const contentOptions = {
   pillar_source_merging_strategy: choice(
     "smart",
     ["smart", "recurse", "aggregate", "overwrite", "list", "none"],
-    "How several pillar files combine. Here `smart` and `recurse`, which mean the same; others [refuse the start](#options-that-are-not-built).",
-    kept,
+    "How several pillar files and external sources combine: `recurse` (`smart` is `aggregate` if `renderer` ends in `yamlex`), `aggregate` (values that YAMLEX marks join), `overwrite` (by top-level key), `list` (lists of both values; keys that the first files lack are lost, as in Salt), `none` (only one environment).",
   ),
   pillarenv_from_saltenv: boolean(
     false,
@@ -148,9 +147,23 @@ export const contentOptions = {
     max: 100_000,
     unit: "functions",
   }),
-  reactor: list([], "Events, and the reactions that they start.", kept),
+  reactor: list([], "Tags of events (globs), each with the SLS files that it starts ([reactor.md](reactor.md))."),
+  reactor_worker_threads: integer(10, "Runner and wheel functions that the reactor runs at once.", {
+    min: 1,
+    max: 1_000,
+  }),
+  reactor_worker_hwm: integer(
+    10_000,
+    "Events that wait for the reactor, and runner and wheel calls that wait for it. With more the newest are dropped.",
+    { min: 1, max: 1_000_000 },
+  ),
+  reactor_render_timeout: integer(
+    5,
+    "How long the files of one event may take. Then the reactor's thread is replaced, and the entry of `reactor` rests for a minute.",
+    { isOurs: true, min: 1, max: 3_600, unit: "seconds" },
+  ),
   schedule: map({}, "Jobs that the master runs at scheduled times.", kept),
-  engines: list([], "Long-running plug-ins.", kept),
+  engines: list([], "Long-running plug-ins. The entry `reactor` may set the reactor's options."),
   runner_dirs: list([], "Directories of custom runners.", kept),
   // Options that `_master_opts` sends to a minion before a state run:
   renderer: text("jinja|yaml", "How state files are rendered."),

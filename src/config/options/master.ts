@@ -77,6 +77,11 @@ const places = {
     "Log of the daemon: a file, or the system's log as `file:///dev/log`, `udp://HOST:PORT`, `tcp://HOST:PORT`, with a facility at the end such as `/LOG_DAEMON`.",
     path,
   ),
+  audit_log: text(
+    "",
+    "File for a JSON line about each login, refusal and command of operators, without arguments: docs/external-auth.md. Empty: none.",
+    { ...path, ...ours },
+  ),
   key_logfile: text("/var/log/salt/key", "Log of the key command.", { ...path, ...kept }),
   log_level: choice("warning", logLevels, "Log level of the console."),
   log_level_logfile: optional(

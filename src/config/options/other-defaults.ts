@@ -87,8 +87,6 @@ export const otherDefaults: Readonly<Record<string, ConfigValue>> = {
   pub_server_write_queue_size: 10000,
   publish_drain_timeout: 60.0,
   reactor_refresh_interval: 60,
-  reactor_worker_hwm: 10000,
-  reactor_worker_threads: 10,
   remote_minions_port: 22,
   resolve_dns_fallback: true,
   resource_pillar_key: "resources",

@@ -56,7 +56,7 @@ function textsOf(value: ConfigValue): string[] {
   return typeof value === "string" && value !== "" ? [value] : [];
 }
 
-/** The keys of a map, or of the maps in a list (`ext_pillar`, `engines`, `reactor`). */
+/** The keys of a map, or of the maps in a list (`ext_pillar`, `engines`). */
 function keysOf(value: ConfigValue): string[] {
   if (Array.isArray(value)) return value.flatMap((item) => (isConfigMap(item) ? Object.keys(item) : textsOf(item)));
   return isConfigMap(value) ? Object.keys(value) : textsOf(value);
@@ -75,13 +75,29 @@ function databaseIn(settings: Settings): string | undefined {
   return databaseOf({ master_job_cache: nameIn("master_job_cache"), ext_job_cache: nameIn("ext_job_cache") });
 }
 
-const builtRenderers = ["jinja", "yaml", "json"];
+const usualRenderers = ["jinja", "yaml", "json"];
+const builtRenderers = [...usualRenderers, "yamlex"];
 const otherDrivers = jobCacheDriverNames
   .slice(1)
   .map((name) => `\`${name}\``)
   .join(", ");
 /** The names in src/pillar/external/sources.ts. A test compares them. */
-export const builtPillarSources = ["cmd_yaml", "cmd_json", "file_tree", "extra_minion_data_in_pillar"];
+export const builtPillarSources = [
+  "cmd_yaml",
+  "cmd_json",
+  "cmd_yamlex",
+  "csv",
+  "file_tree",
+  "http_json",
+  "http_yaml",
+  "mysql",
+  "nodegroups",
+  "postgres",
+  "redis",
+  "sqlite3",
+  "stack",
+  "extra_minion_data_in_pillar",
+];
 
 export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
   // Feeds minions' pillars, files and states:
@@ -92,13 +108,8 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
       keysOf(withoutExcluded(value, settings)).filter((name) => !builtPillarSources.includes(name)),
   },
   decrypt_pillar: { about: "Decrypts values of pillars.", warns: "pillar", missing: whole },
-  pillar_source_merging_strategy: {
-    about: "How pillar files combine; here `smart` and `recurse`.",
-    warns: "pillar",
-    missing: unless("smart", "recurse"),
-  },
   renderer: {
-    about: "How pillar files are rendered, and states by minions; here `jinja`, `yaml` and `json`.",
+    about: "How pillar files are rendered, and states by minions; here `jinja`, `yaml`, `yamlex` and `json`.",
     warns: "pillar",
     missing: (value) =>
       textsOf(value)
@@ -119,7 +130,7 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
   renderer_whitelist: {
     about: "The only renderers that are used.",
     warns: "pillar",
-    missing: (value) => (isEmpty(value) || builtRenderers.every((name) => keysOf(value).includes(name)) ? [] : [""]),
+    missing: (value) => (isEmpty(value) || usualRenderers.every((name) => keysOf(value).includes(name)) ? [] : [""]),
   },
   fileserver_backend: {
     about: `Sources of files; here ${fileBackendNames.map((name) => `\`${name}\``).join(", ")}.`,
@@ -128,8 +139,10 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
   },
   master_tops: { about: "Further sources of the states in minions' highstates.", warns: "highstate", missing: keysOf },
   // Acts without a request, or on further minions:
-  reactor: { about: "Starts jobs, runners and wheel functions when events come.", missing: keysOf },
-  engines: { about: "Long-running plug-ins.", missing: keysOf },
+  engines: {
+    about: "Long-running plug-ins; here the reactor.",
+    missing: (value) => keysOf(value).filter((name) => name !== "reactor"),
+  },
   schedule: { about: "Jobs that the master runs at scheduled times.", missing: keysOf },
   event_return: {
     about: `Writes all events, as for an audit; here to ${eventReturnNames.map((name) => `\`${name}\``).join(", ")}.`,
@@ -155,11 +168,11 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
     missing: unless("localfs_key"),
   },
   eauth_tokens: {
-    about: "Where tokens of `external_auth` are kept; here in files under `cachedir/tokens`.",
+    about: "Where tokens of `external_auth` are kept; here in files under `cachedir/tokens`, hashed.",
     missing: unless("localfs"),
   },
   "eauth_tokens.cache_driver": {
-    about: "Where tokens of `external_auth` are kept; here in files under `cachedir/tokens`.",
+    about: "Where tokens of `external_auth` are kept; here in files under `cachedir/tokens`, hashed.",
     missing: unless("localfs"),
   },
   "pillar.cache_driver": {

@@ -46,17 +46,47 @@ function keyLines(document: Document, counter: LineCounter): Map<string, number>
   return lines;
 }
 
-/** Finds nodes that parse but have no value: a map or list as a key (unquoted `{{ jinja }}`), an alias without an anchor. */
+/**
+ * Finds nodes that parse but have no value: a map or list as a key (unquoted `{{ jinja }}`), an alias without an anchor or within its own anchor,
+ * more aliases than `configAliasesMax`. Takes linear time, unlike the package's own search for each alias.
+ */
 function meaninglessNodes(document: Document, counter: LineCounter): YamlFault[] {
   const faults: YamlFault[] = [];
+  const anchors = new Set<string>();
+  let aliases = 0;
   const lineOf = (range: readonly number[] | null | undefined) => counter.linePos(range?.[0] ?? 0).line;
   visit(document, {
     Pair(_, { key }) {
       if (isMap(key) || isSeq(key)) faults.push({ line: lineOf(key.range), message: "A map or list cannot be a key" });
     },
-    Alias(_, alias) {
-      if (alias.resolve(document) === undefined) {
-        faults.push({ line: lineOf(alias.range), message: `No anchor is named ${alias.source}` });
+    Value(_, { anchor }) {
+      if (anchor !== undefined) anchors.add(anchor);
+    },
+    Alias(_, { source, range }, path) {
+      aliases += 1;
+      const line = lineOf(range);
+      if (!anchors.has(source)) faults.push({ line, message: `No anchor is named ${source}` });
+      else if (path.some((node) => "anchor" in node && node.anchor === source))
+        faults.push({ line, message: `${source} holds itself` });
+      else if (aliases === configAliasesMax + 1) faults.push({ line, message: "Aliases expand to too many values" });
+    },
+  });
+  return faults;
+}
+
+/** Keys that a map has twice. The package compares each key with all before it. */
+function repeatedKeys(document: Document, counter: LineCounter, source: string): YamlFault[] {
+  const faults: YamlFault[] = [];
+  visit(document, {
+    Map(_, { items }) {
+      const known = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        if (known.has(key.value)) {
+          const start = key.range?.[0] ?? 0;
+          const { line } = counter.linePos(start);
+          faults.push({ line, message: `${/^[^:\n]*/.exec(source.slice(start, start + 200))} is repeated here` });
+        } else known.add(key.value);
       }
     },
   });
@@ -69,26 +99,30 @@ export type YamlDocument = {
   readonly faults: readonly YamlFault[];
 };
 
+/** What a dialect of YAML has beyond Salt's: tags of its own, and keys that may repeat. */
+export type YamlDialect = { readonly tags: readonly string[]; readonly repeatsKeys: boolean };
+
 /** Parses one document to a tree whose plain scalars have Salt's types. `faults`: syntax errors. */
-export function readSaltYaml(source: string): YamlDocument {
+export function readSaltYaml(source: string, dialect?: YamlDialect): YamlDocument {
   const counter = new LineCounter();
   const document = parseYamlDocument(source, {
     version: "1.1",
     schema: "failsafe",
     customTags: (base: Tags): Tags => [...base, ...scalarTags, binaryTag],
     merge: true,
-    uniqueKeys: true,
+    uniqueKeys: false,
     prettyErrors: false,
     lineCounter: counter,
   });
   // libyaml does not require a space between quotes or brackets and a comment.
   const problems = [...document.errors, ...document.warnings].filter(
-    ({ message }) => !message.startsWith("Comments must be separated"),
+    ({ message }) =>
+      !message.startsWith("Comments must be separated") &&
+      dialect?.tags.some((tag) => message.startsWith(`Unresolved tag: ${tag}`)) !== true,
   );
-  const faults = problems.map(({ code, pos, message }) => ({
-    line: counter.linePos(pos[0]).line,
-    message: code === "DUPLICATE_KEY" ? `${/^[^:\n]*/.exec(source.slice(pos[0]))} is repeated here` : message,
-  }));
+  const faults = problems.map(({ pos, message }) => ({ line: counter.linePos(pos[0]).line, message }));
+  if (dialect?.repeatsKeys !== true) faults.push(...repeatedKeys(document, counter, source));
+  faults.sort((a, b) => a.line - b.line);
   if (faults.length === 0) faults.push(...meaninglessNodes(document, counter));
   return { document, counter, faults };
 }

@@ -8,12 +8,14 @@ import { hasCode, SaltworksError } from "../../errors.ts";
 import { peerRefusalLogMs, peerRequestsMax, peerRunsMax, peerWaitMsMax } from "../../limits.ts";
 import type { AskedTarget } from "../../target/asked-target.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
+import { pickEntries } from "../../wire/pick.ts";
 import type { TextList } from "../../wire/text-list.ts";
 import type { Encodable, Value } from "../../wire/values.ts";
 import { mapEntries } from "../../wire/walk.ts";
 import type { PeerAsk, PeerPublish, PeerRun } from "../../workers/messages/deferred.ts";
 import type { Partitioner } from "../../workers/threads/partition.ts";
 import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
+import type { Audit, NoteAudit } from "../audit/audit.ts";
 import type { Jobs } from "../jobs/jobs.ts";
 import type { Commands } from "../operators/commands.ts";
 import { noConnection } from "../operators/connection.ts";
@@ -39,9 +41,11 @@ export type PeersOptions = {
   readonly returnsOf: (jid: string, id: string, form: { waited: boolean; full: boolean }) => Promise<Uint8Array>;
   readonly logger: Pick<Logger, "warn" | "error">;
   readonly requestsMax?: number;
+  readonly audit?: Pick<Audit, "ofMinion"> | undefined;
 };
 
 const nothing = encode(new Map(), "raw");
+const successOnly = new Set(["success"]);
 
 export class Peers {
   readonly counters = { published: 0, unmatched: 0, denied: 0, runs: 0, returns: 0, refused: 0 };
@@ -81,8 +85,14 @@ export class Peers {
     if (ask.command === "returns") return await this.#returns(ask.id, ask.jid);
     if (ask.command === "run") return await this.#run(ask.id, ask);
     const job = await this.#permittedJob(ask.id, ask);
-    if (job === undefined) return this.#denied(ask.id, ask.fun);
-    return ask.wait === undefined ? await this.#publish(job) : await this.#publishAndWait(ask.id, job, ask.wait);
+    const note = this.#options.audit?.ofMinion(ask.id, "local");
+    if (job === undefined) {
+      note?.({ outcome: "denied", fun: ask.fun, target: decode(ask.target), targetKind: ask.targetKind });
+      return this.#denied(ask.id, ask.fun);
+    }
+    return ask.wait === undefined
+      ? await this.#publish(job, note)
+      : await this.#publishAndWait(ask.id, job, ask.wait, note);
   }
 
   /**
@@ -142,24 +152,29 @@ export class Peers {
     }
   }
 
-  async #publish(job: Job): Promise<Uint8Array> {
+  async #publish(job: Job, note: NoteAudit | undefined): Promise<Uint8Array> {
     const { jobs } = this.#options;
     const within = jobs.deliverWithin(undefined, job.fun);
     const published = await jobs.beginning((begin) =>
-      this.#published(job, (accepted) => begin(job, accepted, undefined, within)),
+      this.#published(job, note, (accepted) => begin(job, accepted, undefined, within)),
     );
     // The result of Salt's own client for a publish without a job id.
     if (published === undefined) return encode({ jid: 0, minions: [] }, "raw");
     return encode({ jid: published.jid, minions: published.minions.packed }, "raw");
   }
 
-  async #publishAndWait(id: string, job: Job, wait: NonNullable<PeerPublish["wait"]>): Promise<Uint8Array> {
+  async #publishAndWait(
+    id: string,
+    job: Job,
+    wait: NonNullable<PeerPublish["wait"]>,
+    note: NoteAudit | undefined,
+  ): Promise<Uint8Array> {
     const { jobs, config, returnsOf } = this.#options;
     let onDone = () => {};
     const over = new Promise<void>((resolve) => {
       onDone = resolve;
     });
-    const published = await this.#published(job, ({ jid, minions, missing }) =>
+    const published = await this.#published(job, note, ({ jid, minions, missing }) =>
       jobs.tracker.follow({
         jid,
         minions,
@@ -180,21 +195,39 @@ export class Peers {
 
   async #published(
     job: Job,
+    note: NoteAudit | undefined,
     onAccepted: (published: Published) => Promise<void> | void,
   ): Promise<Published | undefined> {
-    const published = await this.#options.publisher.publish(job, onAccepted);
+    const asked = { fun: job.fun, target: job.target, targetKind: job.targetKind };
+    const published = await this.#options.publisher.publish(job, onAccepted).catch((error: unknown) => {
+      note?.({ ...asked, outcome: "failed" });
+      throw error;
+    });
+    if (published === undefined) note?.({ ...asked, outcome: "unmatched" });
+    else note?.({ ...asked, outcome: "published", jid: published.jid, minions: published.minions.count });
     this.counters[published === undefined ? "unmatched" : "published"] += 1;
     return published;
   }
 
   async #run(id: string, { fun, arg }: PeerRun): Promise<Uint8Array> {
-    if (!(await this.#rules.mayRun(id, fun))) return this.#denied(id, fun);
+    const note = this.#options.audit?.ofMinion(id, "runner");
+    if (!(await this.#rules.mayRun(id, fun))) {
+      note?.({ outcome: "denied", fun });
+      return this.#denied(id, fun);
+    }
     if (this.#running >= peerRunsMax) return this.#refusal(peerRunsMax, "runner calls");
     this.counters.runs += 1;
     this.#running += 1;
     const load = encode({ cmd: "runner", fun, kwarg: { arg: decode(arg), kwarg: {} }, sync: true }, "raw");
     try {
-      return memberOf(memberOf(await this.#options.run(load), "data"), "return");
+      const data = memberOf(await this.#options.run(load), "data");
+      const isSuccess = pickEntries(data, successOnly).get("success") === true;
+      const result = memberOf(data, "return");
+      note?.({ outcome: isSuccess ? "succeeded" : "failed", fun });
+      return result;
+    } catch (error) {
+      note?.({ outcome: "failed", fun });
+      throw error;
     } finally {
       this.#running -= 1;
     }
@@ -224,7 +257,7 @@ export type PeerJobs = Pick<PeersOptions, "publisher" | "jobs" | "targets"> & {
 
 /** A minion's runner call runs as the master's own user, but without that user's private functions. */
 export function peersOf(
-  parts: Pick<PeersOptions, "pool" | "partitioner" | "logger"> & { readonly config: MasterConfig },
+  parts: Pick<PeersOptions, "pool" | "partitioner" | "logger" | "audit"> & { readonly config: MasterConfig },
   { publisher, jobs, targets, commands }: PeerJobs,
 ): Peers {
   const caller = { kind: "key", user: parts.config.user, isMaster: true } as const;
@@ -232,9 +265,9 @@ export function peersOf(
     new Promise<Uint8Array>((resolve, reject) => {
       commands.run("runner", load, caller, resolve, noConnection, true).catch(reject);
     });
-  const { config, pool, partitioner, logger } = parts;
+  const { config, pool, partitioner, logger, audit } = parts;
   return new Peers({
-    ...{ config, pool, partitioner, logger, publisher, jobs, targets, run },
+    ...{ config, pool, partitioner, logger, audit, publisher, jobs, targets, run },
     returnsOf: (jid, id, form) => commands.peerReturns(jid, id, form),
   });
 }

@@ -116,6 +116,13 @@ export class JobTracker {
     return this.#jobs.has(jid);
   }
 
+  /** Jobs with minions that are neither back nor given up. A job that is not followed is never given up. */
+  *openJids(): Generator<string> {
+    if (this.#openCount > 0)
+      for (const record of this.#records.values())
+        if (!record.isComplete && record.overMs === undefined) yield record.jid;
+  }
+
   /** Keeps a job's record without following the job. */
   track(head: JobHead): JobRecord {
     const known = this.#records.get(head.jid);

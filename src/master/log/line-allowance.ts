@@ -1,18 +1,24 @@
-/** A token bucket for the log lines of one kind: `logBurstLines` at once, then one in `logLineMs`. Pure. */
+/** A token bucket for the log lines of one kind: by default `logBurstLines` at once, then one in `logLineMs`. Pure. */
 import { logBurstLines, logLineMs } from "../../limits.ts";
 
+export type LineRate = { readonly burstLines: number; readonly lineMs: number };
+
 export class LineAllowance {
-  #lines = logBurstLines;
+  readonly #rate: LineRate;
+  #lines: number;
   #countedMs: number;
   #suppressed = 0;
 
-  constructor(nowMs: number) {
+  constructor(nowMs: number, rate: LineRate = { burstLines: logBurstLines, lineMs: logLineMs }) {
+    this.#rate = rate;
+    this.#lines = rate.burstLines;
     this.#countedMs = nowMs;
   }
 
   /** @returns the number of lines left out before this one; undefined if this one is left out, too */
   take(nowMs: number): number | undefined {
-    this.#lines = Math.min(logBurstLines, this.#lines + Math.max(0, nowMs - this.#countedMs) / logLineMs);
+    const { burstLines, lineMs } = this.#rate;
+    this.#lines = Math.min(burstLines, this.#lines + Math.max(0, nowMs - this.#countedMs) / lineMs);
     this.#countedMs = nowMs;
     if (this.#lines < 1) {
       this.#suppressed += 1;

@@ -22,6 +22,7 @@ type Counting = Pick<
 export function sampleConnections(samples: Samples, server: Counting | undefined): void {
   for (const name of peerGroupNames) {
     samples.set("saltworks_reading_pauses_total", { connections: name }, server?.groups[name].pauses ?? 0);
+    samples.set("saltworks_large_request_waits_total", { connections: name }, server?.groups[name].turns.waits ?? 0);
     samples.set("saltworks_unfinished_request_bytes", { connections: name }, server?.groups[name].heldBytes ?? 0);
   }
   samples.set("saltworks_spare_body_bytes", {}, server?.spareBytes ?? 0);

@@ -5,6 +5,7 @@ import { diskFaultCounts } from "../../store/disk/faults.ts";
 import type { RouterServer } from "../../transport/zmtp/router-server.ts";
 import type { WorkerCounts } from "../../workers/messages/worker.ts";
 import type { MeteredEventReturns } from "./event-returns.ts";
+import { reactorCounters } from "./reactor.ts";
 import type { MeteredParts } from "./sources.ts";
 
 type CounterSource = () => Readonly<Record<string, number>>;
@@ -111,6 +112,8 @@ function mainSources(parts: MeteredParts): Readonly<Record<string, CounterSource
       return isConfigured ? { ...counters, waiting } : {};
     },
     eventReturns: () => eventReturnCounters(parts.copies.eventReturns),
+    // `reactor` is the name of its lane.
+    reactions: () => reactorCounters(parts.reactor),
     presence: () => ({ ...presence.counters, connected: presence.connectedCount }),
   };
 }

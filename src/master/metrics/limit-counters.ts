@@ -68,6 +68,8 @@ const requests = {
   guessesOfUserMax: hits("guessesOfUserMax"),
   guessesOfAddressMax: hits("guessesOfAddressMax"),
   tokensMax: hits("tokensMax"),
+  tokensOfUserMax: hits("tokensOfUserMax"),
+  auditWaitingBytesMax: hits("auditWaitingBytesMax"),
 } as const;
 
 const publishes = {
@@ -100,8 +102,17 @@ const ofMinions = {
   pillarsWaitingOfMinionMax: at("saltworks_pillars_total", { outcome: "refused" }),
   pillarWaitMs: at("saltworks_pillars_total", { outcome: "refused" }),
   pillar_render_timeout: hits("pillar_render_timeout"),
+  reactor_worker_hwm: hits("reactor_worker_hwm"),
+  reactor_render_timeout: hits("reactor_render_timeout"),
+  reactorWaitingBytesMax: hits("reactorWaitingBytesMax"),
+  reactorShareOfMinion: at("saltworks_reactor_events_total", { outcome: "dropped" }),
+  reactorShareOfUnmarked: at("saltworks_reactor_events_total", { outcome: "dropped" }),
+  reactionsOfEventMax: at("saltworks_reactor_events_total", { outcome: "failed" }),
+  reactorFilesMax: at("saltworks_reactor_events_total", { outcome: "failed" }),
+  reactorRestMs: hits("reactor_render_timeout"),
   ext_pillar_timeout: hits("ext_pillar_timeout"),
   extPillarBytesMax: at("saltworks_pillar_commands_total", { outcome: "tooLarge" }),
+  extPillarReceivedBytesMax: at("saltworks_pillar_commands_total", { outcome: "tooLarge" }),
   mineAnswerBytesMax: at("saltworks_mine_reads_total", { outcome: "too_large" }),
   mineReadsWaitingMax: at("saltworks_mine_reads_total", { outcome: "refused" }),
   mineWaitMs: at("saltworks_mine_reads_total", { outcome: "refused" }),

@@ -19,6 +19,11 @@ export function samplePillars(samples: Samples, pillars: Pillars): void {
   for (const outcome of ["ended", "failed", "timeout", "tooLarge"] as const) {
     samples.set("saltworks_pillar_commands_total", { outcome }, pillars.commandCounters[outcome]);
   }
+  for (const [source, { read, failed, seconds }] of pillars.sourceCounts.entries()) {
+    samples.set("saltworks_pillar_sources_total", { source, outcome: "read" }, read);
+    samples.set("saltworks_pillar_sources_total", { source, outcome: "failed" }, failed);
+    samples.set("saltworks_pillar_source_seconds_total", { source }, seconds);
+  }
   samples.set("saltworks_pillar_commands_running", {}, pillars.commandsRunning);
   for (const outcome of ["hits", "misses", "forgotten", "unkept"] as const) {
     samples.set("saltworks_pillar_cache_total", { outcome }, pillars.kept.counters[outcome]);

@@ -2,6 +2,7 @@
 import type { MasterConfig } from "../../config/load.ts";
 import {
   allUnreadRepliesBytesMax,
+  auditWaitingBytesMax,
   batchesRunningMax,
   credentialChecksMax,
   credentialChecksWaitingMax,
@@ -20,6 +21,7 @@ import {
   sharedFramesBytesMax,
   strangersHeldBytesMax,
   tokensMax,
+  tokensOfUserMax,
   trackedJobsMax,
   trackedMinionsMax,
 } from "../../limits.ts";
@@ -32,6 +34,7 @@ import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
 import type { FileAnswers } from "../answers/files.ts";
 import type { MineAnswers } from "../answers/mines.ts";
 import type { Peers } from "../answers/peers.ts";
+import type { Audit } from "../audit/audit.ts";
 import type { Batches } from "../batch-jobs/batches.ts";
 import type { Deliveries } from "../jobs/deliveries.ts";
 import type { JobTracker } from "../jobs/tracker.ts";
@@ -55,6 +58,7 @@ import { sampleEventReturnLimits, sampleEventReturns } from "./event-returns.ts"
 import { samplePillarLimits, samplePillars } from "./pillars.ts";
 import { samplePublishes } from "./publishes.ts";
 import { type Limit, samplePushLimits } from "./push-limits.ts";
+import { type MeteredReactor, sampleReactor, sampleReactorLimits } from "./reactor.ts";
 import type { Samples } from "./samples.ts";
 import { sampleWorkerCounters } from "./worker-counters.ts";
 
@@ -75,7 +79,8 @@ export type MeteredParts = {
   readonly files: FileAnswers;
   readonly peers: Peers;
   readonly credentialChecks: CredentialChecks;
-  readonly tokens: Pick<Tokens, "counters" | "count">;
+  readonly audit: Pick<Audit, "counters" | "waitingBytes"> | undefined;
+  readonly tokens: Pick<Tokens, "counters" | "count" | "mostOfUser">;
   readonly bus: Bus;
   readonly publisher: Publisher;
   readonly tracker: JobTracker;
@@ -86,6 +91,9 @@ export type MeteredParts = {
   readonly maintenance: Maintenance;
   readonly saltFiles: Pick<SaltFiles, "counters">;
   readonly copies: Pick<Copies, "eventReturns" | "jobShipping">;
+  readonly reactor: MeteredReactor;
+  /** Starts of the HTTP API after its first; undefined if no program watches one. */
+  readonly apiRestarts: (() => number) | undefined;
 };
 
 /** Samples everything that the main thread knows without asking a thread. */
@@ -104,6 +112,8 @@ export function sampleMain(samples: Samples, parts: MeteredParts): void {
   sampleSaltFiles(samples, parts.saltFiles.counters);
   sampleDatabase(samples, parts.copies.jobShipping);
   sampleEventReturns(samples, parts.copies.eventReturns);
+  sampleReactor(samples, parts.reactor);
+  samples.set("saltworks_api_restarts_total", {}, parts.apiRestarts?.() ?? 0);
   for (const [lane, pool] of Object.entries(parts.lanes)) sampleLane(samples, lane, pool);
   sampleProcess(samples);
 }
@@ -198,7 +208,7 @@ function sampleFiles(samples: Samples, { files }: MeteredParts): void {
     samples.set("saltworks_pushes_refused_total", { bound }, count);
 }
 
-function sampleCredentials(samples: Samples, { credentialChecks: checks }: MeteredParts): void {
+function sampleCredentials(samples: Samples, { credentialChecks: checks, audit }: MeteredParts): void {
   for (const [backend, counts] of checks.counters) {
     for (const outcome of checkOutcomes) {
       samples.set("saltworks_credential_checks_total", { backend, outcome }, counts[outcome]);
@@ -208,6 +218,8 @@ function sampleCredentials(samples: Samples, { credentialChecks: checks }: Meter
   samples.set("saltworks_credential_checks_total", ofOthers, checks.notEnabled);
   for (const bound of guessBounds)
     samples.set("saltworks_limit_hits_total", { limit: bound }, checks.guessesRefused[bound]);
+  for (const outcome of ["written", "lost", "suppressed"] as const)
+    samples.set("saltworks_audit_lines_total", { outcome }, audit?.counters[outcome] ?? 0);
   samples.set("saltworks_credential_checks_running", {}, checks.runningCount);
   samples.set("saltworks_credential_checks_waiting", {}, checks.waitingCount);
   samples.histogram("saltworks_credential_seconds", { part: "wait" }, checks.times.wait);
@@ -340,7 +352,9 @@ export function sampleLimits(
   limit("credentialChecksWaitingMax", checks.waitingCount, credentialChecksWaitingMax, droppedChecks);
   samplePushLimits(limit, files, config);
   limit("grains_max_bytes", largest("grains"), config.grains_max_bytes, ofWorkers("grains.tooLarge"));
+  limit("auditWaitingBytesMax", parts.audit?.waitingBytes ?? 0, auditWaitingBytesMax, parts.audit?.counters.lost ?? 0);
   limit("tokensMax", parts.tokens.count, tokensMax, parts.tokens.counters.refused);
+  limit("tokensOfUserMax", parts.tokens.mostOfUser, tokensOfUserMax, parts.tokens.counters.displaced);
   limit("fileRequestsWaitingMax", files.waitingCount, fileRequestsWaitingMax, files.counters.refused);
   limit("fileBytesOnTheirWayMax", files.bytesOnTheirWay, fileBytesOnTheirWayMax, undefined);
   limit("publishQueueMax", publisher.waitingCount, publishQueueMax, publisher.counters.refused);
@@ -352,5 +366,6 @@ export function sampleLimits(
   limit("pendingMinionsMax", deliveries.minionCount, pendingMinionsMax, deliveries.counters.refused);
   limit("feedEntriesMax", parts.copies.jobShipping.waiting, feedEntriesMax, undefined);
   sampleEventReturnLimits(limit, parts.copies.eventReturns, config);
+  sampleReactorLimits(limit, parts.reactor, config);
   limit("deliveryTriesMax", 0, deliveryTriesMax, deliveries.counters.spent);
 }

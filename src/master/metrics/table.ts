@@ -3,6 +3,8 @@
  * Names follow Prometheus' conventions: base units, and `_total` for counters.
  */
 import { delayBounds, itemsBounds, secondsBounds } from "../../workers/measures/histogram.ts";
+import { apiProcess } from "./api-process.ts";
+import { pillars, reactor } from "./content-table.ts";
 import { histogram, type Metric, metric } from "./metric.ts";
 import { minionBounds } from "./minion-bounds.ts";
 import { databases, eventReturns, saltFiles } from "./store-copies.ts";
@@ -80,6 +82,7 @@ const requests = {
     ["connections"],
     "Times that the master stopped reading requests because every worker's queue was full: `strangers` are paused at a share of `queue_max_bytes` (`strangersPauseShare`), `proven` connections when their requests alone fill all of it.",
   ),
+  saltworks_large_request_waits_total: metric("counter", ["connections"], "Large requests that waited for their turn."),
 };
 
 const batches = {
@@ -133,7 +136,7 @@ const threads = {
   saltworks_thread_cpu_seconds_total: metric(
     "counter",
     ["thread"],
-    "CPU time by the thread's name in the system: `sw-worker-N`, `sw-rsa-N`, `sw-runner-N`, `sw-pillar-N`, `sw-external-N`, `sw-files-N`, `sw-eauth-N`, `sw-salt-N`, `sw-publish`; ended threads of a lane are one sum, such as `sw-runner-ended`; `main`, and `other` for Node's own helpers. Linux only.",
+    "CPU time by the thread's name in the system: `sw-worker-N`, `sw-rsa-N`, `sw-runner-N`, `sw-pillar-N`, `sw-external-N`, `sw-reactor-N`, `sw-files-N`, `sw-eauth-N`, `sw-salt-N`, `sw-publish`; ended threads of a lane are one sum, such as `sw-runner-ended`; `main`, and `other` for Node's own helpers. Linux only.",
   ),
   saltworks_event_loop_delay_seconds: histogram(
     ["thread"],
@@ -189,6 +192,11 @@ const auths = {
     ["backend", "outcome"],
     "Passwords of external authentication, by enabled backend: `authentic`, `refused`, `failed` (the backend could not decide), `dropped` (too many waited), `bounded` (unchecked, after too many wrong logins). `not_enabled` of `other`: the login named a backend that is not enabled.",
   ),
+  saltworks_audit_lines_total: metric(
+    "counter",
+    ["outcome"],
+    "Lines of `audit_log`: `written`, `lost` for want of room on the disk or in the queue, or `suppressed` in a flood of refusals, of minions' commands or of the reactor's calls.",
+  ),
   saltworks_credential_checks_running: metric(
     "gauge",
     [],
@@ -214,28 +222,7 @@ const fleet = {
     "Minions: `accepted` keys, and `connected` minions, which sent a verified request within `presence_timeout`.",
   ),
   saltworks_presence_pings_total: metric("counter", [], "Minions asked for a sign of life because they were silent."),
-  saltworks_pillars_total: metric(
-    "counter",
-    ["outcome"],
-    "Pillars asked for: `rendered`, `shared` with an equal question that waited, `failed`, or `refused` because too many waited or the minion had given up.",
-  ),
-  saltworks_pillars_waiting: metric("gauge", [], "Pillars that wait to be rendered."),
-  saltworks_pillar_seconds: histogram(
-    ["part"],
-    secondsBounds,
-    "A pillar's time: `wait` for its turn, `sources` while commands of `ext_pillar` run, and `render`.",
-  ),
-  saltworks_pillar_commands_total: metric(
-    "counter",
-    ["outcome"],
-    "Commands of `ext_pillar`: `ended` well, `failed`, ended at `ext_pillar_timeout` (`timeout`), or because they wrote too much (`tooLarge`).",
-  ),
-  saltworks_pillar_commands_running: metric("gauge", [], "Pillars whose commands of `ext_pillar` run now."),
-  saltworks_pillar_cache_total: metric(
-    "counter",
-    ["outcome"],
-    "Questions for pillars while `pillar_cache` is on: `hits`, `misses`; minions whose cached pillars were `forgotten` because the minion or an operator asked for that; pillars that could not be cached (`unkept`), as on a full disk.",
-  ),
+  ...pillars,
   saltworks_jobs_total: metric("counter", ["outcome"], "Jobs `published`, or `unmatched`: without a minion."),
   saltworks_jobs_followed: metric("gauge", [], "Jobs that the master follows to their end."),
   saltworks_jobs_pending: metric("gauge", [], "Jobs that wait for absent minions."),
@@ -331,7 +318,7 @@ const limits = {
   saltworks_limit_used: metric(
     "gauge",
     ["limit"],
-    "Use of a limit, in the limit's own unit. Queues: what waits now, in the fullest of several. Sizes (`request_max_bytes`, `max_event_size`, `job_cache_max_return_bytes`, `grains_max_bytes`): the largest so far. `pillar_render_timeout`, `ext_pillar_timeout`: the slowest so far.",
+    "Use of a limit, in the limit's own unit. Queues: what waits now, in the fullest of several. Sizes (`request_max_bytes`, `max_event_size`, `job_cache_max_return_bytes`, `grains_max_bytes`): the largest so far. `pillar_render_timeout`, `ext_pillar_timeout`, `reactor_render_timeout`: the slowest so far.",
   ),
   saltworks_limit_max: metric("gauge", ["limit"], "The limit itself. `+Inf`: unlimited."),
   saltworks_limit_hits_total: metric(
@@ -361,6 +348,7 @@ export const metricGroups = {
   "Salt's own files": saltFiles,
   "Database of jobs": databases,
   "Returners of events": eventReturns,
+  ...{ Reactor: reactor, "HTTP API": apiProcess },
   Events: events,
   Limits: limits,
   Process: process,
@@ -379,6 +367,7 @@ export const metrics = {
   ...saltFiles,
   ...databases,
   ...eventReturns,
+  ...{ ...reactor, ...apiProcess },
   ...events,
   ...limits,
   ...process,

@@ -3,7 +3,7 @@
  * All clear commands pass here. Source: docs/protocol.md section 7.2, docs/external-auth.md.
  */
 import type { Logger } from "pino";
-import { backendConfig } from "../../config/external-auth.ts";
+import { backendConfig, grantsOfUser, needsKeptGrants } from "../../config/external-auth.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import { type ConfigMap, type ConfigValue, isConfigMap } from "../../config/yaml/values.ts";
 import { hasCode } from "../../errors.ts";
@@ -11,7 +11,7 @@ import { Tokens, tokenDirectory } from "../../store/secrets/tokens.ts";
 import type { AskedTarget } from "../../target/asked-target.ts";
 import { decode } from "../../wire/msgpack.ts";
 import { type Encodable, Float, type Value, type ValueMap } from "../../wire/values.ts";
-import type { CredentialTask } from "../../workers/credentials/contract.ts";
+import type { CredentialTask } from "../../workers/credentials/contract/credential.ts";
 import type { Caller } from "../../workers/messages/deferred.ts";
 import { RefusalLog } from "../log/refusal-log.ts";
 import type { GrantSource } from "../publish/grant-source.ts";
@@ -24,7 +24,6 @@ import {
   type AskedCall,
   type Grants,
   grantsOfLocalUser,
-  grantsOfUser,
   type IsWithin,
   isBlacklisted,
   Permissions,
@@ -68,7 +67,13 @@ export type Identity = {
 type AskedJob = Pick<Job, "fun" | "arg"> & AskedTarget;
 
 /** Wheel functions by which clients follow their own jobs. The functions check the job's owner. Grants do not extend them to other users' jobs. */
-const followFunctions: ReadonlySet<string> = new Set(["saltworks.returns", "saltworks.batch", "saltworks.job_end"]);
+export const followFunctions: ReadonlySet<string> = new Set([
+  "saltworks.returns",
+  "saltworks.batch",
+  "saltworks.job_end",
+]);
+/** Runner functions that a user may call about its own jobs without a grant. They check the job's owner. */
+const ownJobFunctions: ReadonlySet<string> = new Set(["jobs.minions"]);
 const targetFunction = "saltworks.match_target";
 /** Functions that only the master itself may call. */
 const innerFunctions: ReadonlySet<string> = new Set(["saltworks.retcodes", "saltworks.peer_returns"]);
@@ -99,7 +104,7 @@ export class Authorisation {
   }
 
   /** Counters of issued tokens. */
-  get tokens(): Pick<Tokens, "counters" | "count"> {
+  get tokens(): Pick<Tokens, "counters" | "count" | "mostOfUser"> {
     return this.#options.tokens;
   }
 
@@ -187,7 +192,9 @@ export class Authorisation {
     if (kind === "wheel" && call.fun === targetFunction) return "own";
     if (kind === "wheel" && followFunctions.has(call.fun)) return isNamesake === true ? "denied" : "own";
     if (kind === "wheel" && innerFunctions.has(call.fun)) return "denied";
-    return this.#permissions.mayCall(grants, kind, call);
+    const decision = this.#permissions.mayCall(grants, kind, call);
+    const isOwn = decision === "denied" && kind === "runner" && ownJobFunctions.has(call.fun) && isNamesake !== true;
+    return isOwn ? "own" : decision;
   }
 
   /**
@@ -308,10 +315,10 @@ export class Authorisation {
     return Array.isArray(list) ? list : grantsOfUser(backend, name, groups, this.#options.config.permissive_acl);
   }
 
-  /** Whether tokens keep their grants. Grants of a web service (`rest`) always are, because asking for them again needs the password. */
+  /** Whether tokens keep their grants. */
   get #isKeepingGrants(): boolean {
     const { keep_acl_in_token: isKeeping, external_auth: externalAuth } = this.#options.config;
-    return isKeeping || Object.hasOwn(externalAuth, "rest");
+    return isKeeping || needsKeptGrants(externalAuth);
   }
 
   #lifeSeconds({ eauth, username }: CredentialTask, asked: number | undefined): number {

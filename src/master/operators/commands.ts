@@ -6,18 +6,23 @@ import { MessageChannel } from "node:worker_threads";
 import type { Logger } from "pino";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import type { RunnerCaller } from "../../runners/contract/contract.ts";
+import { isReading } from "../../runners/reading.ts";
 import { isUsableJid } from "../../wire/jid.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import { type Encodable, Packed, type Value, type ValueMap } from "../../wire/values.ts";
-import type { Caller, Deferred } from "../../workers/messages/deferred.ts";
+import type { Caller } from "../../workers/messages/deferred.ts";
+import { reactorUser } from "../../workers/messages/reactor.ts";
 import type { RunnerAsk, RunnerResult, RunnerTask } from "../../workers/messages/runner.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
+import type { Audit, AuditedWork, AuditNote } from "../audit/audit.ts";
 import type { Batches } from "../batch-jobs/batches.ts";
 import type { DeliverWithin, FollowTimes, Jobs } from "../jobs/jobs.ts";
 import type { Fire, Job, Published, Publisher } from "../publish/publisher.ts";
-import type { Authorisation, Identity } from "./authorisation.ts";
+import { isOwnClient, toJob } from "./asked-job.ts";
+import { type Authorisation, followFunctions, type Identity } from "./authorisation.ts";
+import { argumentsOf, asMap, givenJid, isAskedToRead } from "./call-fields.ts";
 import type { OperatorConnection } from "./connection.ts";
-import { errorReply, refusedCall, refusedTarget, unknownCaller } from "./error-replies.ts";
+import { errorReply, notReading, refusedCall, refusedTarget, unknownCaller } from "./error-replies.ts";
 import { type DirectFunction, jobFunctions } from "./job-status.ts";
 import { fieldsOfLoad } from "./operator-load.ts";
 import { answerRunner, type RunnerAsks } from "./runner-asks.ts";
@@ -35,27 +40,15 @@ export type CommandsOptions = {
   /** Wheel functions that the main thread answers without events, even while all runners are busy. */
   readonly direct: ReadonlyMap<string, DirectFunction>;
   readonly logger: Logger;
+  readonly audit?: Pick<Audit, "about"> | undefined;
 };
 
-/** Fields of a publish request's kwargs that the minions see, in Salt's order. */
-const forwardedKwargs = ["ret_config", "metadata", "module_executors", "executor_opts", "ret_kwargs"] as const;
 const secondsMax = 86_400 * 365;
 /** Salt's defaults, for clients that give no times. */
 const defaultTimes = { timeoutMs: 5_000, gatherTimeoutMs: 10_000 };
-/** A job id as the master makes it; with a process id if `unique_jid` is set. */
-const jidPattern = /^\d{20}(?:_\d{1,10})?$/;
-/** Credentials, in a publish's `kwargs` or beside the job. They are neither kept nor passed on. */
-const credentialNames = ["key", "token", "eauth", "username", "password", "client_address"] as const;
-/** Set in requests of our own clients, which read more fields of a reply than Salt's. */
-const ownMark = "__notes__";
 /** Functions whose arguments and results are secret: only the caller sees them. */
 const secretFunctions: ReadonlySet<string> = new Set(["auth.mk_token", "auth.del_token"]);
 const hiddenText = "**********";
-/** Fields of a wheel request that are not arguments. */
-const credentialFields: readonly string[] =
-  "cmd fun key user client_address arg kwarg client eauth token username password full_return print_event __notes__ __jid__ __tag__ __user__".split(
-    " ",
-  );
 
 export class Commands {
   readonly #options: CommandsOptions;
@@ -67,26 +60,26 @@ export class Commands {
   }
 
   /** Answers an operator's request that a worker has passed on. */
-  async answer(
-    work: Extract<Deferred, { kind: "publish" | "command" | "makeToken" | "readToken" }>,
-    reply: (frame: Uint8Array) => void,
-    from: OperatorConnection,
-  ): Promise<void> {
-    const { authorisation, logger } = this.#options;
-    const connection = { ...from, address: work.clientAddress ?? from.address };
+  async answer(work: AuditedWork, reply: (frame: Uint8Array) => void, from: OperatorConnection): Promise<void> {
+    const { authorisation, logger, audit } = this.#options;
+    const address = work.clientAddress ?? from.address;
+    const connection = { ...from, address, note: audit?.about(work, address) };
     if (work.kind === "publish") return reply(await this.publish(work.load, work.caller, connection));
     if (work.kind === "command") return await this.run(work.command, work.load, work.caller, reply, connection);
     if (work.kind === "readToken") {
       const kept = authorisation.readToken(work.token);
-      if (kept !== undefined) await this.#proveByToken(work.token, connection);
+      if (kept === undefined) connection.note?.({ outcome: "unauthenticated" });
+      else await this.#proveByToken(work.token, connection);
       return reply(encode(kept ?? new Map(), "raw"));
     }
     try {
       const made = await authorisation.makeToken(work.credential, work.expireSeconds, connection.address);
+      connection.note?.({ outcome: made === undefined ? "unauthenticated" : "authentic" });
       if (made !== undefined) await this.#proveByToken(String(made.get("token")), connection);
       reply(encode(made ?? "", "raw"));
     } catch (error) {
       logger.error({ err: error }, "a token could not be made");
+      connection.note?.({ outcome: "failed" });
       reply(encode("", "raw"));
     }
   }
@@ -106,16 +99,23 @@ export class Commands {
     const { authorisation, fire, logger } = this.#options;
     const identity = await authorisation.identify(caller, connection.address);
     // No event: a flood of failed logins would make subscribers lose other events.
-    if (identity === undefined)
+    if (identity === undefined) {
+      connection.note?.({ outcome: "unauthenticated" });
       return encode(errorReply("AuthenticationError", "Authentication error occurred."), "raw");
+    }
     prove(identity, connection);
     const fields = fieldsOfLoad(load, identity);
-    if (typeof fields === "string") return encode({ error: `The master could not publish: ${fields}` }, "raw");
+    if (typeof fields === "string") {
+      connection.note?.({ ...noteOf(identity), outcome: "malformed" });
+      return encode({ error: `The master could not publish: ${fields}` }, "raw");
+    }
     // A restricted user could take over another user's job by its id.
     if (identity.grants !== undefined) fields.set("jid", "");
     const job = { ...toJob(fields, identity.user), source: identity.source };
+    const asked = { ...noteOf(identity), fun: job.fun, target: job.target, targetKind: job.targetKind, jid: job.jid };
     if (!(await authorisation.mayPublish(identity, caller.user, job))) {
       logger.warn({ user: identity.user, fun: job.fun }, "a publish was refused: its user may not do that");
+      connection.note?.({ ...asked, outcome: "denied" });
       const refused = errorReply("AuthorizationError", "Authorization error occurred.");
       fire(
         ["salt/job", job.jid, "error"].filter(Boolean).join("/"),
@@ -137,16 +137,19 @@ export class Commands {
               this.#options.publisher.publish(job, (accepted) => begin(job, accepted, follow, within)),
             );
     } catch (error) {
+      connection.note?.({ ...asked, outcome: "failed" });
       if (hasCode(error, "TARGET_INVALID")) return encode(refusedTarget((error as SaltworksError).message), "raw");
       this.#options.logger.error({ err: error }, "a publish failed");
       // Salt's command line shows a text in `error`. If the error stood in a load, it would only complain of the missing 'jid'.
       return encode({ error: `The master could not publish: ${(error as Error).message}` }, "raw");
     }
     if (published === undefined) {
+      connection.note?.({ ...asked, outcome: "unmatched" });
       const error = `Master could not resolve minions for target ${targetText(job.target)}`;
       return encode({ enc: "clear", load: { jid: null, minions: [], error } }, "raw");
     }
     const { jid, minions, missing } = published;
+    connection.note?.({ ...asked, outcome: "published", jid, minions: minions.count });
     const reply = { jid, minions: minions.packed, missing };
     // Only our own clients read the reasons why named minions cannot get the job.
     const reasons =
@@ -167,64 +170,96 @@ export class Commands {
     isForMinion = false,
   ): Promise<void> {
     const identity = await this.#options.authorisation.identify(caller, connection.address);
-    if (identity === undefined) return reply(encode(unknownCaller(caller), "raw"));
+    if (identity === undefined) {
+      connection.note?.({ outcome: "unauthenticated" });
+      return reply(encode(unknownCaller(caller), "raw"));
+    }
     prove(identity, connection);
     const { user } = identity;
     const { authorisation } = this.#options;
     const fields = fieldsOfLoad(load, identity);
-    if (typeof fields === "string")
+    if (typeof fields === "string") {
+      connection.note?.({ ...noteOf(identity), outcome: "malformed" });
       return reply(encode(errorReply("SaltInvocationError", `The master refuses the call: ${fields}`), "raw"));
+    }
     const jidAsked = identity.grants === undefined ? givenJid(fields) : undefined;
     const jid = jidAsked ?? this.#options.publisher.newJid();
     const name = String(fields.get("fun") ?? "");
     const tag = `${command === "runner" ? "salt/run" : "salt/wheel"}/${jid}`;
     const isSync = command === "wheel" || fields.get("sync") === true;
-    const { args, kwargs } = command === "runner" ? runnerArguments(fields) : wheelArguments(fields);
+    const { args, kwargs } = argumentsOf(command, fields);
     const isName = typeof fields.get("fun") === "string" && !name.includes(",");
     const decision = !isName ? "malformed" : authorisation.mayCall(identity, command, { fun: name, args, kwargs });
-    if (decision === "denied" || decision === "malformed")
+    const asked = { ...noteOf(identity), fun: fields.get("fun"), jid };
+    if (decision === "denied" || decision === "malformed") {
+      connection.note?.({ ...asked, outcome: decision });
       return reply(encode(refusedCall(caller, user, decision), "raw"));
-    const head = { fun: `${command}.${name}`, jid, ...(command === "wheel" ? { tag } : {}), user };
-    const finished = (data: Encodable) => encode({ tag, data }, "raw");
+    }
+    // Clients follow their jobs by these, some times in a second.
+    const isNoted = !(command === "wheel" && followFunctions.has(name));
+    const note = (outcome: AuditNote["outcome"]) => (isNoted ? connection.note?.({ ...asked, outcome }) : undefined);
+    const head = { fun: `${command}.${name}`, jid, ...(isLikeRunner(command, user) ? {} : { tag }), user };
     const direct = command === "wheel" ? this.#direct.get(name) : undefined;
     if (direct !== undefined) {
-      const answer = direct(kwargs, authorisation.askerOf(identity));
-      reply(finished({ ...head, ...(await outcomeOf(answer)), _stamp: stampNow() }));
-      return;
+      const answer = await outcomeOf(direct(kwargs, authorisation.askerOf(identity)));
+      note(answer.success ? "succeeded" : "failed");
+      return reply(encode({ tag, data: { ...head, ...answer, _stamp: stampNow() } }, "raw"));
     }
+    const isRestricted = isForMinion || identity.grants !== undefined;
+    const isOwnOnly = decision === "own";
+    const runCaller = { kind: command, jid, tag, user, isOwnOnly, isRestricted, isByEvent: !isSync };
+    if (isAskedToRead(fields)) {
+      note("succeeded");
+      return reply(await this.#read(name, args, kwargs, runCaller, head));
+    }
+    if (!isSync) note("started");
+    const isOwn = isOwnClient(fields);
+    const isSuccess = await this.#call({ name, args, kwargs, head, runCaller, isSync, isOwn, reply });
+    note(isSuccess ? "succeeded" : "failed");
+  }
+
+  /** Runs a call with its events, and stores a runner's as a job. @returns whether it succeeded */
+  async #call({ name, args, kwargs, head, runCaller, isSync, isOwn, reply }: AskedRun): Promise<boolean> {
+    const { jid, tag, user, kind: command, isRestricted } = runCaller;
     const startedStamp = stampNow();
     const isSecret = secretFunctions.has(name);
     const called = { ...head, fun_args: isSecret ? [hiddenText] : kwargs.size > 0 ? [...args, kwargs] : args };
-    this.#options.fire(`${tag}/new`, command === "runner" ? called : head);
+    const facts = isLikeRunner(command, user) ? called : head;
+    this.#options.fire(`${tag}/new`, facts);
     if (!isSync) reply(encode({ tag, jid }, "raw"));
     const { calls, logger } = this.#options;
     const call = { jid, fun: head.fun, user };
-    const isRestricted = isForMinion || identity.grants !== undefined;
-    const result = await calls.during(call, () =>
-      this.#runInLane(name, args, kwargs, {
-        kind: command,
-        jid,
-        tag,
-        user,
-        isOwnOnly: decision === "own",
-        isRestricted,
-        isByEvent: !isSync,
-      }),
-    );
+    const result = await calls.during(call, () => this.#runInLane(name, args, kwargs, runCaller));
     // The reply of an asynchronous call left before and had no notes, so they go to the log.
     if (!isSync && result.notes.length > 0) logger.info({ fun: head.fun, jid, notes: result.notes }, "a call's notes");
     const resultBytes = result.value.byteLength;
     // Stays packed, because a minion may have made the value, and decoding could take long.
     const shown = isSecret ? hiddenText : new Packed(result.value);
     const told = result.event === undefined || isSecret ? shown : new Packed(result.event);
-    const data = { ...(command === "runner" ? called : head), return: shown, success: result.success };
+    const failed = command === "runner" && !result.success ? { retcode: 1 } : {};
+    const data = { ...facts, return: shown, success: result.success, ...failed };
     if (command === "runner") await calls.store({ ...call, data: { ...data, _stamp: startedStamp }, resultBytes });
     this.#options.fire(`${tag}/ret`, { ...data, return: told });
-    if (!isSync) return;
+    if (!isSync) return result.success;
     // Only our own clients get these fields: Salt's would print them. `told`: 0 for a client that may not choose the job id to listen to.
-    const { notes } = result;
-    const own = isOwnClient(fields) ? { notes, told: identity.grants === undefined ? result.callerEvents : 0 } : {};
-    reply(finished({ ...data, return: new Packed(result.reply), ...own, _stamp: stampNow() }));
+    const own = isOwn ? { notes: result.notes, told: isRestricted ? 0 : result.callerEvents, ...codeOf(result) } : {};
+    reply(encode({ tag, data: { ...data, return: new Packed(result.reply), ...own, _stamp: stampNow() } }, "raw"));
+    return result.success;
+  }
+
+  /** Runs a function that only reads, without events and without a job. @returns the reply frame */
+  async #read(
+    name: string,
+    args: Value[],
+    kwargs: ValueMap,
+    caller: RunnerCaller,
+    head: { readonly [name: string]: Encodable },
+  ): Promise<Uint8Array> {
+    if (!isReading(caller.kind, name)) return encode(notReading(name), "raw");
+    const result = await this.#runInLane(name, args, kwargs, caller);
+    const { success, notes, reply } = result;
+    const data = { ...head, return: new Packed(reply), success, notes, ...codeOf(result), _stamp: stampNow() };
+    return encode({ tag: caller.tag, data }, "raw");
   }
 
   /** The exit codes of a job's stored returns. @throws SaltworksError STORE_FAILED */
@@ -280,6 +315,32 @@ export class Commands {
   }
 }
 
+function codeOf({ code }: RunnerResult): { readonly code?: string } {
+  return code === undefined ? {} : { code };
+}
+
+/** A call that is granted. */
+type AskedRun = {
+  readonly name: string;
+  readonly args: Value[];
+  readonly kwargs: ValueMap;
+  readonly head: { readonly fun: string; readonly [name: string]: Encodable };
+  readonly runCaller: RunnerCaller & { readonly isRestricted: boolean };
+  readonly isSync: boolean;
+  /** Whether the client reads notes beside a function's value. */
+  readonly isOwn: boolean;
+  readonly reply: (frame: Uint8Array) => void;
+};
+
+function noteOf({ user, source }: Identity): { readonly user: string; readonly eauth: string } {
+  return { user, eauth: source?.kind === "eauth" ? source.eauth : "local" };
+}
+
+/** As in Salt, the events of the reactor's wheel calls look like those of runners. */
+function isLikeRunner(command: "runner" | "wheel", user: string): boolean {
+  return command === "runner" || user === reactorUser;
+}
+
 /** Marks the connection as proven, except for a user without any grant: every user of a directory has a password. */
 function prove({ grants }: Identity, connection: OperatorConnection): void {
   if (grants === undefined || grants.length > 0) connection.prove();
@@ -302,38 +363,6 @@ function stampNow(): string {
   return new Date().toISOString().slice(0, -1);
 }
 
-/** The job that a publish request or a stored load asks for. */
-export function toJob(fields: ValueMap, user: string): Job {
-  const kwargs = asMap(fields.get("kwargs"));
-  kwargs.delete("follow");
-  const load = new Map<Encodable, Encodable>(fields);
-  load.delete(ownMark);
-  for (const name of credentialNames) {
-    kwargs.delete(name);
-    load.delete(name);
-  }
-  if (load.has("user")) load.set("user", user);
-  if (load.has("kwargs")) load.set("kwargs", kwargs);
-  const publishFields = new Map<string, Encodable>();
-  for (const name of forwardedKwargs) if (kwargs.has(name)) publishFields.set(name, kwargs.get(name));
-  const target = fields.get("tgt");
-  const delimiter = kwargs.get("delimiter");
-  const jid = fields.get("jid");
-  return {
-    fun: fields.get("fun") ?? "",
-    arg: fields.get("arg") ?? [],
-    target: Array.isArray(target) ? target.map(String) : String(target ?? ""),
-    targetKind: String(fields.get("tgt_type") ?? "glob"),
-    delimiter: typeof delimiter === "string" && delimiter !== "" ? delimiter : ":",
-    ret: fields.get("ret") ?? "",
-    user,
-    jid: typeof jid === "string" && jid !== "" ? jid : undefined,
-    load,
-    publishFields,
-    isQuiet: false,
-  };
-}
-
 function followOf(fields: ValueMap): FollowTimes | undefined {
   const follow = asMap(fields.get("kwargs")).get("follow");
   if (!(follow instanceof Map)) return undefined;
@@ -347,45 +376,6 @@ function followOf(fields: ValueMap): FollowTimes | undefined {
     gatherTimeoutMs: milliseconds("gather_job_timeout", gatherTimeoutMs / 1_000),
     leavesAbsent: follow.get("leave_absent") === true,
   };
-}
-
-type CallArguments = { readonly args: Value[]; readonly kwargs: ValueMap };
-
-/** Our own client names them `arg` and `kwarg`; Salt's packs both into `kwarg`. */
-function runnerArguments(fields: ValueMap): CallArguments {
-  const kwarg = asMap(fields.get("kwarg"));
-  const [args, kwargs] = [kwarg.get("arg"), kwarg.get("kwarg")];
-  if (Array.isArray(args) && kwargs instanceof Map) return { args, kwargs: new Map(kwargs) };
-  return { args: asList(fields.get("arg")), kwargs: kwarg };
-}
-
-/** A wheel function's arguments stand beside `fun` by name, or in `arg` and `kwarg`. */
-function wheelArguments(fields: ValueMap): CallArguments {
-  const kwarg = fields.get("kwarg");
-  if (Array.isArray(fields.get("arg")) || kwarg instanceof Map)
-    return { args: asList(fields.get("arg")), kwargs: asMap(kwarg) };
-  const kwargs = new Map(fields);
-  for (const name of credentialFields) kwargs.delete(name);
-  return { args: [], kwargs };
-}
-
-/** Whether the client reads notes beside a function's value. */
-function isOwnClient(fields: ValueMap): boolean {
-  return fields.get(ownMark) === true;
-}
-
-/** The job id that a client chose, so that it receives the call's events from the start. */
-function givenJid(fields: ValueMap): string | undefined {
-  const jid = fields.get("__jid__");
-  return typeof jid === "string" && jidPattern.test(jid) ? jid : undefined;
-}
-
-function asList(value: Value | undefined): Value[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function asMap(value: Value | undefined): ValueMap {
-  return value instanceof Map ? new Map(value) : new Map();
 }
 
 /** A list target is written as Python prints a list, as in Salt. */

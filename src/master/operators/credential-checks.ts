@@ -10,7 +10,7 @@ import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
 import { credentialChecksMax, credentialChecksWaitingMax, refusedCredentialMs } from "../../limits.ts";
 import { addressKey } from "../../transport/zmtp/address.ts";
-import type { CredentialResult, CredentialTask } from "../../workers/credentials/contract.ts";
+import type { CredentialResult, CredentialTask } from "../../workers/credentials/contract/credential.ts";
 import { Histogram, type HistogramSnapshot, secondsBounds } from "../../workers/measures/histogram.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import { FairQueue, type Waiter } from "../admission/fair-queue.ts";

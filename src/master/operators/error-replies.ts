@@ -32,6 +32,11 @@ export function refusedCall(caller: Caller, user: string, decision: "denied" | "
   return errorReply(name, `Authentication failure of type "${type}" occurred for user ${user}.`);
 }
 
+/** The reply to a client that wants to call a function without a job record, if the function does more than read. */
+export function notReading(name: string): Encodable {
+  return errorReply("SaltInvocationError", `'${name}' is not available for reading: it may change something`);
+}
+
 /** The reply to a publish whose target is refused. Salt's command line shows the reason. */
 export function refusedTarget(reason: string): Encodable {
   return { enc: "clear", load: { jid: null, minions: [], error: reason, refused: reason } };

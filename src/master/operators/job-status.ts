@@ -3,6 +3,8 @@ import { SaltworksError } from "../../errors.ts";
 import { listedMinionsMax } from "../../limits.ts";
 import { compileGlob } from "../../python/fnmatch.ts";
 import type { JobStatus, JobStatusQuestion, MinionStatus, PendingJobStatus } from "../../runners/contract/contract.ts";
+import { firstById, minionFilter } from "../../runners/contract/minion-pages.ts";
+import type { JobState } from "../../store/jobs/job-states.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import type { Jobs } from "../jobs/jobs.ts";
 import { reasonFor } from "../jobs/reasons.ts";
@@ -10,28 +12,29 @@ import { funText, type MinionRecord } from "../jobs/record.ts";
 import type { Asker } from "./granted-minions.ts";
 
 /** Lists at most `countMax` minions, outstanding ones first. @throws SaltworksError TARGET_INVALID for a bad glob */
-export function jobStatus(
-  jobs: Jobs,
-  { jid, minion, state, countMax }: JobStatusQuestion,
-  nowMs: number,
-): JobStatus | undefined {
+export function jobStatus(jobs: Jobs, question: JobStatusQuestion, nowMs: number): JobStatus | undefined {
+  const { jid, minion, after, countMax } = question;
   const record = jobs.tracker.record(jid);
   if (record === undefined) return undefined;
   const glob = minion === undefined ? undefined : compileGlob(minion);
+  const isWanted = minionFilter(question);
   const outstanding: MinionRecord[] = [];
   const returned: MinionRecord[] = [];
   let wantedCount = 0;
+  let lastMs: number | undefined;
   for (const one of record.records()) {
-    if ((state !== undefined && one.state !== state) || (glob !== undefined && !glob.matches(one.id))) continue;
+    lastMs = Math.max(lastMs ?? one.atMs, one.atMs);
+    if (!isWanted(one)) continue;
     wantedCount += 1;
     const list = one.state === "returned" || one.state === "failed" ? returned : outstanding;
-    if (list.length < countMax) list.push(one);
+    if (after !== undefined || list.length < countMax) list.push(one);
   }
-  const listed = [...outstanding, ...returned].slice(0, countMax).sort((a, b) => (a.id < b.id ? -1 : 1));
+  const wanted = [...outstanding, ...returned];
+  const listed = firstById(after === undefined ? wanted.slice(0, countMax) : wanted, countMax);
   return {
     fun: record.fun,
     sentMs: record.sentMs,
-    overMs: record.overMs ?? (record.isComplete ? lastReturnMs(listed) : undefined),
+    overMs: record.overMs ?? (record.isComplete ? lastMs : undefined),
     counts: record.counts(),
     minions: listed.map((one): MinionStatus => {
       return {
@@ -45,10 +48,6 @@ export function jobStatus(
     unknown: jobs.keyReasons(record.missing.filter((name) => name !== "" && (glob?.matches(name) ?? true))),
     waitsUntilMs: jobs.deliveries.job(jid)?.record.deadlineMs,
   };
-}
-
-function lastReturnMs(minions: readonly MinionRecord[]): number | undefined {
-  return minions.length === 0 ? undefined : Math.max(...minions.map(({ atMs }) => atMs));
 }
 
 /** A wheel function that the main thread answers. `asker`: the caller, if it is a restricted user. */
@@ -70,6 +69,15 @@ function jobEnd(jobs: Jobs, jid: string, owner: string | undefined): Encodable {
   if (jobs.tracker.isFollowed(jid)) return { state: "running" };
   const silent = record.silent();
   return { state: "over", returned: record.returnedIds(), silent, reasons: jobs.reasonsOf(record, silent.keys()) };
+}
+
+/** The jobs that are not over: those with minions to come, batch jobs, and jobs that wait for absent minions. */
+export function openJobs(jobs: Jobs, batches: ReadonlyMap<string, { readonly state: string }>): Map<string, JobState> {
+  const open = new Map<string, JobState>();
+  for (const { jid } of jobs.deliveries.jobs()) open.set(jid, "waiting");
+  for (const jid of jobs.tracker.openJids()) open.set(jid, "running");
+  for (const [jid, { state }] of batches) open.set(jid, state === "paused" ? "paused" : "running");
+  return open;
 }
 
 export function pendingJobs(jobs: Jobs, jid: string | undefined): PendingJobStatus[] {

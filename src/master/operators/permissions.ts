@@ -2,6 +2,7 @@
  * The permission language of `external_auth` and `publisher_acl`. Source: the decisions of Salt's CkMinions, recorded in
  * test/vectors/permissions.json; docs/external-auth.md says where this is stricter.
  */
+import { entriesOf } from "../../config/external-auth.ts";
 import { type ConfigMap, type ConfigValue, isConfigMap } from "../../config/yaml/values.ts";
 import { hasCode } from "../../errors.ts";
 import { permissionPatternsMax } from "../../limits.ts";
@@ -23,42 +24,11 @@ export type AskedCall = {
 export type IsWithin = (target: string) => Promise<boolean>;
 
 const nothingAlways: ReadonlySet<string> = new Set();
-/**
- * Grants of an eauth backend's user: its own, those of its groups (`group%`), and without its own those of `*`.
- * `isPermissive`: without those of `*`, as Salt's option leaves them out for every name.
- */
-export function grantsOfUser(
-  backend: ConfigMap,
-  name: string,
-  groups: readonly string[],
-  isPermissive: boolean,
-): ConfigValue[] {
-  const grants: ConfigValue[] = [];
-  let isNamed = false;
-  for (const [key, granted] of Object.entries(backend)) {
-    if (key.startsWith("^") || key === "*") continue;
-    if (key.endsWith("%")) {
-      if (groups.includes(key.replace(/%+$/, ""))) grants.push(...entriesOf(granted));
-    } else if (key === name) {
-      isNamed = true;
-      grants.push(...entriesOf(granted));
-    }
-  }
-  if (!isPermissive && !isNamed) grants.push(...entriesOf(backend["*"]));
-  return grants;
-}
-
 /** Grants of a local user by `publisher_acl`, whose names may be globs or regular expressions. */
 export function grantsOfLocalUser(acl: ConfigMap, user: string): ConfigValue[] {
   return Object.entries(acl).flatMap(([expression, granted]) =>
     expressionMatches(user, expression) ? entriesOf(granted) : [],
   );
-}
-
-/** The members of a list; a single value counts as a list of one. */
-function entriesOf(granted: ConfigValue | undefined): readonly ConfigValue[] {
-  if (granted === undefined || granted === null) return [];
-  return Array.isArray(granted) ? granted : [granted];
 }
 
 /** Whether a glob or regular expression matches the whole text. */

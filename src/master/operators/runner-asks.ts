@@ -20,9 +20,10 @@ import type { Pillars } from "../pillars/pillars.ts";
 import { ownJob } from "../publish/own-job.ts";
 import type { Fire, Publisher } from "../publish/publisher.ts";
 import type { Targets } from "../publish/targets.ts";
+import type { Reactor } from "../reactor/reactor.ts";
 import type { Copies } from "../upkeep/copies.ts";
 import type { Authorisation } from "./authorisation.ts";
-import { jobStatus, pendingJobs } from "./job-status.ts";
+import { jobStatus, openJobs, pendingJobs } from "./job-status.ts";
 import type { RunnerCalls } from "./runner-calls.ts";
 
 export type RunnerAsksOptions = {
@@ -37,8 +38,9 @@ export type RunnerAsksOptions = {
   readonly fireForOperator: Fire;
   readonly connected: () => readonly string[];
   readonly counters: () => Promise<Encodable>;
-  readonly copies: () => Pick<Copies, "status" | "migration">;
+  readonly copies: () => Pick<Copies, "status" | "migration" | "jobShipping">;
   readonly calls: Pick<RunnerCalls, "list">;
+  readonly reactor: () => Pick<Reactor, "manage">;
   readonly user: string;
   readonly batches: Pick<Batches, "states" | "control">;
   readonly authorisation: Pick<Authorisation, "makeToken" | "removeToken">;
@@ -63,9 +65,11 @@ export function runnerAsks(options: RunnerAsksOptions): RunnerAsks {
     connected: () => [...options.connected()],
     counters: () => options.counters(),
     cacheStatus: () => options.copies().status(),
+    retryDatabase: () => options.copies().jobShipping.retry(),
     migrate: (names) => options.copies().migration.start(names),
     migration: () => options.copies().migration.status(),
     runningCalls: () => options.calls.list(),
+    reactor: (question) => options.reactor().manage(question),
     match: (question) => match(options.targets, { ...question, delimiter: ":" }),
     // Stays packed: progress of a function may show what minions returned.
     fire: async ({ tag, data, isOperators }) =>
@@ -80,6 +84,7 @@ export function runnerAsks(options: RunnerAsksOptions): RunnerAsks {
       return isForgotten ? undefined : (await pillars.kept.find({ ...nothingOf(id), pillarenv }))?.record;
     },
     batches: () => options.batches.states(),
+    openJobs: () => openJobs(options.jobs, options.batches.states()),
     jobStatus: (question) => jobStatus(options.jobs, question, Date.now()),
     pendingJobs: ({ jid }) => pendingJobs(options.jobs, jid),
     cancelPending: ({ jid, minion }) => options.jobs.deliveries.cancel(jid, minion),

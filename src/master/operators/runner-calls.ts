@@ -25,9 +25,20 @@ export type FinishedCall = {
   readonly resultBytes: number;
 };
 
+type Unstored = {
+  readonly call: { readonly jid: string; readonly load: Uint8Array; readonly body: Uint8Array };
+  readonly fun: string;
+  readonly resolve: () => void;
+};
+
+/** Calls of one transaction: the store is free for returns after each. */
+const callsStoredAtOnce = 64;
+
 export class RunnerCalls {
   readonly #options: RunnerCallsOptions;
   readonly #running = new Map<string, RunningCall>();
+  readonly #unstored: Unstored[] = [];
+  #isStoring = false;
 
   constructor(options: RunnerCallsOptions) {
     this.#options = options;
@@ -47,22 +58,44 @@ export class RunnerCalls {
     }
   }
 
-  /** Stores the call as a job whose only minion is the master. Resolves also if that fails, because the caller gets its answer anyway. */
-  async store({ jid, fun, user, data, resultBytes }: FinishedCall): Promise<void> {
-    const { config, pool, partitioner, logger } = this.#options;
-    if (!config.job_cache || config.ext_job_cache !== "") return;
+  /**
+   * Stores the call as a job whose only minion is the master. Calls that end meanwhile are stored together, because a transaction costs more than a
+   * call. Resolves also if that fails, because the caller gets its answer anyway.
+   */
+  store({ jid, fun, user, data, resultBytes }: FinishedCall): Promise<void> {
+    const { config } = this.#options;
+    if (!config.job_cache || config.ext_job_cache !== "") return Promise.resolve();
     const { id } = config;
     const kept = resultBytes > storedResultBytesMax ? { ...data, return: trimmedText } : data;
     const load = encode({ id, tgt: id, jid, fun, user }, "bin");
     const body = encode({ id, jid, fun, return: kept, _stamp: new Date().toISOString().slice(0, -1) }, "bin");
-    const task = { kind: "putCall", jid, load, id, body };
+    return new Promise((resolve) => {
+      this.#unstored.push({ call: { jid, load, body }, fun, resolve });
+      if (!this.#isStoring) void this.#storeAll();
+    });
+  }
+
+  async #storeAll(): Promise<void> {
+    this.#isStoring = true;
+    for (;;) {
+      const some = this.#unstored.splice(0, callsStoredAtOnce);
+      if (some.length === 0) break;
+      await this.#put(some);
+      for (const { resolve } of some) resolve();
+    }
+    this.#isStoring = false;
+  }
+
+  async #put(some: readonly Unstored[]): Promise<void> {
+    const { config, pool, partitioner, logger } = this.#options;
+    const { id } = config;
+    const task = { kind: "putCalls", id, calls: some.map(({ call }) => call) };
+    const bytes = some.reduce((sum, { call }) => sum + call.load.byteLength + call.body.byteLength, 0);
     try {
-      await pool.offer(partitioner.slotOf(id, pool.slotCount), {
-        bytes: load.byteLength + body.byteLength,
-        build: () => ({ task, transfer: [] }),
-      });
+      await pool.offer(partitioner.slotOf(id, pool.slotCount), { bytes, build: () => ({ task, transfer: [] }) });
     } catch (error) {
-      logger.error({ err: error, fun, jid }, "a runner call could not be stored as a job");
+      const calls = some.map(({ fun, call }) => ({ fun, jid: call.jid }));
+      logger.error({ err: error, calls }, "a runner call could not be stored as a job");
     }
   }
 }

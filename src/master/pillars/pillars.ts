@@ -1,15 +1,14 @@
 /**
- * Answers minions' questions for their pillar: from the cache (`pillar_cache`), or runs the commands of external sources and renders in
+ * Answers minions' questions for their pillar: from the cache (`pillar_cache`), or waits for external sources and renders in
  * the pillar lane. The minion's worker stores the result for targeting, and the RSA lane encrypts the reply. Equal waiting questions share
  * one rendering. A rendering under way is not shared, because files may have changed since it began. Cached pillars have a queue of their
  * own, so that they never wait for commands.
  */
-import { createHash } from "node:crypto";
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
 import { SaltworksError } from "../../errors.ts";
 import { laneQueueMax, pillarsUnderWayOfMinionMax, pillarsWaitingOfMinionMax, pillarWaitMs } from "../../limits.ts";
-import { hasCommands } from "../../pillar/external/merge-sources.ts";
+import { waitsOf } from "../../pillar/external/merge-sources.ts";
 import { pillarSettings } from "../../pillar/input/settings.ts";
 import { encode } from "../../wire/msgpack.ts";
 import type { Value } from "../../wire/values.ts";
@@ -24,14 +23,17 @@ import { givenUpFor, MinionQueue } from "../admission/minion-queue.ts";
 import { Semaphore } from "../admission/semaphore.ts";
 import type { Bus } from "../ports/bus.ts";
 import { KeptPillars, type KeptPillarsOptions } from "./kept.ts";
+import { keyOf } from "./question-key.ts";
+import { SourceCounts } from "./source-counts.ts";
 
 type PillarWork = Extract<Deferred, { kind: "pillar" }>;
 
 export type PillarsOptions = {
   readonly lane: LanePool;
   readonly threadCount: number;
-  /** Runs commands of external sources; undefined where the configuration has none. */
+  /** Runs commands of external sources and asks their servers; undefined where the configuration has none. */
   readonly sources: LanePool | undefined;
+  readonly sourcesNeedGrains: boolean;
   /** Most pillars whose commands run at once. */
   readonly sourcesMax: number;
   readonly cache: Omit<KeptPillarsOptions, "run">;
@@ -64,6 +66,7 @@ export class Pillars {
   readonly counters = { asked: 0, shared: 0, rendered: 0, failed: 0, refused: 0 };
   /** How commands of external sources ended. */
   readonly commandCounters = { ended: 0, failed: 0, timeout: 0, tooLarge: 0 };
+  readonly sourceCounts = new SourceCounts();
   readonly kept: KeptPillars;
   readonly #options: PillarsOptions;
   readonly #waitSeconds = new Histogram(secondsBounds);
@@ -203,11 +206,12 @@ export class Pillars {
 
   /** Runs the commands of external sources, before a rendering thread is taken. @throws SaltworksError of the lane, if it fails or takes too long */
   async #outcomesFor(task: PillarTask): Promise<PillarTask["outcomes"]> {
-    const { sources } = this.#options;
+    const { sources, sourcesNeedGrains } = this.#options;
     if (sources === undefined || task.isTopOnly === true) return undefined;
     return await this.#commands.run(async () => {
       const startedMs = performance.now();
-      const { outcomes, counts } = await sources.run<SourceResult>({ id: task.id } satisfies SourceTask);
+      const asked: SourceTask = { id: task.id, grains: sourcesNeedGrains ? task.grains : undefined };
+      const { outcomes, counts } = await sources.run<SourceResult>(asked);
       for (const [ending, count] of Object.entries(counts))
         this.commandCounters[ending as keyof typeof counts] += count;
       const seconds = (performance.now() - startedMs) / 1_000;
@@ -258,6 +262,7 @@ export class Pillars {
       try {
         const result = await this.#options.lane.run<PillarResult>({ ...task, outcomes } satisfies PillarTask);
         this.counters.rendered += 1;
+        this.sourceCounts.add(result.sources);
         return result;
       } finally {
         const seconds = (performance.now() - startedMs) / 1_000;
@@ -352,10 +357,12 @@ export function pillarsOf(parts: {
   readonly logger: Logger;
 }): Pillars {
   const { config, pillars, sources, rsa, pool, partitioner, bus, logger } = parts;
+  const waits = waitsOf(pillarSettings(config));
   return new Pillars({
     lane: pillars,
     threadCount: config.pillar_threads,
-    sources: hasCommands(pillarSettings(config)) ? sources : undefined,
+    sources: waits.isWaiting ? sources : undefined,
+    sourcesNeedGrains: waits.needsGrains,
     sourcesMax: config.ext_pillar_commands,
     cache: {
       isOn: config.pillar_cache,
@@ -381,16 +388,4 @@ function pledge() {
     reject = fail;
   });
   return { promise, resolve, reject };
-}
-
-/** Questions with the same key have the same answer while files do not change. */
-function keyOf(task: PillarTask): string {
-  const hash = createHash("sha256");
-  const { saltenv, pillarenv, grains, override, extraData, onDemand } = task;
-  const cleaned = task.isCacheCleaned === true ? "clean" : undefined;
-  for (const part of [saltenv, pillarenv, grains, override, extraData, onDemand, cleaned]) {
-    hash.update(part === undefined ? "-" : `+${part.length}:`);
-    if (part !== undefined) hash.update(part);
-  }
-  return `${task.id} ${hash.digest("base64")}`;
 }

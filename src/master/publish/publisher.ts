@@ -3,8 +3,10 @@
  * Publishes leave in the order of their serials, so they are sealed and sent one at a time. docs/protocol.md section 6.
  */
 import type { Logger } from "pino";
+import type { MasterConfig } from "../../config/load.ts";
 import { SaltworksError } from "../../errors.ts";
 import { publishQueueMax } from "../../limits.ts";
+import type { MasterSecrets } from "../../store/secrets/secrets.ts";
 import type { AskedTarget } from "../../target/asked-target.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { encodePublish } from "../../wire/publish.ts";
@@ -13,6 +15,7 @@ import type { Encodable } from "../../wire/values.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import type { Partitioner } from "../../workers/threads/partition.ts";
 import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
+import type { Bus } from "../ports/bus.ts";
 import type { PublishFront } from "../ports/publish-front.ts";
 import type { GrantSource } from "./grant-source.ts";
 import { JobIds } from "./job-ids.ts";
@@ -232,4 +235,25 @@ function isReturnless({ load }: Job): boolean {
 
 function microsSince(startedMs: number): number {
   return Math.round((performance.now() - startedMs) * 1_000);
+}
+
+/** The publisher of a master with these parts. */
+export function publisherOf(
+  parts: Pick<PublisherOptions, "pool" | "rsa" | "partitioner" | "logger"> & {
+    readonly config: MasterConfig;
+    readonly secrets: Pick<MasterSecrets, "nextSerial">;
+    readonly bus: Pick<Bus, "fire">;
+  },
+  front: PublishFront,
+  targets: Targets,
+): Publisher {
+  const { config, pool, rsa, partitioner, secrets, bus, logger } = parts;
+  return new Publisher({
+    ...{ pool, rsa, partitioner, front, targets, logger },
+    nextSerial: () => secrets.nextSerial(),
+    isSigning: config.sign_pub_messages,
+    signingAlgorithm: config.publish_signing_algorithm,
+    isUniqueJid: config.unique_jid,
+    fire: (tag, data) => bus.fire(tag, data),
+  });
 }

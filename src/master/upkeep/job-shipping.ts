@@ -16,7 +16,10 @@ import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import { expiryOptionsOf, JobExpiry, type JobExpiryOptions } from "./job-expiry.ts";
 import { pauseUntil } from "./pause.ts";
 
-/** How often the feed is looked at while it is empty. */
+/**
+ * How often the feed is looked at while there is no full batch in it. Rows gather meanwhile, because a transaction costs a sync of the database and one of
+ * our store.
+ */
 const lookEveryMs = 250;
 /** The first wait after a failure. Each is twice the one before, with jitter, up to `databaseRetryMsMax`. */
 const firstRetryMs = 250;
@@ -53,6 +56,8 @@ export class JobShipping {
   readonly expiry: JobExpiry | undefined;
   readonly #parts: JobShippingParts;
   readonly #stop = new AbortController();
+  /** Ends the wait after a failure. */
+  #retry = new AbortController();
   readonly #running: Promise<void>;
   #feed: FeedState = { waiting: 0, oldestMs: undefined, isMissing: false };
   #hasAnswered = false;
@@ -141,15 +146,15 @@ export class JobShipping {
         const waitMs = retryMs * (0.5 + Math.random() / 2);
         this.#nextTryMs = Date.now() + waitMs;
         await this.#waitAndCount(waitMs);
-        retryMs = Math.min(2 * retryMs, databaseRetryMsMax);
+        retryMs = this.#retry.signal.aborted ? firstRetryMs : Math.min(2 * retryMs, databaseRetryMsMax);
+        this.#retry = new AbortController();
         continue;
       }
       retryMs = firstRetryMs;
       this.#nextTryMs = undefined;
       // Old rows wait while jobs do.
       const isExpiring = !this.#isBehind(Date.now()) && (await this.expiry?.step()) === true;
-      if (!isExpiring && step.feed.waiting === 0 && !step.feed.isMissing)
-        await pauseUntil(this.#stop.signal, lookEveryMs);
+      if (!isExpiring && !step.hasMore && !step.feed.isMissing) await pauseUntil(this.#stop.signal, lookEveryMs);
     }
   }
 
@@ -167,11 +172,17 @@ export class JobShipping {
     }
   }
 
+  /** Tries a failing database again at once, because an operator may have mended it. */
+  retry(): void {
+    this.#retry.abort();
+  }
+
   /** The feed grows while the database is down, and an operator who sees how much waits can tell how long the disk lasts. */
   async #waitAndCount(waitMs: number): Promise<void> {
     const endMs = performance.now() + waitMs;
-    for (let leftMs = waitMs; leftMs > 0 && !this.#stop.signal.aborted; leftMs = endMs - performance.now()) {
-      await pauseUntil(this.#stop.signal, Math.min(leftMs, countEveryMs));
+    const ended = AbortSignal.any([this.#stop.signal, this.#retry.signal]);
+    for (let leftMs = waitMs; leftMs > 0 && !ended.aborted; leftMs = endMs - performance.now()) {
+      await pauseUntil(ended, Math.min(leftMs, countEveryMs));
       await this.#count();
     }
   }

@@ -1,5 +1,5 @@
 /** Binds words to a function's arguments by Python's rules, and describes failures in salt-run's words. */
-import { hasCode, SaltworksError } from "../../errors.ts";
+import { type ErrorCode, hasCode, SaltworksError } from "../../errors.ts";
 import { isUsableJid } from "../../wire/jid.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import type { ExtraArguments, RunnerContext, RunnerFunction } from "./contract.ts";
@@ -26,10 +26,13 @@ export async function callFunction(
   return found.run(context, bound, extra);
 }
 
+/** Errors whose message says all: the function or the job is not at fault. */
+const toldAlone: readonly ErrorCode[] = ["FUNCTION_UNKNOWN", "JOB_UNKNOWN", "JOB_STATE"];
+
 /** The text that a caller gets for a failed call. @param kind `runner` or `wheel` */
 export function failureText(functions: Functions, kind: "runner" | "wheel", name: string, error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
-  if (hasCode(error, "FUNCTION_UNKNOWN")) return message;
+  if (toldAlone.some((code) => hasCode(error, code))) return message;
   if (hasCode(error, "FUNCTION_ARGUMENTS"))
     return `\nPassed invalid arguments: ${message}\n\nUsage:\n${usageText(functions, name)}`;
   return `Exception occurred in ${kind} ${name}: ${message}`;

@@ -5,6 +5,7 @@ import type { MigrationProgress } from "../../databases/migration/migration.ts";
 import type { MigrationNames } from "../../databases/migration/open.ts";
 import type { JobDatabases } from "../../databases/open-reader.ts";
 import type { JobCacheReader } from "../../store/jobs/job-cache.ts";
+import type { JobState } from "../../store/jobs/job-states.ts";
 import type { AskedTarget } from "../../target/asked-target.ts";
 import type { BatchCounts } from "../../wire/batch-options.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
@@ -108,11 +109,15 @@ export type MasterAccess = {
   connected(): Promise<readonly string[]>;
   counters(): Promise<Encodable>;
   cacheStatus(): Promise<CacheStatus>;
+  /** Tries a failing database of jobs again at once. */
+  retryDatabase(): Promise<void>;
   /** Starts a migration of jobs. @throws SaltworksError FUNCTION_FAILED if it cannot start */
   migrate(names: MigrationNames): Promise<void>;
   /** The last migration since the master's start. */
   migration(): Promise<MigrationStatus | undefined>;
   runningCalls(): Promise<readonly RunningCall[]>;
+  /** Shows or changes the reactor's entries. @returns a value, packed in the new flavour. @throws SaltworksError FUNCTION_FAILED without a reactor */
+  reactor(question: ReactorQuestion): Promise<Uint8Array>;
   /** The accepted minions that a target names. @throws SaltworksError FUNCTION_FAILED for a target that cannot be read */
   match(question: {
     readonly target: string | readonly string[];
@@ -136,6 +141,8 @@ export type MasterAccess = {
     readonly pillarenv: string | undefined;
     readonly isForgotten: boolean;
   }): Promise<Uint8Array | undefined>;
+  /** The jobs that are not over, with their state. A job whose minions the master has forgotten is over. */
+  openJobs(): Promise<ReadonlyMap<string, JobState>>;
   /** The batch jobs that run, by job id. */
   batches(): Promise<ReadonlyMap<string, RunningBatchCounts>>;
   /** A job's state on each minion; undefined once the master has forgotten the job. */
@@ -160,12 +167,24 @@ export type MasterAccess = {
   removeToken(question: { readonly token: string }): Promise<boolean>;
 };
 
-/** `minion`: a glob; `state`: one of the states; undefined: all. */
+/** `add` gives the tag `event` these files. `set_leader` makes the reactor obey events, or ignore them. */
+export type ReactorQuestion =
+  | { readonly action: "list" | "is_leader" }
+  | { readonly action: "add"; readonly event: string; readonly reactors: readonly string[] }
+  | { readonly action: "delete"; readonly event: string }
+  | { readonly action: "set_leader"; readonly isLeader: boolean };
+
+/**
+ * `minion`: a glob; `state`: one of the states; undefined: all. `after`: in order of the ids, after this one; undefined: outstanding minions come
+ * first. `sinceMs`: only minions that changed then or later.
+ */
 export type JobStatusQuestion = {
   readonly jid: string;
   readonly minion: string | undefined;
   readonly state: string | undefined;
   readonly countMax: number;
+  readonly after?: string | undefined;
+  readonly sinceMs?: number | undefined;
 };
 export type MinionStatus = {
   readonly id: string;

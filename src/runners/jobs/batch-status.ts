@@ -1,9 +1,9 @@
 /** A batch job's state on each minion, for `jobs.status`: read from its log, and from the master for running steps. */
-import { compileGlob } from "../../python/fnmatch.ts";
 import type { BatchEntry } from "../../wire/batch-options.ts";
 import { decode } from "../../wire/msgpack.ts";
 import type { ValueMap } from "../../wire/values.ts";
 import type { JobStatus, JobStatusQuestion, MinionStatus, RunnerContext } from "../contract/contract.ts";
+import { firstById, minionFilter } from "../contract/minion-pages.ts";
 import { batchEntriesOf, isBatch } from "./batches.ts";
 
 type Found = { readonly state: string; readonly atMs: number; readonly reason: string | undefined };
@@ -19,7 +19,7 @@ const noPing = "it did not answer the ping that began the batch job";
 
 /** @returns undefined if the job is not a batch job. @throws SaltworksError STORE_FAILED, TARGET_INVALID for a bad glob */
 export async function batchStatus(context: RunnerContext, question: JobStatusQuestion): Promise<JobStatus | undefined> {
-  const { jid, minion, state, countMax } = question;
+  const { jid, countMax } = question;
   if (!isBatch(context, jid)) return undefined;
   const told = readLog(context, jid);
   if (told.plan === undefined) return undefined;
@@ -30,21 +30,24 @@ export async function batchStatus(context: RunnerContext, question: JobStatusQue
   }
   if (told.done === undefined) await askMaster(context, told);
   else noteEnd(told.minions, told.done);
-  const glob = minion === undefined ? undefined : compileGlob(minion);
+  const isWanted = minionFilter(question);
   const counts = { targeted: 0, sent: 0, running: 0, returned: 0, failed: 0, lost: 0 };
   const wanted: MinionStatus[] = [];
   for (const [id, found] of told.minions) {
     counts[found.state as keyof typeof counts] += 1;
-    if ((state === undefined || found.state === state) && (glob?.matches(id) ?? true)) wanted.push({ id, ...found });
+    const one = { id, ...found };
+    if (isWanted(one)) wanted.push(one);
   }
   const hasReturned = (one: MinionStatus) => one.state === "returned" || one.state === "failed";
-  wanted.sort((a, b) => Number(hasReturned(a)) - Number(hasReturned(b)) || (a.id < b.id ? -1 : 1));
+  if (question.after === undefined)
+    wanted.sort((a, b) => Number(hasReturned(a)) - Number(hasReturned(b)) || (a.id < b.id ? -1 : 1));
   return {
     fun: funOf(told.plan),
     sentMs: told.plan.at,
     overMs: told.done?.at,
     counts,
-    minions: wanted.slice(0, countMax).sort((a, b) => (a.id < b.id ? -1 : 1)),
+    minions:
+      question.after === undefined ? firstById(wanted.slice(0, countMax), countMax) : firstById(wanted, countMax),
     omitted: Math.max(0, wanted.length - countMax),
     unknown: new Map(),
     waitsUntilMs: undefined,

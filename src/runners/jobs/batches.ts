@@ -96,12 +96,10 @@ function controlling(action: keyof typeof done, doc: string): RunnerFunction {
         throw new SaltworksError("MASTER_UNREACHABLE", "batch jobs run in the master, which is not running");
       const outcome = await context.master.controlBatch({ action, jid });
       if (outcome === "unknown")
-        throw new SaltworksError("FUNCTION_ARGUMENTS", `batch job ${jid} is not running; jobs.batches lists all`, {
-          jid,
-        });
-      return outcome === "changed"
-        ? `Batch ${jid} is ${done[action]}.`
-        : `Batch ${jid} cannot be ${done[action]}: it is ${outcome}.`;
+        throw new SaltworksError("JOB_UNKNOWN", `batch job ${jid} is not running; jobs.batches lists all`, { jid });
+      if (outcome !== "changed")
+        throw new SaltworksError("JOB_STATE", `Batch ${jid} cannot be ${done[action]}: it is ${outcome}.`, { jid });
+      return `Batch ${jid} is ${done[action]}.`;
     },
   };
 }

@@ -96,9 +96,10 @@ function seconds(value: number): Encodable {
   return floatItem(Math.round(value * 10) / 10);
 }
 
-async function createSchema({ databases }: RunnerContext, args: ValueMap): Promise<Encodable> {
+async function createSchema({ databases, master }: RunnerContext, args: ValueMap): Promise<Encodable> {
   const database = databases.open(nameOf(databases.own, textArgument(args, "name")));
   const made = await database.createSchema();
+  if (made.length > 0) await master?.retryDatabase();
   return new Map<string, Encodable>([
     ["Database", database.name],
     ["Place", database.place],

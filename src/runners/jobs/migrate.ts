@@ -10,6 +10,8 @@ import { masterOf } from "../contract/run-job.ts";
 
 /** How often the function looks how far the migration is. */
 const lookEveryMs = 500;
+/** The exit code of a migration that has left something out. */
+const incompleteCode = 1;
 
 async function migrate(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const master = masterOf(context);
@@ -19,10 +21,19 @@ async function migrate(context: RunnerContext, args: ValueMap): Promise<Encodabl
     const status = await master.migration();
     if (status === undefined || status.state === "failed") throw stopped(status);
     const { progress } = status;
-    if (status.state === "done") return new Map(shownMigration(status));
+    if (status.state === "done") return summary(context, status);
     await meter(context, { done: progress?.counts.passed ?? 0, total: progress?.total ?? 0, unit: "jobs" });
     await pause(lookEveryMs);
   }
+}
+
+/** With a `retcode`, which salt-run and our command end with, if the target does not have all that the source has. */
+function summary({ note }: RunnerContext, status: MigrationStatus): Encodable {
+  const rows = shownMigration(status);
+  const skipped = status.progress?.counts.leftOut ?? 0;
+  if (skipped === 0) return new Map(rows);
+  note?.(`The copy is not complete: ${skipped} skipped. Skipped-first names the first, the master's log all of them.`);
+  return new Map<string, Encodable>([...rows, ["retcode", incompleteCode]]);
 }
 
 function stopped(status: MigrationStatus | undefined): SaltworksError {
@@ -59,7 +70,7 @@ export const jobsMigrate: readonly (readonly [string, RunnerFunction])[] = [
     "jobs.migrate",
     {
       parameters: parametersOf("from!", "to!"),
-      doc: "Copies all jobs and returns of one job cache into another, each once: from=local_cache to=mysql. The names are those of master_job_cache. What is there stays as it is. The master goes on when the command is interrupted; after a restart of the master the same command goes on where it stopped.",
+      doc: "Copies all jobs and returns of one job cache into another, each once: from=local_cache to=mysql. The names are those of master_job_cache. What is there stays as it is. What cannot be read or written is skipped and named, and the command then ends with 1. The master goes on when the command is interrupted; after a restart of the master the same command goes on where it stopped.",
       run: migrate,
     },
   ],

@@ -1,7 +1,7 @@
 /** Lists jobs of the cache: searches page by page, newest first. Shapes and texts are Salt's, which operators know. */
 
 import { SaltworksError } from "../../errors.ts";
-import { listedBytesMax, listedInEventBytesMax, listedValuesMax } from "../../limits.ts";
+import { listedBytesMax, listedInEventBytesMax, listedPageJobs, listedValuesMax } from "../../limits.ts";
 import { isTrue } from "../../python/values.ts";
 import type { JobFilter, JobQuery } from "../../store/jobs/facts.ts";
 import { startTimeText } from "../../wire/jid.ts";
@@ -9,6 +9,7 @@ import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import { isGivenTrue, parametersOf, textArgument } from "../contract/arguments.ts";
 import type { RunnerContext, RunnerFunction, RunnerJobReader } from "../contract/contract.ts";
 import { momentOf } from "./date-text.ts";
+import { findInState, jobStateIn, openJobsOf, requestsOf } from "./job-states.ts";
 import { printed } from "./lookup.ts";
 import { patternsOf } from "./patterns.ts";
 import { addEndTime, type Described, describe, sourceOf } from "./shape.ts";
@@ -28,7 +29,12 @@ type Listed = {
 const describedBytes = 256;
 
 /** Newest first, up to the size of an answer to this caller. */
-async function list({ caller }: RunnerContext, jobs: RunnerJobReader, query: JobQuery): Promise<Listed> {
+async function list(
+  { caller }: RunnerContext,
+  jobs: RunnerJobReader,
+  query: JobQuery,
+  find: RunnerJobReader["find"] = (asked) => jobs.find(asked),
+): Promise<Listed> {
   const bytesMax = caller?.isByEvent === true ? listedInEventBytesMax : listedBytesMax;
   const listed: (readonly [string, ValueMap])[] = [];
   let bytes = 0;
@@ -36,7 +42,7 @@ async function list({ caller }: RunnerContext, jobs: RunnerJobReader, query: Job
   let before = query.before;
   for (;;) {
     const limit = Math.min(pageJobs, query.limit - listed.length);
-    const page = limit > 0 ? await jobs.find({ ...query, limit, before }) : [];
+    const page = limit > 0 ? await find({ ...query, limit, before }) : [];
     for await (const { jid, load } of requestsOf(jobs, page)) {
       // The store removed the job after the search found it.
       if (load === undefined) continue;
@@ -50,16 +56,6 @@ async function list({ caller }: RunnerContext, jobs: RunnerJobReader, query: Job
     }
     if (page.length < limit || limit <= 0) return { jobs: listed, cutAt: undefined };
     before = page.at(-1);
-  }
-}
-
-/** Jobs whose loads are read together. */
-const requestsAtOnce = 16;
-
-async function* requestsOf(jobs: RunnerJobReader, jids: readonly string[]) {
-  for (let at = 0; at < jids.length; at += requestsAtOnce) {
-    const part = jids.slice(at, at + requestsAtOnce);
-    yield* await Promise.all(part.map(async (jid) => ({ jid, load: await jobs.request(jid) })));
   }
 }
 
@@ -110,9 +106,14 @@ function countArgument(args: ValueMap, name: string): number {
   throw new SaltworksError("FUNCTION_ARGUMENTS", `${name} is a whole number, not ${String(value)}`, { name });
 }
 
-function pageOf(args: ValueMap): Pick<JobQuery, "limit" | "before"> {
+/** @param bounds of the limit; without them all jobs are listed. @throws SaltworksError FUNCTION_ARGUMENTS */
+function pageOf(args: ValueMap, bounds?: typeof listedPageJobs): Pick<JobQuery, "limit" | "before"> {
   const before = textArgument(args, "before");
-  return { limit: countArgument(args, "limit"), before: before === "" ? undefined : before };
+  const isGiven = (args.get("limit") ?? null) !== null;
+  const limit = bounds !== undefined && !isGiven ? bounds.usual : countArgument(args, "limit");
+  if (bounds !== undefined && (limit < 1 || limit > bounds.most))
+    throw new SaltworksError("FUNCTION_ARGUMENTS", `a page has 1 to ${bounds.most} jobs, not ${limit}`);
+  return { limit, before: before === "" ? undefined : before };
 }
 
 function shown(args: ValueMap, data: Encodable): Encodable {
@@ -124,13 +125,22 @@ async function listJobs(context: RunnerContext, args: ValueMap): Promise<Encodab
   const source = await sourceOf(context, args);
   const names = { function: "search_function", target: "search_target", metadata: "search_metadata" };
   const filter = filterOf(args, names);
-  const listed = filter === undefined ? none : await list(context, source, { ...filter, ...pageOf(args) });
-  say(context, listed);
+  const state = jobStateIn(textArgument(args, "search_state"));
+  const isPaged = isGivenTrue(args, "paged");
+  const open = isPaged || state !== undefined ? await openJobsOf(context) : undefined;
+  const find = state === undefined || open === undefined ? undefined : findInState(source, open, state);
+  const page = isPaged ? pageOf(args, listedPageJobs) : pageOf(args);
+  // One job more shows whether there is another page.
+  const limit = isPaged ? page.limit + 1 : page.limit;
+  const listed = filter === undefined ? none : await list(context, source, { ...filter, ...page, limit }, find);
+  if (!isPaged) say(context, listed);
+  const jobs = isPaged ? listed.jobs.slice(0, page.limit) : listed.jobs.toReversed();
   const described = new Map<string, Described>();
-  for (const [jid, load] of listed.jobs.toReversed())
-    described.set(jid, describe(load).set("StartTime", startTimeText(jid)));
+  for (const [jid, load] of jobs) described.set(jid, describe(load).set("StartTime", startTimeText(jid)));
+  if (isPaged) for (const [jid, job] of described) job.set("State", open?.get(jid) ?? "over");
   await addEndTimes(context, source, described);
-  return shown(args, described);
+  const next = listed.jobs.length > jobs.length ? jobs.at(-1)?.[0] : listed.cutAt;
+  return shown(args, isPaged ? { jobs: described, next: next ?? null } : described);
 }
 
 /** Reads several jobs together, because each query reads the log of the newest returns. */
@@ -185,8 +195,10 @@ export const jobsSearch: readonly (readonly [string, RunnerFunction])[] = [
         "search_user",
         "limit",
         "before",
+        "search_state",
+        "paged",
       ),
-      doc: "Jobs of the job cache by job id. All conditions must hold: search_function, search_target (the target as it was given) and search_user take globs, separated by commas or as a list; of search_metadata one equal pair suffices; start_time and end_time are dates. limit=N gives the newest N, before=JID those before that one.",
+      doc: "Jobs of the job cache by job id. All conditions must hold: search_function, search_target (the target as it was given) and search_user take globs, separated by commas or as a list; of search_metadata one equal pair suffices; start_time and end_time are dates; search_state is running, paused, waiting or over. limit=N gives the newest N, before=JID those before that one. paged=True gives one page, newest first, with each job's state, and what to give as `before` for the next page.",
       isOffline: true,
       run: listJobs,
     },

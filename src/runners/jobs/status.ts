@@ -2,7 +2,6 @@
 
 import { SaltworksError } from "../../errors.ts";
 import { listedMinionsMax } from "../../limits.ts";
-import { compileGlob } from "../../python/fnmatch.ts";
 import { allReturns } from "../../store/jobs/job-cache.ts";
 import { jidAt, startTimeText } from "../../wire/jid.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
@@ -14,20 +13,19 @@ import type {
   RunnerContext,
   RunnerFunction,
 } from "../contract/contract.ts";
+import { firstById, minionFilter } from "../contract/minion-pages.ts";
 import { masterOf } from "../contract/run-job.ts";
 import { batchStatus } from "./batch-status.ts";
 import { fieldsOf } from "./stored-body.ts";
 
-const states = ["targeted", "sent", "running", "returned", "failed", "lost"];
+export const minionStates = ["targeted", "sent", "running", "returned", "failed", "lost"];
+export const unknownJob = "Cannot contact returner or no job with this jid";
 
 async function status(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const question = questionOf(args);
   const { jid } = question;
-  const found =
-    (await batchStatus(context, question)) ??
-    (await context.master?.jobStatus(question)) ??
-    (await storedStatus(context, question));
-  if (found === undefined) return { [jid]: { Error: "Cannot contact returner or no job with this jid" } };
+  const found = await findStatus(context, question);
+  if (found === undefined) return { [jid]: { Error: unknownJob } };
   const shown = new Map<string, Encodable>([
     ["Function", found.fun],
     ["StartTime", startTimeText(jid)],
@@ -40,10 +38,22 @@ async function status(context: RunnerContext, args: ValueMap): Promise<Encodable
   return new Map([[jid, shown]]);
 }
 
+/** From a batch's log, the master's memory or the job cache. */
+export async function findStatus(context: RunnerContext, question: JobStatusQuestion): Promise<JobStatus | undefined> {
+  return (
+    (await batchStatus(context, question)) ??
+    (await context.master?.jobStatus(question)) ??
+    (await storedStatus(context, question))
+  );
+}
+
 function questionOf(args: ValueMap): JobStatusQuestion {
   const state = textOrNone(args, "state");
-  if (state !== undefined && !states.includes(state)) {
-    throw new SaltworksError("FUNCTION_ARGUMENTS", `status() takes a state of ${states.join(", ")}, not '${state}'`);
+  if (state !== undefined && !minionStates.includes(state)) {
+    throw new SaltworksError(
+      "FUNCTION_ARGUMENTS",
+      `status() takes a state of ${minionStates.join(", ")}, not '${state}'`,
+    );
   }
   const limit = Number(args.get("limit") ?? listedMinionsMax);
   if (!Number.isInteger(limit) || limit < 0)
@@ -51,7 +61,7 @@ function questionOf(args: ValueMap): JobStatusQuestion {
   return { jid: String(args.get("jid")), minion: textOrNone(args, "minion"), state, countMax: limit };
 }
 
-function shownMinion({ id, state, atMs, reason }: MinionStatus): [string, Encodable] {
+export function shownMinion({ id, state, atMs, reason }: MinionStatus): [string, Encodable] {
   const shown = new Map<string, Encodable>([["State", state]]);
   if (atMs > 0) shown.set("Since", timeText(atMs));
   if (reason !== undefined) shown.set("Reason", reason);
@@ -65,13 +75,10 @@ function unknownNames(found: JobStatus, state: string | undefined): [string, Enc
 }
 
 /** A job's states from the job cache alone, if the master has forgotten the job or is down. */
-async function storedStatus(
-  { jobs }: RunnerContext,
-  { jid, minion, state, countMax }: JobStatusQuestion,
-): Promise<JobStatus | undefined> {
+async function storedStatus({ jobs }: RunnerContext, question: JobStatusQuestion): Promise<JobStatus | undefined> {
+  const { jid, countMax } = question;
   const stored = await jobs.job(jid);
   if (stored === undefined) return undefined;
-  const glob = minion === undefined ? undefined : compileGlob(minion);
   const counts = { returned: 0, failed: 0, lost: 0 };
   const all = new Map<string, MinionStatus>(
     stored.minions.map((id) => [id, { id, state: "lost", atMs: 0, reason: "the job cache does not have its return" }]),
@@ -81,16 +88,14 @@ async function storedStatus(
     all.set(id, { id, state: isFailed ? "failed" : "returned", atMs: 0, reason: undefined });
   }
   for (const one of all.values()) counts[one.state as keyof typeof counts] += 1;
-  const wanted = [...all.values()].filter(
-    (one) => (state === undefined || one.state === state) && (glob === undefined || glob.matches(one.id)),
-  );
+  const wanted = [...all.values()].filter(minionFilter(question));
   const fun = fieldsOf(stored.load).get("fun");
   return {
     fun: Array.isArray(fun) ? fun.join(",") : String(fun ?? ""),
     sentMs: undefined,
     overMs: 0,
     counts,
-    minions: wanted.sort((a, b) => (a.id < b.id ? -1 : 1)).slice(0, countMax),
+    minions: firstById(wanted, countMax),
     omitted: Math.max(0, wanted.length - countMax),
     unknown: new Map(),
     waitsUntilMs: undefined,
@@ -121,8 +126,9 @@ async function cancel(context: RunnerContext, args: ValueMap): Promise<Encodable
   const jid = String(args.get("jid"));
   const minion = textOrNone(args, "minion");
   const withdrawn = await masterOf(context).cancelPending({ jid, minion });
-  if (withdrawn === undefined) return `Job ${jid} waits for no minion`;
-  if (withdrawn.length === 0) return `Job ${jid} does not wait for ${minion ?? "any minion"}`;
+  if (withdrawn === undefined) throw new SaltworksError("JOB_STATE", `Job ${jid} waits for no minion`, { jid });
+  if (withdrawn.length === 0)
+    throw new SaltworksError("JOB_STATE", `Job ${jid} does not wait for ${minion ?? "any minion"}`, { jid });
   return new Map([[jid, [...withdrawn]]]);
 }
 
@@ -132,7 +138,7 @@ function textOrNone(args: ValueMap, name: string): string | undefined {
 }
 
 /** The form of Salt's StartTime, UTC. */
-function timeText(epochMs: number): string {
+export function timeText(epochMs: number): string {
   return startTimeText(jidAt(Math.round(epochMs), 0));
 }
 

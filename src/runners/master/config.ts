@@ -6,16 +6,28 @@ import { parametersOf, textArgument } from "../contract/arguments.ts";
 import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
 
 /** Names of secrets that plug-ins read, such as passwords, in addition to options marked as secret. */
-const secretNames = /pass|secret|private_key|token$/i;
+const secretNames = /pass|pw$|secret|private_key|token$/i;
+/** The same below an option, where names of the operator's own, such as nodegroups, stand too. */
+const innerSecretNames = /(?:password|passwd|pw|secret|private_key|token)$/i;
 const hidden = "**********";
 
 /** The configuration as values, without secrets. */
 export function configValues(context: RunnerContext): ValueMap {
   const shown = [...context.config.opts].map(([name, value]) => [
     name,
-    secretNames.test(name) && value ? hidden : value,
+    secretNames.test(name) && value ? hidden : withoutSecrets(value),
   ]);
   return decode(encode(new Map(shown as [Encodable, Encodable][]), "bin")) as ValueMap;
+}
+
+function withoutSecrets(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutSecrets);
+  if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  const entries = Object.entries(value).map(([name, member]) => [
+    name,
+    innerSecretNames.test(name) && member ? hidden : withoutSecrets(member),
+  ]);
+  return Object.fromEntries(entries);
 }
 
 /** Follows a path through maps and lists. In a list, a word that is not an index selects the first member map with that key. */

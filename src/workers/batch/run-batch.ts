@@ -161,6 +161,7 @@ function assemble(
     authenticated: batch.authenticated,
     started: batch.started,
     refusals: batch.refusals,
+    wrongKeys: batch.wrongKeys,
     workedMs: batch.clock.totalMs,
   };
 }

@@ -2,7 +2,7 @@
 import { isMainThread, workerData } from "node:worker_threads";
 import { SaltworksError } from "../../errors.ts";
 import { checkCredential } from "../credentials/backends.ts";
-import type { CredentialResult, CredentialTask } from "../credentials/contract.ts";
+import type { CredentialResult, CredentialTask } from "../credentials/contract/credential.ts";
 import { answerForMeasures } from "../measures/lane-measures.ts";
 import type { RunnerStart } from "../messages/runner.ts";
 import type { LaneStart } from "../threads/lane-pool.ts";
@@ -17,5 +17,6 @@ answerForMeasures(nameLaneThread("eauth", startedThreads));
 countTurns(turns);
 
 export default async function handle(task: CredentialTask): Promise<CredentialResult> {
-  return await checkCredential({ externalAuth: config.external_auth, opts: config.opts }, task);
+  const { external_auth: externalAuth, permissive_acl: isPermissive, opts } = config;
+  return await checkCredential({ externalAuth, isPermissive, opts }, task);
 }

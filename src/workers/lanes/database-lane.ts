@@ -1,5 +1,6 @@
 /** The lane for the database of jobs: copies into it what the local store feeds. It runs at a low priority, and no request waits for it. */
 import { isMainThread, workerData } from "node:worker_threads";
+import { BroughtRows } from "../../databases/brought-rows.ts";
 import { type ExpiredRows, Expiry } from "../../databases/expiry.ts";
 import { type MigrationAnswer, MigrationThread } from "../../databases/migration/thread.ts";
 import { openDatabase } from "../../databases/registry.ts";
@@ -24,10 +25,11 @@ let opened: { readonly shipper: Shipper; readonly expiry: Expiry; readonly migra
 /** Opens the store at the first task. If it were opened as the thread starts, a failure would leave the task without an answer. */
 function open() {
   const database = openDatabase(config, name);
+  const brought = new BroughtRows(config.cachedir, name);
   return {
-    shipper: new Shipper(driverOf(config).openFeed(config), database),
+    shipper: new Shipper(driverOf(config).openFeed(config), database, brought),
     expiry: new Expiry(database),
-    migrations: new MigrationThread(config, database),
+    migrations: new MigrationThread(config, { database, brought }),
   };
 }
 

@@ -1,12 +1,14 @@
 /**
- * The lane that runs the commands of external pillar sources. One thread waits for the processes of many pillars, so that a slow
- * command blocks neither rendering nor requests.
+ * The lane that runs the commands of external pillar sources and asks their servers. One thread waits for many pillars, so that a slow
+ * command or server blocks neither rendering nor requests.
  */
 import { isMainThread, workerData } from "node:worker_threads";
 import { SaltworksError } from "../../errors.ts";
 import { CommandGuard } from "../../pillar/external/command-guard.ts";
-import { runSourceCommands } from "../../pillar/external/run-commands.ts";
+import { runSources } from "../../pillar/external/run-sources.ts";
 import { pillarSettings } from "../../pillar/input/settings.ts";
+import { DecodeBudget } from "../../wire/decoder.ts";
+import { decode } from "../../wire/msgpack.ts";
 import { answerForMeasures } from "../measures/lane-measures.ts";
 import type { SourceResult, SourceStart, SourceTask } from "../messages/pillar.ts";
 import type { LaneStart } from "../threads/lane-pool.ts";
@@ -24,6 +26,8 @@ yieldToOthers();
 const settings = pillarSettings(config);
 const guard = new CommandGuard();
 
-export default function handle({ id }: SourceTask): Promise<SourceResult> {
-  return runSourceCommands(settings, id, environment, config.ext_pillar_timeout * 1_000, guard);
+export default function handle({ id, grains }: SourceTask): Promise<SourceResult> {
+  const read = grains === undefined ? undefined : decode(grains, "text", DecodeBudget.ofRequest());
+  const asked = { id, grains: read instanceof Map ? read : new Map() };
+  return runSources(settings, asked, environment, config.ext_pillar_timeout * 1_000, guard);
 }

@@ -2,8 +2,7 @@
 import { join } from "node:path";
 import { isMainThread, workerData } from "node:worker_threads";
 import { SaltworksError } from "../../errors.ts";
-import { PillarCompiler } from "../../pillar/compile.ts";
-import { merged } from "../../pillar/input/merge.ts";
+import { type CompiledPillar, PillarCompiler } from "../../pillar/compile.ts";
 import { pillarSettings } from "../../pillar/input/settings.ts";
 import { PillarCacheFiles } from "../../store/pillar-cache.ts";
 import { DecodeBudget } from "../../wire/decoder.ts";
@@ -46,8 +45,8 @@ function requestOf(task: PillarTask, override: ValueMap, budget: DecodeBudget) {
 }
 
 /** The pillar in network encoding for the minion, and in the new flavour for the store. */
-function resultOf(pillar: ValueMap, faults: readonly string[]): PillarResult {
-  return { pillar: encode(pillar, "raw"), record: encode(pillar, "bin"), faults };
+function resultOf({ pillar, faults, sources }: CompiledPillar): PillarResult {
+  return { pillar: encode(pillar, "raw"), record: encode(pillar, "bin"), faults, sources };
 }
 
 export default function handle(task: PillarTask): PillarResult | undefined {
@@ -58,23 +57,21 @@ export default function handle(task: PillarTask): PillarResult | undefined {
   const budget = DecodeBudget.ofRequest();
   const override = mapOf(task.override, budget);
   if (task.isTopOnly === true) {
-    const { pillar, faults } = compiler.top(requestOf(task, override, budget));
-    return resultOf(pillar, faults);
+    return resultOf(compiler.top(requestOf(task, override, budget)));
   }
   const environment = task.pillarenv ?? null;
   const kept = task.cache === "find" ? files.find(task.id, environment, Date.now()) : task.kept && mapOf(task.kept);
-  if (kept !== undefined) return resultOf(withOverride(kept, override), []);
+  if (kept !== undefined) return resultOf({ pillar: withOverride(kept, override), faults: [], sources: [] });
   if (task.cache === "find") return undefined;
   if (!config.pillar_cache) {
-    const { pillar, faults } = compiler.compile(requestOf(task, override, budget));
-    return resultOf(pillar, faults);
+    return resultOf(compiler.compile(requestOf(task, override, budget)));
   }
   // The cached pillar is rendered without the minion's `override`, which is merged over it at each request.
-  const { pillar, faults } = compiler.compile(requestOf(task, new Map(), budget));
+  const { pillar, faults, sources } = compiler.compile(requestOf(task, new Map(), budget));
   const isKeepable = !pillar.has("_errors");
   const unkept = isKeepable && task.cache === "keep" ? keep(task, environment, pillar) : undefined;
   return {
-    ...resultOf(withOverride(pillar, override), faults),
+    ...resultOf({ pillar: withOverride(pillar, override), faults, sources }),
     keepable: isKeepable ? encode(pillar, "bin") : undefined,
     unkept,
   };
@@ -95,5 +92,5 @@ function keep({ id, mark }: PillarTask, environment: string | null, pillar: Valu
 }
 
 function withOverride(pillar: ValueMap, override: ReadonlyMap<Value, Value>): ValueMap {
-  return override.size > 0 ? merged(pillar, override as ValueMap, settings.joinsLists) : pillar;
+  return override.size > 0 ? settings.merge(pillar, override as ValueMap) : pillar;
 }

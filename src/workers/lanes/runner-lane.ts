@@ -63,6 +63,7 @@ export default async function handle(task: RunnerTask): Promise<RunnerResult> {
       value: encode(text, "bin"),
       reply: encode(text, "raw"),
       success: false,
+      ...(error instanceof SaltworksError ? { code: error.code } : {}),
       notes,
       faults: stores.takeFaults(),
       callerEvents: callerEvents.count,

@@ -27,6 +27,13 @@ export type AuthTask = {
 /** The decided `_auth`s of a batch, packed (workers/batch/auth-tasks.ts). Task i answers the batch's request number `items[i]`. */
 export type AuthBatch = { readonly items: Uint16Array; readonly tasks: ArrayBuffer };
 
+/** An operator's command whose key is not its user's. `user` is who it claims to be; `fun` may be empty. Both are short. */
+export type WrongKey = {
+  readonly command: "publish" | "runner" | "wheel";
+  readonly user: string;
+  readonly fun: string;
+};
+
 /** A log line about a refused request of a minion or another client. */
 export type Refusal = { readonly id: string; readonly text: string; readonly level: "warn" | "error" };
 
@@ -53,6 +60,8 @@ export type BatchResult = {
   /** Ids whose key this batch accepted. */
   readonly accepted: string[];
   readonly refusals: Refusal[];
+  /** Some of the batch's wrong keys, with the index of their item. Empty without `audit_log`. */
+  readonly wrongKeys: (WrongKey & { readonly item: number })[];
   /** How long the batch took in the worker. */
   readonly workedMs: number;
 };

@@ -1,5 +1,5 @@
 /** Requests of a batch that other threads finish. Types only. */
-import type { CredentialTask } from "../credentials/contract.ts";
+import type { CredentialTask } from "../credentials/contract/credential.ts";
 import type { FileTask, PillarReplyTask } from "./lanes.ts";
 import type { PillarTask } from "./pillar.ts";
 

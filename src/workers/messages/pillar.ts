@@ -1,7 +1,7 @@
 /** Tasks of the pillar lane and the external lane, and their answers. Types only. */
 import type { MasterConfig } from "../../config/load.ts";
-import type { SourceOutcomes } from "../../pillar/external/contract.ts";
-import type { CommandCounts, Environment } from "../../pillar/external/run-commands.ts";
+import type { SourceOutcomes, SourceRun } from "../../pillar/external/contract.ts";
+import type { CommandCounts, Environment } from "../../pillar/external/run-sources.ts";
 import type { ForgetMark } from "../threads/forget-counts.ts";
 
 /** A minion's `_pillar` request. Maps are in the new flavour. Without `grains` the master stores neither grains nor pillar. */
@@ -30,14 +30,16 @@ export type PillarTask = {
   /** With `keep`: the lane caches nothing if the minion's pillars were forgotten since this mark. */
   readonly mark?: ForgetMark;
 };
-/** Runs the commands of external sources for this minion's pillar. */
-export type SourceTask = { readonly id: string };
+/** Runs the commands of external sources for this minion's pillar, and asks their servers. `grains`: only if a source needs them. */
+export type SourceTask = { readonly id: string; readonly grains: Uint8Array | undefined };
 export type SourceResult = { readonly outcomes: SourceOutcomes; readonly counts: CommandCounts };
 /** A rendered pillar, for the minion (network encoding) and for the store (new flavour). `faults` are for the log. */
 export type PillarResult = {
   readonly pillar: Uint8Array;
   readonly record: Uint8Array;
   readonly faults: readonly string[];
+  /** The external sources that were read. */
+  readonly sources: readonly SourceRun[];
   /** The pillar for the cache, without the minion's `override`, in the new flavour. Undefined for a pillar with errors. */
   readonly keepable?: Uint8Array | undefined;
   /** The system's error code if the pillar could not be written to disk. */

@@ -1,6 +1,7 @@
 /** Tasks of the runner lane, the questions of runners to the main thread, and the answers of both. Types only. */
 import type { MessagePort } from "node:worker_threads";
 import type { MasterConfig } from "../../config/load.ts";
+import type { ErrorCode } from "../../errors.ts";
 import type { JobRequest, MasterAccess, RunnerCaller } from "../../runners/contract/contract.ts";
 
 /** A call of a runner or wheel function. The function asks the main thread for jobs, presence and counters over `port`. */
@@ -13,7 +14,7 @@ export type RunnerTask = {
 };
 
 /**
- * `notes`: texts for the caller. `faults`: the stores' faults, for the log. `callerEvents`: how many events the client should see before the result.
+ * `code`: of the error of a call that failed. `notes`: texts for the caller. `faults`: the stores' faults, for the log. `callerEvents`: how many events the client should see before the result.
  */
 export type RunnerResult = {
   /** For the job cache and the event, in their encoding. A text in place of a value that is too large for the job cache. */
@@ -23,6 +24,7 @@ export type RunnerResult = {
   /** Set if the value is too large for an event: the part that the event shows. */
   readonly event?: Uint8Array;
   readonly success: boolean;
+  readonly code?: ErrorCode;
   readonly notes: readonly string[];
   readonly faults: readonly string[];
   readonly callerEvents: number;

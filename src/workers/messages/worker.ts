@@ -99,13 +99,11 @@ export type WorkerTask = { readonly slot: number } & (
       readonly missing: string[];
       readonly isNoCache: boolean;
     }
-  /** A runner call as a job whose only minion is the master. */
+  /** Runner calls as jobs whose only minion is the master, `id`. */
   | {
-      readonly kind: "putCall";
-      readonly jid: string;
-      readonly load: Uint8Array;
+      readonly kind: "putCalls";
       readonly id: string;
-      readonly body: Uint8Array;
+      readonly calls: readonly { readonly jid: string; readonly load: Uint8Array; readonly body: Uint8Array }[];
     }
   /** Tells the worker not to store returns of this job. */
   | { readonly kind: "noCache"; readonly jid: string }

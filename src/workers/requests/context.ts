@@ -1,12 +1,13 @@
 /** The inputs of a request handler: the opened request, and the batch that collects its writes, replies and events. */
 import type { Crypticle } from "../../crypto/crypticle.ts";
+import { auditWrongKeysOfBatchMax } from "../../limits.ts";
 import type { ReturnRecord } from "../../store/jobs/job-cache.ts";
 import type { ByteWriter } from "../../wire/byte-writer.ts";
 import { encodeEvent, frameMasterEvent } from "../../wire/event.ts";
 import type { Encodable } from "../../wire/values.ts";
 import type { Entry } from "../../wire/walk.ts";
 import { StageClock } from "../measures/measures.ts";
-import type { AuthTask, Refusal } from "../messages/batch.ts";
+import type { AuthTask, Refusal, WrongKey } from "../messages/batch.ts";
 import type { Deferred } from "../messages/deferred.ts";
 
 /** A deferred item without its index, which only the batch knows. */
@@ -85,6 +86,8 @@ export class BatchEffects {
   readonly started: string[] = [];
   /** Refused requests, for the log. */
   readonly refusals: Refusal[] = [];
+  /** For `audit_log`. */
+  readonly wrongKeys: (WrongKey & { readonly item: number })[] = [];
 
   /** UTC time in the form of Salt's `_stamp`: milliseconds padded to microseconds. One time for the whole batch. */
   readonly stamp: string;
@@ -101,6 +104,11 @@ export class BatchEffects {
   /** Logs a refused request. Counters alone show those beyond `refusalsToldMax` in one batch. */
   refuse(id: string, text: string, level: Refusal["level"] = "warn"): void {
     if (this.refusals.length < refusalsToldMax) this.refusals.push({ id, text, level });
+  }
+
+  /** Tells of a wrong key. The counter of refusals alone shows those beyond `auditWrongKeysOfBatchMax` in one batch. */
+  noteWrongKey(wrong: WrongKey): void {
+    if (this.wrongKeys.length < auditWrongKeysOfBatchMax) this.wrongKeys.push({ ...wrong, item: this.item });
   }
 
   /** Fires one of the master's own events after the commit. `_stamp` is the last key, as in Salt. */

@@ -4,15 +4,21 @@
  */
 import { isIP } from "node:net";
 import { apiKeyUser } from "../../config/api-key.ts";
-import { clearFrameBytesMax, credentialLoadBytesMax, credentialTextBytesMax, loadMembersMax } from "../../limits.ts";
+import {
+  auditTextLengthMax,
+  clearFrameBytesMax,
+  credentialLoadBytesMax,
+  credentialTextBytesMax,
+  loadMembersMax,
+} from "../../limits.ts";
 import { headOf, mapEntries } from "../../wire/walk.ts";
-import type { CredentialTask } from "../credentials/contract.ts";
+import type { CredentialTask } from "../credentials/contract/credential.ts";
 import type { Caller } from "../messages/deferred.ts";
 import type { WorkerState } from "../state/worker-state.ts";
 import type { Answer, BatchEffects, Opened } from "./context.ts";
 import { bytesOf, fieldBytes, isCollection, scalarOf, textOf } from "./fields.ts";
 import { keyOwner } from "./key-owner.ts";
-import { operatorRefusal } from "./operator-refusal.ts";
+import { type OperatorCommand, operatorRefusal } from "./operator-refusal.ts";
 
 /** A map that may hold credentials: the load itself, or a publish's `kwargs`. */
 type Fields = Pick<Opened, "load" | "entries">;
@@ -43,8 +49,7 @@ function handlePublish(worker: WorkerState, batch: BatchEffects, opened: Opened)
     const client = forwardedFrom(worker, batch, opened);
     return { deferred: { kind: "publish", load: Uint8Array.from(opened.load), caller, ...client } };
   }
-  worker.count("refused.credential");
-  return { value: operatorRefusal("publish", caller.refused) };
+  return refuse(worker, batch, opened, "publish", caller.refused);
 }
 
 function handleCommand(worker: WorkerState, batch: BatchEffects, opened: Opened, command: "runner" | "wheel"): Answer {
@@ -53,8 +58,23 @@ function handleCommand(worker: WorkerState, batch: BatchEffects, opened: Opened,
     const client = forwardedFrom(worker, batch, opened);
     return { deferred: { kind: "command", command, load: Uint8Array.from(opened.load), caller, ...client } };
   }
+  return refuse(worker, batch, opened, command, caller.refused);
+}
+
+function refuse(
+  worker: WorkerState,
+  batch: BatchEffects,
+  { load, entries }: Opened,
+  command: OperatorCommand,
+  refused: Caller["kind"],
+): Answer {
   worker.count("refused.credential");
-  return { value: operatorRefusal(command, caller.refused) };
+  const { audit_log: auditLog, user: masterUser } = worker.start.config;
+  if (refused === "key" && auditLog !== "") {
+    const short = (name: string) => textOf(load, entries, name)?.slice(0, auditTextLengthMax);
+    batch.noteWrongKey({ command, user: short("user") ?? masterUser, fun: short("fun") ?? "" });
+  }
+  return { value: operatorRefusal(command, refused) };
 }
 
 function handleMakeToken(worker: WorkerState, batch: BatchEffects, opened: Opened): Answer {

@@ -134,6 +134,15 @@ const small: Readonly<Record<string, Small>> = {
       assert.ok((beside?.figures.pillars ?? 0) > 0);
     },
   },
+  reactions: {
+    parameters: { minions: 10, rate: 50, seconds: 2, reactions: 100 },
+    check: ([alone, beside]) => {
+      assert.equal(alone?.operations.return?.completed, 100);
+      assert.equal(beside?.operations.return?.completed, 100);
+      assert.ok((beside?.figures.eventsFired ?? 0) > 0);
+      assert.equal(beside?.figures.reactionsLost, 0);
+    },
+  },
   "mine-read": {
     parameters: { minions: 20, rate: 50, seconds: 1, readers: 5 },
     check: ([point]) => assert.equal(point?.operations.mine_get?.failed, 0),

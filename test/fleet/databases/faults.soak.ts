@@ -1,6 +1,6 @@
 /**
  * Every fault of the database of jobs in storms of 1,000 minions, each fault a minute long (`npm run test:soak -- SECONDS databases/faults`). Goes round
- * until the time is over, at least once. Needs MariaDB, and root for its small disk.
+ * until the time is over. Each fault comes at least once. Needs MariaDB, and root for its small disk.
  */
 import { mariadbMissing } from "../../databases/mariadb.ts";
 import { DatabaseStorm } from "./database-storm.ts";
@@ -24,8 +24,10 @@ async function main(): Promise<void> {
   const site = await DatabaseStorm.open({ minionCount, diskMegabytes });
   try {
     await site.run("jobs.create_schema");
-    do {
-      for (const [name, fault] of Object.entries(databaseFaults)) {
+    const faults = Object.entries(databaseFaults);
+    for (let round = 0; round === 0 || performance.now() < endMs; round += 1) {
+      for (const [name, fault] of faults) {
+        if (round > 0 && performance.now() >= endMs) break;
         if (name === "disk full" && site.disk === undefined) {
           tell("disk full: left out, because only root can mount a small disk");
           continue;
@@ -39,7 +41,7 @@ async function main(): Promise<void> {
           `${name}: ${returns} returns acknowledged, each row once after ${(tookMs / 1_000).toFixed(0)} s: ${reason}`,
         );
       }
-    } while (performance.now() < endMs);
+    }
     tell(`held: ${site.jids.length * minionCount} returns, each acknowledged and in the database once`);
   } finally {
     await site.close();

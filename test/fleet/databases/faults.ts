@@ -22,19 +22,24 @@ export const databaseFaults = {
     },
   },
   stopped: {
-    reason: /ECONNREFUSED|shutdown|Connection lost|closed/i,
+    // A server that is shutting down may take connections that it does not answer.
+    reason: /ECONNREFUSED|shutdown|Connection lost|closed|no answer within/i,
     begin: async ({ server }) => {
       await server.kill("SIGTERM");
       return () => server.run();
     },
   },
   "disk full": {
-    reason: /disk is full/,
-    begin: async ({ disk }) => {
+    // MariaDB reports most writes that fail. It ends at some, as of its undo log, and then only the lost connection is to be seen.
+    reason: /disk is full|ECONNREFUSED|Connection lost|closed/,
+    begin: async ({ server, disk }) => {
       assert.ok(disk !== undefined);
       const ballast = join(disk.path, "ballast");
       fillDisk(ballast);
-      return () => rmSync(ballast);
+      return async () => {
+        rmSync(ballast);
+        if (server.hasEnded) await server.run();
+      };
     },
   },
   "black hole": {

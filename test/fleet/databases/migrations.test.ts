@@ -10,8 +10,10 @@ import { postgresMissing } from "../../databases/postgresql.ts";
 import { skipWithout } from "../../services/service.ts";
 import { type ExpectedJob, MigrationSite, migratedDatabases } from "./migrations.ts";
 
-const jobCount = 1_000;
+const jobCount = 400;
 const minionsOfEach = 2;
+const password = "who-may-migrate-1";
+const asUser = (name: string) => ["-a", "file", `--username=${name}`, `--password=${password}`];
 const skip = mariadbMissing() ?? postgresMissing() ?? skipWithout("redis-server", "redis-cli");
 
 describe("migrations of jobs", { skip, timeout: 600_000 }, () => {
@@ -21,12 +23,17 @@ describe("migrations of jobs", { skip, timeout: 600_000 }, () => {
 
   before(async () => {
     site = await MigrationSite.open();
+    const users = join(site.master.directory, "users");
+    writeFileSync(users, `operator:${password}\nrestricted:${password}\n`);
+    const grants = { operator: ["@jobs"], restricted: [".*", "@wheel", { "@runner": ["jobs.list_jobs"] }] };
+    await site.restartWith({ external_auth: { file: { "^filename": users, ...grants } } });
     const many = Object.fromEntries(Array.from({ length: 600 }, (_, index) => [`minion${index}`, index]));
     const large = { jid: jidAt(Date.now(), 7), returns: { big: "x".repeat(5 * 1024 * 1024) } };
     const wide = { jid: jidAt(Date.now(), 8), returns: many };
     for (const job of [large, wide]) writeSaltJob(site.master.cacheDirectory, job);
     jobs = [...writeSaltJobs(site.master.cacheDirectory, jobCount, minionsOfEach), large, wide];
-    returnCount = jobs.reduce((sum, { returns }) => sum + Object.keys(returns).length, 0);
+    // The return of the damaged request goes along.
+    returnCount = jobs.reduce((sum, { returns }) => sum + Object.keys(returns).length, 1);
     const damaged = writeSaltJob(site.master.cacheDirectory, { jid: jidAt(Date.now(), 9), returns: { a: 1 } });
     writeFileSync(join(damaged, ".load.p"), "\xc1");
   });
@@ -51,6 +58,29 @@ describe("migrations of jobs", { skip, timeout: 600_000 }, () => {
       assert.deepEqual(site.rows(name), [jobs.length, returnCount]);
     });
   }
+
+  it("is refused to a user without the grant, with a code and the function's name", async () => {
+    site.mariadb.sql("TRUNCATE salt.jids; TRUNCATE salt.salt_returns");
+    const words = ["jobs.migrate", "from=local_cache", "to=mysql"];
+    const refused = await site.run(...asUser("restricted"), ...words);
+    const text = 'jobs.migrate was refused: Authentication failure of type "eauth" occurred for user restricted.';
+    assert.deepEqual([refused.exitCode, JSON.parse(refused.stdout)], [1, text]);
+    assert.equal((await site.run(...asUser("restricted"), "jobs.list_jobs")).exitCode, 0, "the login is right");
+    assert.deepEqual(site.rows("mysql"), [0, 0]);
+  });
+
+  it("by a user with the grant, into the configured database, killed on the way", async () => {
+    await site.restartWith({ master_job_cache: "mysql" });
+    await site.migrateAndKill("local_cache", "mysql", Math.floor(jobCount / 2));
+    const {
+      State,
+      Skipped,
+      "Skipped-first": named,
+    } = await site.migrate("local_cache", "mysql", ...asUser("operator"));
+    assert.deepEqual([State, Skipped], ["done", 1], named?.join("\n"));
+    await site.compare("mysql", jobs);
+    assert.deepEqual(site.rows("mysql"), [jobs.length, returnCount]);
+  });
 
   it("into LMDB, killed twice, and from LMDB into Salt's files", async () => {
     for (const part of [1 / 3, 2 / 3]) await site.migrateAndKill("local_cache", "lmdb", Math.floor(jobCount * part));

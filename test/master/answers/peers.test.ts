@@ -38,7 +38,9 @@ function reached(target: string | readonly string[], kind: string): string[] {
   return fleet.filter((id) => target.split(" or ").some((word) => matches(id, word)));
 }
 
-type Options = Partial<Pick<PeersOptions, "run" | "returnsOf" | "requestsMax">> & { readonly returnedCount?: number };
+type Options = Partial<Pick<PeersOptions, "run" | "returnsOf" | "requestsMax" | "audit">> & {
+  readonly returnedCount?: number;
+};
 
 function openPeers(rules: { peer?: ConfigMap; peer_run?: ConfigMap; blacklist?: ConfigMap }, options: Options = {}) {
   const jobs: Job[] = [];
@@ -100,6 +102,11 @@ function publishAsk(changes: Partial<PeerPublish> = {}, id = "web1"): PeerAsk {
   const target = encode("*", "raw");
   const job = { command: "publish", fun: "test.ping", sent: empty, arg: empty, target, targetKind: "glob" } as const;
   return { id, seal, ...job, ret: "", wait: undefined, ...changes };
+}
+
+/** Notes of `audit_log`, each with who asked for what. */
+function auditInto(notes: object[]): NonNullable<PeersOptions["audit"]> {
+  return { ofMinion: (id, client) => (note) => void notes.push({ id, client, ...note }) };
 }
 
 const answerOf = async (peers: Peers, ask: PeerAsk) => decode(await peers.answer(ask));
@@ -289,5 +296,35 @@ describe("Peers", () => {
     await answerOf(peers, publishAsk({ fun: "cmd.run" }, "evil"));
     await answerOf(peers, publishAsk({ fun: "cmd.run" }, "evil"));
     assert.equal(logged.filter((line) => line.includes("evil")).length, 1);
+  });
+});
+
+describe("audit_log", () => {
+  it("has a note for each publish and runner call of a minion, and none for its looks at returns", async () => {
+    const notes: object[] = [];
+    const { peers } = openPeers({ peer: all, peer_run: { web1: ["manage.*"] } }, { audit: auditInto(notes) });
+    const arg = encode([["secret"]], "raw");
+    await peers.answer(publishAsk({ arg }));
+    await peers.answer(publishAsk({ target: encode("none", "raw") }));
+    await peers.answer({ id: "web1", seal, command: "run", fun: "manage.up", arg });
+    await peers.answer({ id: "web1", seal, command: "run", fun: "key.delete", arg });
+    await peers.answer({ id: "web1", seal, command: "returns", jid });
+    const [local, runner] = ["local", "runner"].map((client) => ({ id: "web1", client }));
+    const asked = { ...local, fun: "test.ping", targetKind: "glob" };
+    assert.deepEqual(notes, [
+      { ...asked, target: "*", outcome: "published", jid, minions: vectors.fleet.length },
+      { ...asked, target: "none", outcome: "unmatched" },
+      { ...runner, fun: "manage.up", outcome: "succeeded" },
+      { ...runner, fun: "key.delete", outcome: "denied" },
+    ]);
+  });
+
+  it("has a note for a runner call that gives no result", async () => {
+    const notes: object[] = [];
+    const run = () => Promise.reject(new SaltworksError("WORKER_LOST", "a worker died"));
+    const { peers } = openPeers({ peer_run: all }, { run, audit: auditInto(notes) });
+    const ask: PeerAsk = { id: "web1", seal, command: "run", fun: "manage.up", arg: encode([], "raw") };
+    await assert.rejects(peers.answer(ask), { code: "WORKER_LOST" });
+    assert.deepEqual(notes, [{ id: "web1", client: "runner", fun: "manage.up", outcome: "failed" }]);
   });
 });

@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { Jobs, type JobsParts, trackerOf } from "../../../src/master/jobs/jobs.ts";
+import { jobStatus } from "../../../src/master/operators/job-status.ts";
 import { ownJob } from "../../../src/master/publish/own-job.ts";
 import { openPendingJobs } from "../../../src/store/jobs/pending-jobs.ts";
 import { TextList } from "../../../src/wire/text-list.ts";
@@ -61,6 +62,15 @@ describe("Jobs", () => {
     });
     assert.equal(sent, "sent");
     assert.deepEqual([jobs.deliveries.jobCount, jobs.tracker.followedCount], [1, 1]);
+  });
+
+  it("is over for a question about minions of which it has none", async () => {
+    jobs.tracker.track({ jid, fun: "cmd.run", user: "root", minions: published.minions, missing: [] });
+    const question = { jid, minion: undefined, state: "lost", countMax: 10 } as const;
+    const isOver = () => jobStatus(jobs, question, Date.now())?.overMs !== undefined;
+    assert.equal(isOver(), false);
+    for (const id of ["away", "there"]) jobs.tracker.noteReturn(jid, id, () => new Uint8Array());
+    assert.equal(isOver(), true);
   });
 
   it("leaves the former job under an id alone when another is refused it", async () => {

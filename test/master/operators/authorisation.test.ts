@@ -4,14 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { loadMasterConfig, type Overrides } from "../../../src/config/load.ts";
+import { toJob } from "../../../src/master/operators/asked-job.ts";
 import { Authorisation } from "../../../src/master/operators/authorisation.ts";
-import { toJob } from "../../../src/master/operators/commands.ts";
 import { Tokens } from "../../../src/store/secrets/tokens.ts";
 import { parseTarget } from "../../../src/target/parse.ts";
 import { encode } from "../../../src/wire/msgpack.ts";
 import { TextList } from "../../../src/wire/text-list.ts";
 import { Float, type Value, type ValueMap } from "../../../src/wire/values.ts";
-import type { CredentialTask } from "../../../src/workers/credentials/contract.ts";
+import type { CredentialTask } from "../../../src/workers/credentials/contract/credential.ts";
 import type { Caller } from "../../../src/workers/messages/deferred.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "sw-authorisation-"));
@@ -217,6 +217,7 @@ describe("a user of publisher_acl", () => {
     const decide = (kind: "runner" | "wheel", fun: string) =>
       authorisation.mayCall(identity, kind, { fun, args: [], kwargs: undefined });
     assert.equal(decide("runner", "jobs.list_jobs"), "denied");
+    assert.equal(decide("runner", "jobs.minions"), "own");
     assert.equal(decide("wheel", "key.accept"), "denied");
     assert.equal(decide("wheel", "saltworks.returns"), "own");
     assert.equal(decide("runner", "nodot"), "malformed");
@@ -360,10 +361,13 @@ describe("expired tokens", () => {
   it("are removed in the background, others stay", async () => {
     const { authorisation, clock, directory } = open({ external_auth: { auto: {} }, token_expire: 60 });
     const credential = { eauth: "auto", username: "x", password: "right" };
-    await authorisation.makeToken(credential, undefined);
+    const expired = await authorisation.makeToken(credential, undefined);
     clock.nowMs += 30_000;
     const kept = await authorisation.makeToken(credential, undefined);
     await authorisation.sweep(startMs + 61_000);
-    assert.deepEqual(readdirSync(directory), [kept?.get("token")]);
+    assert.equal(readdirSync(directory).length, 1);
+    assert.equal(authorisation.readToken(String(kept?.get("token")))?.get("name"), "x");
+    // By the clock of the authorisation, which has not reached its end, it would be good still.
+    assert.equal(authorisation.readToken(String(expired?.get("token"))), undefined);
   });
 });

@@ -1,8 +1,10 @@
 /** Requests that make an operator's connection a proven one, and answers of runners on their way through the main thread. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { AuditNote } from "../../../src/master/audit/audit.ts";
+import { toJob } from "../../../src/master/operators/asked-job.ts";
 import type { Identity } from "../../../src/master/operators/authorisation.ts";
-import { Commands, type CommandsOptions, toJob } from "../../../src/master/operators/commands.ts";
+import { Commands, type CommandsOptions } from "../../../src/master/operators/commands.ts";
 import { encode } from "../../../src/wire/msgpack.ts";
 import type { Encodable, Value } from "../../../src/wire/values.ts";
 import type { Caller } from "../../../src/workers/messages/deferred.ts";
@@ -113,6 +115,62 @@ async function passed(fun: string, result: Partial<RunnerResult>) {
   const returns = await commands.peerReturns("20260101000000000000", "web1", { waited: false, full: false });
   return { ...bytes, returns };
 }
+
+describe("a command", () => {
+  it("is noted for audit_log with its outcome, except for following a job", async () => {
+    const notes: string[] = [];
+    const note = ({ outcome, user = "", fun = "" }: AuditNote) =>
+      void notes.push(`${outcome} ${user} ${String(fun)}`.trim());
+    const decide = async (fun: string, identity: Identity | undefined, decision = "granted") => {
+      const options = {
+        audit: { about: () => note },
+        authorisation: {
+          identify: async () => identity,
+          mayCall: () => decision,
+          askerOf: () => undefined,
+          mayPublish: async () => false,
+          makeToken: async () => undefined,
+        },
+        direct: new Map([["saltworks.metrics", async () => ({})]]),
+        jobs: { tracker: {}, deliveries: {} },
+        publisher: { newJid: () => "20260101000000000000" },
+        fire: () => undefined,
+        calls: { during: (_: unknown, step: () => Promise<unknown>) => step(), store: async () => undefined },
+        runners: {
+          run: async () => ({
+            ...{
+              value: twins(1),
+              reply: twins(1),
+              success: fun !== "test.fails",
+              notes: [],
+              faults: [],
+              callerEvents: 0,
+            },
+          }),
+        },
+        logger: { warn: () => undefined, error: () => undefined, info: () => undefined },
+      };
+      const commands = new Commands(options as unknown as CommandsOptions);
+      const caller = callers[0] ?? assert.fail();
+      const asked = { item: 0, load: encode({ fun, sync: fun !== "test.slow" }, "bin"), caller } as const;
+      const connection = { address: "192.0.2.1", prove: () => undefined };
+      const works = fun === "test.ping" ? [{ ...asked, kind: "publish" } as const] : [];
+      const command = fun.startsWith("saltworks.") ? "wheel" : "runner";
+      for (const work of [...works, { ...asked, kind: "command", command } as const])
+        await commands.answer(work, () => undefined, connection);
+      return notes.splice(0);
+    };
+    const ann = { user: "ann", grants: ["@jobs"] };
+    assert.deepEqual(await decide("test.ping", undefined), ["unauthenticated", "unauthenticated"]);
+    assert.deepEqual(await decide("test.ping", ann, "denied"), ["denied ann test.ping", "denied ann test.ping"]);
+    assert.deepEqual(await decide("test.arg", ann), ["succeeded ann test.arg"]);
+    assert.deepEqual(await decide("test.fails", ann), ["failed ann test.fails"]);
+    assert.deepEqual(await decide("test.slow", ann), ["started ann test.slow", "succeeded ann test.slow"]);
+    assert.deepEqual(await decide("saltworks.metrics", ann), ["succeeded ann saltworks.metrics"]);
+    assert.deepEqual(await decide("saltworks.returns", ann), []);
+    assert.deepEqual(await decide("saltworks.returns", ann, "denied"), ["denied ann saltworks.returns"]);
+  });
+});
 
 describe("a request that the API process passes on", () => {
   it("is judged by the address of its HTTP client, which no job keeps", async () => {

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { grantsOfUser } from "../../../src/config/external-auth.ts";
 import type { ConfigMap, ConfigValue } from "../../../src/config/yaml/values.ts";
 import {
   type AskedCall,
   expressionMatches,
   grantsOfLocalUser,
-  grantsOfUser,
   isBlacklisted,
   Permissions,
 } from "../../../src/master/operators/permissions.ts";

@@ -9,7 +9,7 @@ function open(more: Partial<KeptPillarsOptions> = {}) {
   const clock = { nowMs: 0 };
   const run = async (task: PillarTask): Promise<PillarResult> => {
     const record = task.kept ?? new Uint8Array();
-    return { pillar: record, record, faults: [] };
+    return { pillar: record, record, faults: [], sources: [] };
   };
   const kept = new KeptPillars({
     isOn: true,
@@ -23,7 +23,7 @@ function open(more: Partial<KeptPillarsOptions> = {}) {
   const keep = (id: string, keepable: Uint8Array | undefined, pillarenv?: string, mark = kept.mark(id)) =>
     kept.note(
       { ...nothingOf(id), pillarenv },
-      { pillar: new Uint8Array(), record: new Uint8Array(), faults: [], keepable },
+      { pillar: new Uint8Array(), record: new Uint8Array(), faults: [], sources: [], keepable },
       mark,
     );
   const find = async (id: string, pillarenv?: string) => (await kept.find({ ...nothingOf(id), pillarenv }))?.record;

@@ -22,7 +22,8 @@ function open(more: Partial<PillarsOptions> = {}) {
     run: (task: PillarTask) =>
       new Promise((resolve, reject) => {
         const pillar = encode(new Map([["n", renderings.length]]), "raw");
-        const finish = (error?: Error) => (error ? reject(error) : resolve({ pillar, record: pillar, faults: [] }));
+        const finish = (error?: Error) =>
+          error ? reject(error) : resolve({ pillar, record: pillar, faults: [], sources: [] });
         renderings.push({ task, finish });
       }),
   };
@@ -164,7 +165,7 @@ describe("Pillars", () => {
     const { renderings, ask, pillars } = open({ sources, sourcesMax: 1, cache } as unknown as Partial<PillarsOptions>);
     const record = encode(new Map([["n", 7]]), "raw");
     const mark = pillars.kept.mark("kept");
-    pillars.kept.note(nothingOf("kept"), { pillar: record, record, faults: [], keepable: record }, mark);
+    pillars.kept.note(nothingOf("kept"), { pillar: record, record, faults: [], sources: [], keepable: record }, mark);
     for (const id of ["slow1", "slow2", "slow3"]) void ask(id);
     const answer = ask("kept");
     for (let time = 0; time < 3; time += 1) await turn();

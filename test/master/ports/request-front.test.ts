@@ -3,6 +3,7 @@ import { createServer } from "node:net";
 import { describe, it } from "node:test";
 import { Dealer, Request } from "zeromq";
 import { RequestFront, type RequestFrontOptions } from "../../../src/master/ports/request-front.ts";
+import { SharedMemory } from "../../../src/transport/zmtp/bodies/shared-memory.ts";
 import { badLoad } from "../../../src/wire/reply.ts";
 
 const replyDeadlineMs = 10_000;
@@ -16,6 +17,7 @@ async function openEcho(options: Partial<RequestFrontOptions> = {}): Promise<Req
     keepalive: { isOn: false, idleSeconds: -1, count: -1, intervalSeconds: -1 },
     messageBytesMax: 1_000_000,
     addressConnectionsMax: 0,
+    memory: new SharedMemory(),
     isProxy: () => false,
     mayBeLarge: () => true,
     onOwing: () => undefined,

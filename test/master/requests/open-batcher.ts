@@ -1,4 +1,5 @@
 /** A batcher for tests over a pool that keeps every batch until the test finishes it. */
+import { refusedUnread } from "../../../src/master/admission/refused-unread.ts";
 import { Batcher, type BatcherOptions } from "../../../src/master/requests/batcher.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
 import { encodeSealedRequest } from "../../../src/wire/request.ts";
@@ -21,6 +22,7 @@ const uneventful = {
   contacts: [],
   accepted: [],
   refusals: [],
+  wrongKeys: [],
   authenticated: [],
   started: [],
   workedMs: 0,
@@ -36,6 +38,8 @@ const trusting = {
   isOverMinionsMax: () => false,
   isHeard: () => true,
 };
+
+const unwatched = { onDeferred: () => undefined, onWrongKey: () => undefined, onResult: () => undefined };
 
 /** The frame is only valid during the call. */
 function offerLent(batcher: Batcher, connection: ReturnType<typeof namedConnection>, frame: Uint8Array): void {
@@ -101,8 +105,8 @@ export function openBatcher(options: Partial<BatcherOptions> = {}, depth = 0, sl
     ...trusting,
     isFollowed: () => false,
     onContact: (id) => void contacts.push(id),
-    onResult: () => undefined,
-    onDeferred: () => undefined,
+    ...unwatched,
+    refuseUnread: (route, connection) => void replies.push([String(connection), decode(refusedUnread(route))]),
     onAuths: async () => undefined,
     onFault: () => undefined,
     onRoom: (readers) => void rooms.push(readers),

@@ -9,7 +9,8 @@ import type { DatabaseTask } from "../../../src/workers/messages/lanes.ts";
 import type { LanePool } from "../../../src/workers/threads/lane-pool.ts";
 
 const nothing: ShippedStep = {
-  ...{ jobs: 0, returns: 0, present: 0, refused: 0, gone: 0, batches: 0, fault: undefined, refusals: [] },
+  ...{ jobs: 0, returns: 0, present: 0, refused: 0, gone: 0, batches: 0 },
+  ...{ hasMore: false, fault: undefined, refusals: [] },
   feed: { waiting: 0, oldestMs: undefined, isMissing: false },
 };
 
@@ -36,7 +37,7 @@ function laneOf(steps: readonly (ShippedStep | Promise<ShippedStep>)[]) {
     await new Promise((resolve) => setImmediate(resolve));
   };
   const looked = () => new Promise<void>((resolve) => void looks.push(resolve));
-  return { lane: { run } as unknown as LanePool, reached, looked, kinds };
+  return { lane: { run } as unknown as LanePool, reached, looked, kinds, askedMs };
 }
 
 const shippings: JobShipping[] = [];
@@ -45,10 +46,10 @@ function opened(steps: readonly (ShippedStep | Promise<ShippedStep>)[], expiry?:
   const lines: string[] = [];
   const note = (level: string) => (_: object, text: string) => void lines.push(`${level} ${text}`);
   const logger = { error: note("error"), warn: note("warn"), info: note("info") } as unknown as Logger;
-  const { lane, reached, looked, kinds } = laneOf(steps);
+  const { lane, reached, looked, kinds, askedMs } = laneOf(steps);
   const shipping = new JobShipping({ lane, name: "mysql", place: "mysql://db:3306/salt", logger, expiry });
   shippings.push(shipping);
-  return { shipping, lines, reached, looked, kinds };
+  return { shipping, lines, reached, looked, kinds, askedMs };
 }
 
 const failing = { ...nothing, fault: "refused", feed: { waiting: 5, oldestMs: 1_000, isMissing: false } };
@@ -56,6 +57,19 @@ const failing = { ...nothing, fault: "refused", feed: { waiting: 5, oldestMs: 1_
 describe("the copy of jobs into a database", () => {
   // One that a failed test leaves open would try again for ever, and keep the file's run from its end.
   after(() => Promise.all(shippings.map((shipping) => shipping.close())));
+
+  it("tries again at once when it is asked to, and then waits as after the first failure", async ({ mock }) => {
+    mock.timers.enable({ apis: ["Date"], now: 1_000 });
+    const { shipping, reached } = opened([failing]);
+    for (const failures of [1, 2, 3, 4]) {
+      await reached(failures);
+      shipping.retry();
+    }
+    await reached(5);
+    const { nextTrySeconds = 0 } = shipping.status(Date.now());
+    assert.ok(nextTrySeconds <= 0.25, `${nextTrySeconds}`);
+    await shipping.close();
+  });
 
   it("waits longer after each failure, and logs the failure once", async ({ mock }) => {
     mock.timers.enable({ apis: ["Date"], now: 1_000 });
@@ -100,6 +114,20 @@ describe("the copy of jobs into a database", () => {
       ["current", 1, 4, 1, "refused"],
     );
     assert.equal(shipping.isReachable, 1);
+    await shipping.close();
+  });
+
+  it("lets rows gather after a step that left less than a full batch, and goes on at once after others", async () => {
+    const waiting = { waiting: 3, oldestMs: Date.now(), isMissing: false };
+    const { shipping, reached, askedMs } = opened([
+      { ...nothing, batches: 9, hasMore: true, feed: waiting },
+      { ...nothing, batches: 1, feed: waiting },
+      nothing,
+    ]);
+    await reached(3);
+    const [first = 0, second = 0, third = 0] = askedMs;
+    assert.ok(third - second > 200, `asked after ${third - second} ms`);
+    assert.ok(second - first < third - second, `asked after ${second - first} and ${third - second} ms`);
     await shipping.close();
   });
 

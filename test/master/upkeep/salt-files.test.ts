@@ -74,9 +74,10 @@ describe("Salt's own files at a start", () => {
   it("are not read for a minion whose files were to be written when the master was killed", async () => {
     const { cachedir, start, mineOf } = openSite();
     const first = await start();
-    first.minionsMark.end();
     put(join(cachedir, "minions", "a", "mine.p"), { ip: "::1" });
     utimesSync(join(cachedir, "minions", "a", "mine.p"), 1_000_000, 1_000_000);
+    // A later change of the file would not be that of the killed master.
+    first.minionsMark.end();
     const queue = new MirrorQueue(mirrorQueueFile(cachedir));
     queue.addMinion("a");
     await queue.close();

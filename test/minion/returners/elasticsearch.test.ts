@@ -47,6 +47,16 @@ describe("returner elasticsearch", { timeout: 60_000 }, () => {
     });
   });
 
+  it("writes no capitals in an index's name, which the server refuses", async () => {
+    await withFake({}, async (fake) => {
+      const options = { elasticsearch: { host: `127.0.0.1:${fake.port}` } };
+      await mustPass(["elasticsearch"], options, sampleReturn({ fun: "myMod.getAll" }));
+      const { asked, body } = fake.requests.at(-1) ?? assert.fail();
+      assert.equal(asked, "POST /salt-mymod_getall/default");
+      assert.equal((body as { fun: string }).fun, "myMod.getAll");
+    });
+  });
+
   it("stores without a type in releases that have none, and in an index that another minion makes meanwhile", async () => {
     await withFake({ version: "8.15.0", isRaced: true }, async (fake) => {
       await mustPass(["elasticsearch"], { elasticsearch: { hosts: [`http://127.0.0.1:${fake.port}/`] } });

@@ -135,6 +135,18 @@ describe("batch jobs for operators", () => {
     });
   });
 
+  it("say by a code that they do not run, or are in another state", async () => {
+    const master = masterAccess({
+      controlBatch: async ({ action }) => (action === "abort" ? "unknown" : "paused"),
+      cancelPending: async () => undefined,
+    });
+    const asked = async (name: string) =>
+      await callRunner({ ...runnerContext({ jobs, config: { cachedir } }), master }, name, [left]);
+    await assert.rejects(asked("jobs.pause"), { code: "JOB_STATE", message: /cannot be paused: it is paused/ });
+    await assert.rejects(asked("jobs.abort"), { code: "JOB_UNKNOWN", message: /is not running/ });
+    await assert.rejects(asked("jobs.cancel"), { code: "JOB_STATE", message: /waits for no minion/ });
+  });
+
   it("cannot be controlled without a master, or by the job id of another job", async () => {
     await assert.rejects(call("jobs.abort", left), { code: "MASTER_UNREACHABLE" });
     await assert.rejects(call("jobs.follow", "20261120155559000000"), { code: "FUNCTION_ARGUMENTS" });

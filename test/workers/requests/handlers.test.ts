@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Overrides } from "../../../src/config/load.ts";
 import type { Crypticle } from "../../../src/crypto/crypticle.ts";
+import { credentialTextBytesMax } from "../../../src/limits.ts";
 import { isJid } from "../../../src/wire/jid.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { encodeSealedRequest } from "../../../src/wire/request.ts";
@@ -326,7 +327,10 @@ describe("commands of local users", () => {
     assert.equal(await errorOf({ ...publish, kwargs: { token: 5 }, key: "local-secret" }), "AuthenticationError");
     const wheel = { cmd: "wheel", fun: "key.list_all", user: "root" };
     assert.equal(await errorOf({ ...wheel, key: "wrong" }), "UserAuthenticationError");
-    assert.equal(await errorOf({ ...wheel, token: "t".repeat(5_000) }), "TokenAuthenticationError");
+    assert.equal(
+      await errorOf({ ...wheel, token: "t".repeat(credentialTextBytesMax + 1) }),
+      "TokenAuthenticationError",
+    );
     const large = { eauth: "pam", username: "x", password: "y", arg: ["a".repeat(1024 * 1024)] };
     assert.equal(await errorOf({ ...wheel, ...large }), "EauthAuthenticationError");
     assert.equal(await errorOf({ ...wheel, eauth: "pam", username: "x", password: 5 }), "EauthAuthenticationError");

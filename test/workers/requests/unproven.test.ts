@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { clearFrameBytesMax, credentialLoadBytesMax, loadMembersMax } from "../../../src/limits.ts";
+import { auditTextLengthMax, clearFrameBytesMax, credentialLoadBytesMax, loadMembersMax } from "../../../src/limits.ts";
 import { tokenDirectory } from "../../../src/store/secrets/tokens.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
@@ -43,6 +43,23 @@ describe("a clear request", () => {
     const refused = await bench.send(clearFrame({ ...publish, key: "wrong" }));
     assert.deepEqual(refused.deferred, []);
     assert.equal(bench.worker.counters["refused.credential"], 1);
+    assert.deepEqual(refused.wrongKeys, []);
+  });
+
+  it("with a wrong key is told for audit_log: who it claims to be, and its function", async () => {
+    const bench = openWorkerState({ audit_log: "/dev/null" });
+    const wrong = (fields: { readonly [name: string]: Encodable }) =>
+      bench.send(clearFrame({ tgt: "*", tgt_type: "glob", arg: ["secret"], kwargs: {}, key: "wrong", ...fields }));
+    const told = [
+      await wrong({ cmd: "publish", fun: "cmd.run", user: "root" }),
+      await wrong({ cmd: "wheel", fun: "x".repeat(10_000) }),
+      await wrong({ cmd: "wheel", fun: "key.accept", token: "0" }),
+    ].map(({ wrongKeys }) => wrongKeys);
+    assert.deepEqual(told, [
+      [{ item: 0, command: "publish", user: "root", fun: "cmd.run" }],
+      [{ item: 0, command: "wheel", user: "root", fun: "x".repeat(auditTextLengthMax) }],
+      [],
+    ]);
   });
 
   it("is held for a token only if there is such a token, and for a password only up to a bound", async () => {

@@ -53,7 +53,9 @@ function documentOf({ ret }: Passing, options: Options): { readonly index: Elast
   });
   const now = new Date();
   const subject = isState && options.isOn("states_single_index") ? "state_apply" : fun.replaceAll(".", "_");
-  const name = `salt-${subject}${options.isOn("index_date") ? `-${dateOf(now)}` : ""}${isOrdered ? "-ordered" : ""}`;
+  // The server takes no capitals in an index's name. The document has the function as it is.
+  const name =
+    `salt-${subject}${options.isOn("index_date") ? `-${dateOf(now)}` : ""}${isOrdered ? "-ordered" : ""}`.toLowerCase();
   const retcode = ret.has("retcode") ? memberOf(ret, "retcode") : 1;
   const document = new Map<Value, Value>([
     ["@timestamp", now.toISOString().replace("Z", "000+00:00")],
