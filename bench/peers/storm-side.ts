@@ -93,12 +93,22 @@ export class StormSide {
     return this.#storm;
   }
 
-  /** @throws SaltworksError FUNCTION_FAILED if a request was refused, lost, or answered wrongly */
-  async turn(load: Load): Promise<LoadTurn> {
+  /**
+   * @param beside other work for the master from the load's first request until the signal, which comes after the last answer
+   * @throws SaltworksError FUNCTION_FAILED if a request was refused, lost, or answered wrongly
+   */
+  async turn(load: Load, beside: (signal: AbortSignal) => Promise<void> = async () => undefined): Promise<LoadTurn> {
     const jids = await this.#prepare(load);
     const { signal } = new AbortController();
     const { span, result } = await measured(this.#master, signal, async () => {
-      const outcome = await this.#storm.run([this.#plan(load)], { timeoutMs: requestTimeoutMs, tries: 1 });
+      const ending = new AbortController();
+      const other = beside(ending.signal);
+      // Its errors are thrown where it is awaited.
+      other.catch(() => undefined);
+      const outcome = await this.#storm
+        .run([this.#plan(load)], { timeoutMs: requestTimeoutMs, tries: 1 })
+        .finally(() => ending.abort());
+      await other;
       await this.#untilKept(jids);
       return outcome;
     });

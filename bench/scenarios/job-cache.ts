@@ -1,5 +1,9 @@
 /** Question: what does a durable return cost in the job cache alone, by driver, size of batch, number of writing threads and of LMDB files? */
 import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { SaltworksError } from "../../src/errors.ts";
@@ -102,10 +106,7 @@ async function pointOf({ parameters: p, signal }: ScenarioContext<JobCacheParame
   const wanted = Math.round(returns / Number(one.batch) / Number(one.writers));
   const batches = Math.min(batchesMax, Math.max(batchesMin[one.driver], wanted));
   const flags = { ...one, batches, minions: p.minions, durability: p.durability };
-  const args = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);
-  const limits = { timeout: caseTimeoutMs, maxBuffer: answerBytesMax, signal };
-  const { stdout } = await promisify(execFile)(process.execPath, [program, ...args], limits);
-  const result = JSON.parse(stdout) as StoreResult;
+  const result = await measured(flags, signal);
   const put = oneByOne(histogramOf(result.latenciesMs), result.wallMs);
   return {
     label: `${one.driver}, ${one.writers} writing, ${one.shards} file(s), batches of ${one.batch}`,
@@ -133,4 +134,23 @@ async function pointOf({ parameters: p, signal }: ScenarioContext<JobCacheParame
       cpuUsPerBatch: result.cpuUsPerBatch,
     },
   };
+}
+
+/** The directory is made and removed here: the program's threads still write files while a signal ends it. */
+async function measured(flags: Readonly<Record<string, string | number>>, signal: AbortSignal): Promise<StoreResult> {
+  const directory = await mkdtemp(join(tmpdir(), "saltworks-store-bench-"));
+  try {
+    const args = Object.entries({ ...flags, directory }).flatMap(([name, value]) => [`--${name}`, String(value)]);
+    const limits = { timeout: caseTimeoutMs, maxBuffer: answerBytesMax, signal, killSignal: "SIGKILL" } as const;
+    const running = promisify(execFile)(process.execPath, [program, ...args], limits);
+    const exit = once(running.child, "exit");
+    try {
+      return JSON.parse((await running).stdout) as StoreResult;
+    } finally {
+      // An abort rejects before the program has ended.
+      await exit;
+    }
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
 }

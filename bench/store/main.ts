@@ -35,7 +35,7 @@ const durabilities: readonly string[] = ["fsync", "commit", "async"] satisfies S
 /** Puts until the code is compiled, whatever the batch. */
 const warmUpBatches = 1_000;
 const nsPerMs = 1e6;
-/** Retries, because a writer may make a file while its directory is removed. */
+/** Retries, because a writer may make a file while its directory is removed. What is left after them, the bench removes. */
 const removalTriesMax = 5;
 
 function parse(args: readonly string[], directory: string): StoreLoad {
@@ -125,15 +125,19 @@ async function readable(load: StoreLoad): Promise<number> {
 }
 
 const at = process.argv.indexOf("--directory");
-const root = mkdtempSync(join(at === -1 ? tmpdir() : (process.argv[at + 1] ?? tmpdir()), "saltworks-store-bench-"));
-// Ctrl-C in a bench ends this program in the middle of a put.
+let root: string | undefined;
+// Ctrl-C may end this program in the middle of a put, or before the next line has run.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.once(signal, () => {
-    rmSync(root, { recursive: true, force: true, maxRetries: removalTriesMax });
-    // `process.exit` waits for the writers' threads. One that is ended within a transaction of LMDB waits for its own lock for ever.
-    process.kill(process.pid, "SIGKILL");
+    try {
+      if (root !== undefined) rmSync(root, { recursive: true, force: true, maxRetries: removalTriesMax });
+    } finally {
+      // `process.exit` waits for the writers' threads. One that is ended within a transaction of LMDB waits for its own lock for ever.
+      process.kill(process.pid, "SIGKILL");
+    }
   });
 }
+root = mkdtempSync(join(at === -1 ? tmpdir() : (process.argv[at + 1] ?? tmpdir()), "saltworks-store-bench-"));
 try {
   const load = parse(process.argv.slice(2), join(root, "measured"));
   const warmUp = { ...load, directory: join(root, "warm-up"), batches: Math.min(load.batches, warmUpBatches) };

@@ -20,10 +20,15 @@ const restLooksMax = 40;
 
 /** Waits until the master is at rest, because its work after the last answer counts, too. */
 export async function untilRest(master: MasterUnderTest, signal: AbortSignal): Promise<void> {
-  let before = cpuTimeMs(master.processId);
+  await untilCpuRests(() => cpuTimeMs(master.processId), signal);
+}
+
+/** As `untilRest`, for any programs. `cpuMs`: their CPU time so far. */
+export async function untilCpuRests(cpuMs: () => number, signal: AbortSignal): Promise<void> {
+  let before = cpuMs();
   for (let look = 0; look < restLooksMax; look += 1) {
     await wait(restLookMs, undefined, { signal });
-    const now = cpuTimeMs(master.processId);
+    const now = cpuMs();
     if (now - before <= restMs) return;
     before = now;
   }

@@ -17,6 +17,8 @@ export type MasterUnderTest = {
   readonly publishPort: number;
   readonly socketDirectory: string;
   readonly cacheDirectory: string;
+  /** Undefined for a master without configuration files. */
+  readonly configDirectory?: string;
   /** Undefined for a master without keys. */
   readonly pkiDirectory?: string;
   /** For a master without `_auth`: the session key (Base64 text) under which every minion seals. */

@@ -100,6 +100,7 @@ function handleOf(master: MasterProcess, kind: MasterKind, version: string): Mas
     publishPort: master.publishPort,
     socketDirectory: master.socketDirectory,
     cacheDirectory: master.cacheDirectory,
+    configDirectory: master.configDirectory,
     pkiDirectory: master.pkiDirectory,
     logFile: join(master.directory, "log-file"),
     client: () => master.client(),

@@ -68,6 +68,8 @@ const checks: Readonly<Record<string, Check>> = {
   returnRate: number(rateLeast, perSecondMost),
   mineRate: number(0, perSecondMost),
   eventRate: number(0, perSecondMost),
+  reactions: number(rateLeast, perSecondMost),
+  kind: oneOf("runner", "wheel"),
   pillarRate: number(0, perSecondMost),
   authRate: number(0, perSecondMost),
   seconds: number(0.1, daySeconds),
