@@ -20,7 +20,7 @@ const nodeFolders = ["client", "crypto", "fileserver", "store", "transport", "wi
 const nodeFiles = [
   /^(?:cli\/(?:call|check-store|completion|daemon|host|log|run|terminal)|master\/(?:ports|shutdown|upkeep)|minion\/(?:call|jobs|minion|modules\/(?:cmd|file)|session)|bench\/(?:master-process|zmtp)|config\/yaml|pillar\/external|python)/,
   // SQLite comes with Node.js, but not with Node 20.
-  /^(?:databases|interop\/returners)\/sqlite3\./,
+  /^(?:databases|interop\/databases|interop\/returners)\/sqlite3[.-]/,
 ];
 /** Files that assert how soon something happens: each runs alone. */
 const aloneFiles = [

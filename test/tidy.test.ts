@@ -63,7 +63,7 @@ describe("the house", () => {
     none(
       inSources((path, facts) =>
         importedPaths(path, facts)
-          .filter((target) => !/\.(?:ts|json|mjs)$/.test(target))
+          .filter((target) => !/\.(?:tsx?|json|mjs)$/.test(target))
           .map((target) => `${path}: ${target}`),
       ),
     );

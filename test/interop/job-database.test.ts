@@ -1,4 +1,7 @@
-/** Jobs and events in MariaDB beside Salt's: both masters write the same rows and lines, and Salt's tools find what ours wrote. */
+/**
+ * Jobs and events in MariaDB beside Salt's, as in its tutorial on returns and the job cache: both masters write the same rows and lines, and each one's
+ * tools find what the other wrote.
+ */
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { userInfo } from "node:os";
@@ -22,10 +25,17 @@ const databases = { theirs: "salt", ours: "ours" } as const;
 type Side = keyof typeof databases;
 type Row = { readonly tag: string; readonly masterId: string; readonly data: string };
 
+/** What the minions write to if a job chooses it: a user without rights elsewhere, and a database that only the job names. */
+const other = { config: "alternative", user: "audit", password: "an-audit-1", database: "other" } as const;
+const elsewhere = ["--return", "mysql", "--return_config", other.config];
+const diskJob = ["cmd.run", "df -h"];
+
 /** Words after `salt MINION`. */
 const jobs: readonly (readonly string[])[] = [
   ["test.ping"],
-  ["cmd.run", "df -h"],
+  diskJob,
+  ["test.echo", "twice", "--return", "mysql"],
+  ["test.echo", "elsewhere", ...elsewhere, "--return_kwargs", `{"db": "${other.database}"}`],
   ["cmd.run", "echo bad; exit 3", "--metadata={ticket: OPS-3}"],
   ["test.arg", "1", "a'b\"c\\d", "k={x: [1.5, null, grüße]}"],
   ["test.echo", "grüße \u{1f9c2}"],
@@ -50,11 +60,14 @@ describe("jobs in MariaDB beside Salt's", { skip: salts.skip || (mariadbMissing(
     process.env.PYTHONPATH = clients;
     server = await MariadbServer.start();
     server.sql(`CREATE DATABASE ours CHARACTER SET utf8mb4; GRANT ALL ON ours.* TO '${server.user}'@'%'`);
-    for (const name of Object.values(databases)) {
-      const database = openDatabase(server.config({ "mysql.db": name }), "mysql");
-      await database.createSchema();
-      await database.close();
-    }
+    const { user, password, database } = other;
+    server.sql(
+      `CREATE DATABASE ${database} CHARACTER SET utf8mb4; CREATE USER '${user}'@'%' IDENTIFIED BY '${password}'`,
+    );
+    server.sql(`GRANT ALL ON ${database}.* TO '${user}'@'%'`);
+    // The tables of our master are made by the command.
+    await makeTables({ "mysql.db": databases.theirs });
+    await makeTables({ "mysql.db": database, "mysql.user": user, "mysql.pass": password });
     await Promise.all([
       openSite("theirs", { master_job_cache: "mysql", ...events("theirs") }),
       openSite("ours", { master_job_cache: "mysql", ...events("ours") }),
@@ -65,6 +78,12 @@ describe("jobs in MariaDB beside Salt's", { skip: salts.skip || (mariadbMissing(
     await server?.remove();
   });
 
+  async function makeTables(options: Readonly<Record<string, string>>): Promise<void> {
+    const database = openDatabase(server.config(options), "mysql");
+    await database.createSchema();
+    await database.close();
+  }
+
   const eventFile = (side: Side) => join(bed.folder, `events of ${side}`);
   function events(side: Side): Readonly<Record<string, unknown>> {
     const lists = { event_return_blacklist: ["salt/auth", "*/start"] };
@@ -74,10 +93,19 @@ describe("jobs in MariaDB beside Salt's", { skip: salts.skip || (mariadbMissing(
   async function openSite(name: Side, more: Readonly<Record<string, unknown>>): Promise<void> {
     if (release === undefined) return;
     const maker = name === "theirs" ? release : "ours";
-    const options = { ...server.options(), "mysql.db": databases[name] };
+    const options = {
+      ...{ ...server.options(), "mysql.db": databases[name] },
+      ...{ [`${other.config}.mysql.user`]: other.user, [`${other.config}.mysql.pass`]: other.password },
+      // A minion of 3007 runs its returners only when it has given up waiting for an acknowledgement that it has: docs/compatibility.md.
+      ...{ return_retry_timer: 1, return_retry_timer_max: 1, return_retry_tries: 1 },
+    };
     const master = await MasterUnderTest.create(bed, maker, { auto_accept: true, ...options, ...more }, name);
     await master.start();
     masters.set(name, master);
+    if (name === "ours") {
+      const made = await new Operator("ours", master).json("run", ["jobs.create_schema"]);
+      assert.deepEqual((made as Record<string, unknown>)["Tables-made"], ["jids", "salt_returns", "salt_events"]);
+    }
     const watch = await bed.watchEvents(master.sockDir);
     new MinionUnderTest(master, release, minionId, options, `${name}-minions`);
     await watch.until("minion start", ({ tag }) => tag === `salt/minion/${minionId}/start`, startTimeoutMs);
@@ -105,10 +133,18 @@ describe("jobs in MariaDB beside Salt's", { skip: salts.skip || (mariadbMissing(
     for (const words of jobs) {
       const { jid } = await operator.job(minionId, words);
       run[side].push(jid);
-      const returned = `SELECT fun, jid, \`return\`, id, success, full_ret FROM ${database}.salt_returns WHERE jid = '${jid}'`;
-      await until(`${side}: ${words.join(" ")}`, () => server.sql(returned).length > 0);
+      const columns = "fun, jid, `return`, id, success, full_ret";
+      const from = (place: string) =>
+        server.sql(`SELECT ${columns} FROM ${place}.salt_returns WHERE jid = '${jid}' ORDER BY full_ret`);
+      const returned = () => [...from(database), ...from(other.database)];
+      // With --return the minion writes a row, too.
+      const count = words.includes("--return") ? 2 : 1;
+      await until(`${side}: ${words.join(" ")}`, () => returned().length >= count);
+      if (words.includes("--return_config")) assert.equal(from(other.database).length, 1, side);
       const loads = server.sql(`SELECT jid, \`load\` FROM ${database}.jids WHERE jid = '${jid}'`);
-      found.push([...loads, ...server.sql(returned)].map((row) => withoutTimes(row.replaceAll(jid, "JID"))));
+      const rows = [...loads, ...returned()];
+      assert.equal(rows.length, 1 + count, words.join(" "));
+      found.push(rows.map((row) => withoutTimes(row.replaceAll(jid, "JID"))));
     }
     return found;
   }
@@ -117,7 +153,22 @@ describe("jobs in MariaDB beside Salt's", { skip: salts.skip || (mariadbMissing(
     const theirs = await rowsOf("theirs");
     const ours = await rowsOf("ours");
     for (const [index, words] of jobs.entries()) assert.deepEqual(ours[index], theirs[index], words.join(" "));
-    assert.ok(theirs.every((rows) => rows.length === 2));
+  });
+
+  /** What the tutorial's `select * from salt_returns\G` shows of a job. */
+  function shown(side: Side, jid: string): string {
+    const text = server.shown(`SELECT * FROM ${databases[side]}.salt_returns WHERE jid = '${jid}'\\G`);
+    return withoutTimes(text.replaceAll(jid, "JID")).replace(/alter_time: [\d: -]{19}\n/, "alter_time: TIME\n");
+  }
+
+  bed.it("an operator's query of a job shows the same text", async () => {
+    const at = jobs.indexOf(diskJob);
+    const [theirs, ours] = [shown("theirs", run.theirs[at] ?? ""), shown("ours", run.ours[at] ?? "")];
+    assert.match(
+      theirs,
+      /^\*+ 1\. row \*+\n +fun: cmd\.run\n +jid: JID\n +return: "DISKS"\n(?:.|\n)*alter_time: TIME\n$/,
+    );
+    assert.equal(ours, theirs);
   });
 
   bed.it("a master of ours writes the events of Salt's", async () => {
@@ -150,13 +201,26 @@ describe("jobs in MariaDB beside Salt's", { skip: salts.skip || (mariadbMissing(
     };
   }
 
-  bed.it("Salt's salt-run finds a job of ours in the database", async () => {
-    const { jid } = await new Operator("ours", masterOf("ours")).job(minionId, ["test.echo", "found"]);
+  bed.it("Salt's salt-run and our command find a job of either master in our database", async () => {
+    const { jid } = await new Operator("ours", masterOf("ours")).job(minionId, diskJob);
     await until("the row", () => rowsIn("salt_returns", jid) === 1);
-    const salt = new Operator(release ?? "ours", masterOf("ours"));
-    assert.deepEqual(await salt.json("run", ["jobs.lookup_jid", jid]), { [minionId]: "found" });
-    const listed = (await salt.json("run", ["jobs.list_job", jid])) as Record<string, unknown>;
-    assert.deepEqual([listed.Function, listed.Target, listed.User], ["test.echo", minionId, userInfo().username]);
+    const theirs = run.theirs[jobs.indexOf(diskJob)] ?? "";
+    const columns = "fun, jid, `return`, id, success, full_ret";
+    server.sql(`INSERT INTO ours.jids SELECT * FROM salt.jids WHERE jid = '${theirs}'`);
+    server.sql(
+      `INSERT INTO ours.salt_returns (${columns}) SELECT ${columns} FROM salt.salt_returns WHERE jid = '${theirs}'`,
+    );
+    for (const maker of [release ?? "ours", "ours"] as const) {
+      const operator = new Operator(maker, masterOf("ours"));
+      for (const [one, sources] of [[jid, [[], ["ext_source=mysql"]]] as const, [theirs, [[]]] as const]) {
+        for (const source of sources) {
+          const found = (await operator.json("run", ["jobs.lookup_jid", one, ...source])) as Record<string, string>;
+          assert.match(found[minionId] ?? "", /^Filesystem .*\n\S/, `${operator.name} ${one} ${source}`);
+        }
+        const listed = (await operator.json("run", ["jobs.list_job", one])) as Record<string, unknown>;
+        assert.deepEqual([listed.Function, listed.Target, listed.User], ["cmd.run", minionId, userInfo().username]);
+      }
+    }
   });
 
   function rowsIn(table: string, jid: string): number {

@@ -25,7 +25,7 @@ export function makerName(maker: Maker): string {
   return maker === "ours" ? "saltworks" : `salt ${maker.version}`;
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
@@ -51,6 +51,17 @@ export class TestBed {
         ? new Program(name, process.execPath, ["--enable-source-maps", ourProgram, tool, "-c", configDir])
         : new Program(name, maker.program(`salt-${tool}`), ["-c", configDir, "-l", "info"]);
     this.#programs.push({ program, isOurs: maker === "ours" });
+    return program;
+  }
+
+  /** An HTTP API of ours beside its master, with a configuration file of its own. */
+  startApi(name: string, master: MasterUnderTest, options: Options): Program {
+    const configDir = join(this.folder, `${name}-api`);
+    mkdirSync(configDir);
+    writeConfig(join(configDir, "master"), master.optionsWith(options));
+    const args = ["--enable-source-maps", ourProgram, "api", "-c", configDir];
+    const program = new Program(`api ${name}`, process.execPath, args);
+    this.#programs.push({ program, isOurs: true });
     return program;
   }
 
@@ -121,25 +132,31 @@ export class MasterUnderTest {
   static async create(bed: TestBed, maker: Maker, options: Options = {}, name = "master"): Promise<MasterUnderTest> {
     const master = new MasterUnderTest(bed, maker, name, [await freePort(), await freePort()]);
     mkdirSync(master.configDir, { recursive: true });
-    writeConfig(join(master.configDir, "master"), {
-      id: `${name}_master`,
+    writeConfig(join(master.configDir, "master"), master.optionsWith(options));
+    return master;
+  }
+
+  /** The options of this master's configuration file. */
+  optionsWith(options: Options): Options {
+    const folder = join(this.bed.folder, this.#name);
+    return {
+      id: `${this.#name}_master`,
       interface: "127.0.0.1",
-      publish_port: master.publishPort,
-      ret_port: master.requestPort,
+      publish_port: this.publishPort,
+      ret_port: this.requestPort,
       user: userInfo().username,
-      root_dir: join(bed.folder, name),
-      pki_dir: master.pkiDir,
-      cachedir: master.cacheDir,
-      sock_dir: master.sockDir,
-      log_file: join(bed.folder, name, "log"),
-      pidfile: join(bed.folder, name, "pid"),
+      root_dir: folder,
+      pki_dir: this.pkiDir,
+      cachedir: this.cacheDir,
+      sock_dir: this.sockDir,
+      log_file: join(folder, "log"),
+      pidfile: join(folder, "pid"),
       // Otherwise a token in the user's home directory would log in commands that use this configuration.
-      token_file: join(bed.folder, name, "salt_token"),
+      token_file: join(folder, "salt_token"),
       log_level: "info",
       worker_threads: 2,
       ...options,
-    });
-    return master;
+    };
   }
 
   /** A takeover: another program with the same folder, ports and configuration file. Only one of them may run. */

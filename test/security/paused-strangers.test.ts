@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { opening, requestBytes } from "../../bench/fleet/storm/zmtp.ts";
-import { clearFrameBytesMax, strangersPauseShare } from "../../src/limits.ts";
+import { clearFrameBytesMax, firstReadBytes, strangersPauseShare } from "../../src/limits.ts";
 import { Batcher, type BatcherOptions } from "../../src/master/requests/batcher.ts";
 import type { Peer } from "../../src/transport/zmtp/peer.ts";
 import { peerGroupNames } from "../../src/transport/zmtp/peer-group.ts";
@@ -16,7 +16,7 @@ import { until } from "../transport/zmtp/publish/subscribing.ts";
 import { openServer, RawClient } from "../transport/zmtp/raw-client.ts";
 
 const queueBytesMax = 400_000;
-const strangersHeldBytesMax = 500_000;
+const strangersHeldBytesMax = 200_000;
 const stranger = "127.0.0.2";
 const answer = Buffer.from("answered");
 const answerBytes = 2 + 2 + answer.length;
@@ -51,6 +51,7 @@ class SlowWorker {
         contacts: [],
         accepted: [],
         refusals: [],
+        wrongKeys: [],
         authenticated: [],
         started: [],
         workedMs: 0,
@@ -95,12 +96,14 @@ async function openPath(worker: SlowWorker): Promise<RouterServer> {
     onContact: nothing,
     onResult: nothing,
     onDeferred: nothing,
+    onWrongKey: nothing,
+    refuseUnread: nothing,
     onAuths: async () => undefined,
     onFault: (error) => assert.fail(error),
     onRoom: (readers) => path.server?.resume(readers),
   } satisfies BatcherOptions);
   const { server } = await openServer({
-    messageBytesMax: 300_000,
+    messageBytesMax: strangersHeldBytesMax,
     bounds: { strangersHeldBytesMax },
     onMessage: (peer, [, frame]) => {
       batcher.offer(peer, frame ?? Buffer.alloc(0));
@@ -141,7 +144,8 @@ describe("strangers that are read no more", { timeout: 60_000 }, () => {
       const filling = 1 + Math.ceil((strangersPauseShare * queueBytesMax) / large.length);
       for (let count = 0; count < filling; count += 1) (await connect(stranger)).send(large);
       await until(() => strangers.isPaused, "the pause");
-      // Unfinished requests, then complete ones: three times the bytes that all strangers may hold.
+      // Unfinished requests, then complete ones: their first reads are twice the bytes that all strangers may hold.
+      assert.ok(flooding.length * firstReadBytes > 1.9 * strangersHeldBytesMax);
       for (const [at, client] of flooding.entries()) client.send(at < 8 ? large.subarray(0, 120_000) : large);
       await until(() => server.closed.heldBytes >= 4, "connections that are closed");
       for (let count = 0; count < 100; count += 1) {

@@ -31,7 +31,11 @@ export const strangerFloods: Readonly<Record<string, Flood>> = {
     connections: 8,
     greeting,
     from: "127.0.0.4",
-    bytes: (round) => requestBytes(forged(70_000, `honest-${round % 16}`)),
+    // Several at once, so that requests arrive while others are with the workers.
+    bytes: (round) =>
+      Buffer.concat(
+        Array.from({ length: 8 }, (_, at) => requestBytes(forged(70_000, `honest-${(8 * round + at) % 16}`))),
+      ),
     bytesPerSecond: 16 * mebibyte,
   },
 };

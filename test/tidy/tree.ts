@@ -20,7 +20,7 @@ export const paths = [
   }),
 ];
 export const textOf = (path: string) => readFileSync(join(repositoryRoot, path), "utf8");
-const isSource = (path: string) => /^(?:src|test|bench|scripts)\/.*\.ts$/.test(path) && !path.endsWith(".d.ts");
+const isSource = (path: string) => /^(?:src|test|bench|scripts)\/.*\.tsx?$/.test(path) && !path.endsWith(".d.ts");
 export const sources = new Map<string, SourceFacts>(
   paths.filter(isSource).map((path) => [path, readSource(path, textOf(path))]),
 );

@@ -27,7 +27,12 @@ const commands: readonly (readonly ["salt" | "run", readonly string[]])[] = [
   ["salt", [...asUser("ann", "wrong"), "web1", "test.ping"]],
   ["salt", [...asUser("ann"), "*", "test.ping"]],
   ["run", [...asUser("fred"), "test.arg", "three", "k=4"]],
-  ["run", [...asUser("ann"), "test.arg", "five"]],
+];
+/** Runner functions that the user may not run, or whose password is wrong. */
+const refused: readonly (readonly string[])[] = [
+  [...asUser("ann"), "test.arg", "five"],
+  [...asUser("ann"), "jobs.migrate", "from=local_cache", "to=lmdb"],
+  [...asUser("fred", "wrong"), "jobs.migrate", "from=local_cache", "to=lmdb"],
 ];
 
 describe("external authentication", { skip }, () => {
@@ -75,6 +80,25 @@ describe("external authentication", { skip }, () => {
     for (const [tool, words] of commands) {
       const [expected, ...actual] = await answers(tool, words);
       for (const one of actual) assert.deepEqual(one, expected, `${tool} ${words.join(" ")}`);
+    }
+  });
+
+  bed.it("ends a refused runner with 1 and says what was refused, where Salt's command ends with 0", async () => {
+    const [ours, theirs] = [masters.get("ours") ?? assert.fail(), release && masters.get(release)];
+    assert.ok(release !== undefined && theirs !== undefined);
+    for (const words of refused) {
+      const name = words.find((word) => word.includes(".")) ?? assert.fail();
+      const { stdout, code } = comparable(await new Operator("ours", ours).run("run", words));
+      assert.equal(code, 1, stdout);
+      assert.match(stdout, new RegExp(`^${name} was refused: Authentication failure of type "eauth" occurred`));
+      // Salt's command does not know the functions that are ours.
+      if (name === "jobs.migrate") continue;
+      const bySalt = async (master: MasterUnderTest): Promise<Comparable> =>
+        comparable(await new Operator(release, master).run("run", words));
+      const expected: Comparable = await bySalt(theirs);
+      assert.deepEqual(await bySalt(ours), expected);
+      assert.equal(expected.code, 0);
+      assert.equal(stdout, `${name} was refused: ${expected.stdout}`);
     }
   });
 
