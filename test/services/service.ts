@@ -1,7 +1,16 @@
 /** Servers of other projects that tests use, each on loopback with a private directory: MariaDB, PostgreSQL, Redis, memcached, NATS, OpenLDAP. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -87,8 +96,10 @@ async function start({ asOther, prepare, run }: Plan): Promise<Service> {
     child = undefined;
     if (ending === undefined || ending.exitCode !== null || ending.signalCode !== null) return;
     const ended = once(ending, "exit");
+    const backends = signal === "SIGKILL" ? childrenOf(ending.pid) : [];
     ending.kill(signal);
     await ended;
+    await Promise.all(backends.map(killOrphan));
   };
   const stopNow = () => child?.kill("SIGKILL");
   const close = async () => {
@@ -108,6 +119,36 @@ async function start({ asOther, prepare, run }: Plan): Promise<Service> {
     throw error;
   }
   return { port, directory, processId: () => child?.pid, kill, run: begin, close };
+}
+
+/** Processes of a server's own: PostgreSQL has one for each connection. */
+function childrenOf(processId: number | undefined): number[] {
+  const list = `/proc/${processId}/task/${processId}/children`;
+  return existsSync(list) ? readFileSync(list, "utf8").split(" ").filter(Boolean).map(Number) : [];
+}
+
+/** A process for a connection outlives its killed server until it waits again, and commits what it has got by then. */
+async function killOrphan(processId: number): Promise<void> {
+  const endMs = Date.now() + startTimeoutMs;
+  while (isRunning(processId)) {
+    if (Date.now() > endMs) throw new Error(`process ${processId} of a killed server does not end`);
+    try {
+      process.kill(processId, "SIGKILL");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
+    await delay(2);
+  }
+}
+
+/** A process that has ended and that its new parent has not asked for yet does not run. */
+function isRunning(processId: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${processId}/stat`, "latin1");
+    return !stat.slice(stat.lastIndexOf(")") + 2).startsWith("Z");
+  } catch {
+    return false;
+  }
 }
 
 async function untilOpen(child: ChildProcess, port: number): Promise<void> {
