@@ -33,16 +33,17 @@ async function main(): Promise<void> {
           continue;
         }
         const beganMs = performance.now();
-        const jobs = site.jids.length;
+        const jobs = site.jobCount;
         const { reason } = await suffer(site, fault, holdMs);
-        const returns = (site.jids.length - jobs) * minionCount;
+        const returns = (site.jobCount - jobs) * minionCount;
         const tookMs = performance.now() - beganMs;
         tell(
           `${name}: ${returns} returns acknowledged, each row once after ${(tookMs / 1_000).toFixed(0)} s: ${reason}`,
         );
+        site.forgetJobs();
       }
     }
-    tell(`held: ${site.jids.length * minionCount} returns, each acknowledged and in the database once`);
+    tell(`held: ${site.jobCount * minionCount} returns, each acknowledged and in the database once`);
   } finally {
     await site.close();
   }
