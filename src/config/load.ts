@@ -5,17 +5,14 @@
 
 import { availableParallelism } from "node:os";
 import { posix } from "node:path";
-import { isDeepStrictEqual } from "node:util";
 import { SaltworksError } from "../errors.ts";
 import { checkValue } from "./check-value.ts";
-import { nearestNames } from "./edit-distance.ts";
 import { isUri, underRoot } from "./files/root-dir.ts";
 import { readSettings, type Setting, type Settings } from "./files/settings.ts";
 import { hostId, withDomain } from "./host/id.ts";
 import { ownUserName } from "./host/user.ts";
 import { unbuiltJinjaEnv } from "./options/jinja.ts";
 import type { OptionTable } from "./options/option.ts";
-import { otherDefaultOf } from "./options/other-defaults.ts";
 import {
   isEmpty,
   isUnbuilt,
@@ -24,8 +21,8 @@ import {
   unbuiltOptions,
   unbuiltSettings,
 } from "./options/unbuilt.ts";
-import { isIgnored, otherSaltNames } from "./other-names.ts";
 import { type Fault, type MasterConfig, type MinionConfig, masterOptions, minionOptions } from "./schema.ts";
+import { nearMissOf, type Role, standingOf } from "./standing.ts";
 import { type ConfigMap, type ConfigValue, isConfigMap } from "./yaml/values.ts";
 
 export type { MasterConfig, MinionConfig };
@@ -38,53 +35,32 @@ const overrideFile = "command line";
 /** Salt replaces a socket directory whose path is more than this longer than the cache directory's. */
 const sockDirExtraCharsMax = 10;
 
-function isKnownAnywhere(name: string): boolean {
-  return name in masterOptions || name in minionOptions || otherSaltNames.has(name);
-}
-
 function nearMisses(settings: Settings, table: OptionTable): Fault[] {
-  const misses: Fault[] = [];
-  for (const [name, { file, line }] of settings) {
-    // A dot marks a setting of a plug-in, such as `mysql.host`.
-    if (isKnownAnywhere(name) || name.includes(".")) continue;
-    const [near] = nearestNames(name, Object.keys(table));
-    if (near !== undefined) misses.push({ file, line, message: `"${name}" is not an option; did you mean "${near}"?` });
-  }
-  return misses;
+  return Array.from(settings).flatMap(([name, { file, line }]) => {
+    const near = nearMissOf(name, table);
+    return near === undefined ? [] : [{ file, line, message: `"${name}" is not an option; did you mean "${near}"?` }];
+  });
 }
 
 /** Finds options that are set and have no effect, so that operators do not rely on them. */
-function inertSettings(settings: Settings, { name: role, table }: Role): string[] {
+function inertSettings(settings: Settings, role: Role): string[] {
   const inert: string[] = [];
   const ignored: string[] = [];
   for (const [name, setting] of settings) {
     const { file, line, value } = setting;
     const jinja = name === "jinja_env" ? unbuiltJinjaEnv(value) : undefined;
     if (jinja !== undefined) inert.push(`${file}:${line}: ${name}: ${jinja}`);
-    const option = Object.hasOwn(table, name) ? table[name] : undefined;
-    const unbuilt = Object.hasOwn(unbuiltOptions, name) ? unbuiltOptions[name] : undefined;
-    // A master reports unbuilt options separately. A minion without a master has an error in its pillar for each that affects the pillar.
-    if (unbuilt !== undefined && (role === "master" || (option === undefined && unbuilt.warns === "pillar"))) continue;
-    if (option !== undefined) {
-      const isDefault = value === null || isDeepStrictEqual(value, option.default);
-      if (option.isKept && !isDefault) inert.push(`${file}:${line}: ${name} is kept, but nothing acts on it yet`);
-    } else if (
-      unbuilt === undefined
-        ? isIgnored(name, role) && !isDefaultOf(name, role, value)
-        : isUnbuilt(name, setting, settings)
-    ) {
-      ignored.push(name);
-    }
+    const standing = standingOf(name, setting, settings, role);
+    if (standing === "kept") inert.push(`${file}:${line}: ${name} is kept, but nothing acts on it yet`);
+    else if (standing === "ignored" || (standing === "unbuilt" && isSilentOn(name, role))) ignored.push(name);
   }
   if (ignored.length > 0) inert.push(`these options of Salt have no effect here: ${ignored.join(", ")}`);
   return inert;
 }
 
-/** Whether a value is Salt's default. An unknown default counts as empty. */
-function isDefaultOf(name: string, role: "master" | "minion", value: ConfigValue): boolean {
-  if (value === null) return true;
-  const usual = otherDefaultOf(name, role);
-  return usual === undefined ? isEmpty(value) : isDeepStrictEqual(value, usual);
+/** A master reports unbuilt options separately. A minion without a master has an error in its pillar for each that affects the pillar. */
+function isSilentOn(name: string, { name: role }: Role): boolean {
+  return role === "minion" && unbuiltOptions[name]?.warns !== "pillar";
 }
 
 /** Merges a list of maps into one map. `nodegroups` may have this form. */
@@ -205,13 +181,11 @@ function deepFreeze<Value>(value: Value): Value {
   return Object.freeze(value);
 }
 
-type Role = {
-  readonly name: "master" | "minion";
-  readonly table: OptionTable;
+type LoadedRole = Role & {
   readonly settle: (draft: Draft, settings: Settings, warnings: string[]) => void;
 };
 
-function load(role: Role, configDir: string, overrides: Overrides, ownFile?: string): Draft {
+function load(role: LoadedRole, configDir: string, overrides: Overrides, ownFile?: string): Draft {
   const directory = posix.resolve(configDir);
   const configFile = posix.join(directory, role.name);
   const warnings: string[] = [];
@@ -261,8 +235,8 @@ function coresForWorkers(): number {
   return Math.max(1, availableParallelism() - 1);
 }
 
-const masterRole: Role = { name: "master", table: masterOptions, settle: settleMaster };
-const minionRole: Role = { name: "minion", table: minionOptions, settle: (draft) => settleId(draft, "") };
+const masterRole: LoadedRole = { name: "master", table: masterOptions, settle: settleMaster };
+const minionRole: LoadedRole = { name: "minion", table: minionOptions, settle: (draft) => settleId(draft, "") };
 
 /**
  * Reads `<configDir>/master` and its includes. A missing file means defaults.

@@ -207,3 +207,8 @@ export const demoMinionsMax = 100;
 export const demoStartTimeoutMs = 120_000;
 /** How long a demo's processes have to end before they are killed, milliseconds. */
 export const demoStopTimeoutMs = 15_000;
+
+// # Report before a takeover
+
+/** Pillar files below one root that the report reads: a second for each few thousand. The report says if there are more. */
+export const checkedFilesMax = 100_000;

@@ -40,13 +40,22 @@ const oldNames: ReadonlyMap<string, string> = new Map([
 const plainJinja: LexerOptions = { trimBlocks: false, lstripBlocks: false };
 const renderers = ["jinja", "yaml", "yamlex", "json"];
 
-/** Returns the renderers of a file's pipe. @throws SaltworksError PILLAR_FAILED for an unsupported renderer */
-function pipeOf({ path, text }: PillarFile, byDefault: string): readonly string[] {
+/** The renderers that a file's first line names, else those of `byDefault`. */
+export function stagesOf(text: string, byDefault: string): readonly string[] {
   const [first = ""] = text.split("\n", 1);
   const written = first.startsWith("#!") && !first.startsWith("#!/") ? first.slice(2).trim() : byDefault;
   if (written === "") return [];
-  const stages = (oldNames.get(written) ?? written).split("|").map((stage) => stage.trim());
-  const refused = stages.find((stage) => !renderers.includes(stage));
+  return (oldNames.get(written) ?? written).split("|").map((stage) => stage.trim());
+}
+
+export function isPillarRenderer(name: string): boolean {
+  return renderers.includes(name);
+}
+
+/** Returns the renderers of a file's pipe. @throws SaltworksError PILLAR_FAILED for an unsupported renderer */
+function pipeOf({ path, text }: PillarFile, byDefault: string): readonly string[] {
+  const stages = stagesOf(text, byDefault);
+  const refused = stages.find((stage) => !isPillarRenderer(stage));
   if (refused !== undefined) {
     const error = new SaltworksError("PILLAR_FAILED", `the renderer '${refused}' is not supported`, { line: 1 });
     throw Object.assign(error, { file: path });

@@ -23,12 +23,13 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   pillar: ["wire", "config", "python", "target", "store", "databases"],
   fileserver: ["wire", "config", "python", "target", "store"],
   runners: ["wire", "config", "python", "target", "store", "databases"],
+  takeover: ["config", "store", "pillar", "runners"],
   workers: [...data, "openid", "store", ...engine],
   master: [...data, "transport", "store", ...engine, "workers"],
   client: [...data, "transport", "store"],
   api: ["wire", "config", "python", "openid", "transport", "store", "client"],
   minion: [...data, "transport"],
-  cli: [...data, "transport", ...engine, "master", "client", "api", "minion"],
+  cli: [...data, "transport", ...engine, "takeover", "master", "client", "api", "minion"],
 };
 
 /** Packages that only these files may import, so that one file changes when a package is replaced. */

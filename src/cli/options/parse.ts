@@ -6,7 +6,7 @@ import { isJid } from "../../wire/jid.ts";
 import { wordsExitCode } from "../args/functions.ts";
 import { benchCommand, tuneCommand } from "./bench-options.ts";
 import { callCommand } from "./call-options.ts";
-import { checkStoreCommand } from "./check-store-options.ts";
+import { checkCommand, checkStoreCommand } from "./check-options.ts";
 import { completionCommand } from "./completion-options.ts";
 import { cpCommand } from "./cp-options.ts";
 import { apiCommand, masterCommand, minionCommand } from "./daemon-options.ts";
@@ -31,6 +31,7 @@ export const commands = {
   minion: minionCommand,
   api: apiCommand,
   top: topCommand,
+  check: checkCommand,
   "check-store": checkStoreCommand,
   bench: benchCommand,
   tune: tuneCommand,
