@@ -1,61 +1,25 @@
 /** The HTTP API and its master are killed under load: sessions stay valid, no job runs twice, and readers of events go on. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
-import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { setTimeout as wait } from "node:timers/promises";
 import { type Fleet, openFleet } from "../../../bench/fleet/fleet.ts";
 import { freePorts, type MasterProcess } from "../../../bench/master-process.ts";
 import { cliFile, startOurMaster } from "../our-master.ts";
 import { ask, EventReader, type Load, type Posted, startPosting } from "./api-load.ts";
+import { apiOf, isUp, login, until, upTimeoutMs } from "./api-process.ts";
 
 const minionCount = 20;
 const clientCount = 32;
 const readerCount = 4;
-const upTimeoutMs = 60_000;
 const settleTimeoutMs = 30_000;
-const pollMs = 50;
 
 const settings = {
   auto_accept: true,
   external_auth: { auto: { ann: [".*", "@runner", "@wheel"] } },
   netapi_enable_clients: ["local", "local_async", "runner", "wheel"],
 };
-
-async function until(what: string, isTrue: () => boolean | Promise<boolean>, timeoutMs = upTimeoutMs): Promise<void> {
-  const endMs = performance.now() + timeoutMs;
-  while (!(await isTrue())) {
-    assert.ok(performance.now() < endMs, `no ${what} in ${timeoutMs} ms`);
-    await wait(pollMs);
-  }
-}
-
-const isUp = (port: number) =>
-  ask(port, "/", "").then(
-    ({ status }) => status === 200,
-    () => false,
-  );
-
-async function login(port: number): Promise<string> {
-  const { text } = await ask(port, "/login", "", { username: "ann", password: "any", eauth: "auto" });
-  return (JSON.parse(text) as { return: { token: string }[] }).return[0]?.token ?? assert.fail(text);
-}
-
-/** The API that the master has started. */
-function apiOf(master: MasterProcess): number | undefined {
-  for (const name of readdirSync("/proc")) {
-    if (!/^\d+$/.test(name)) continue;
-    try {
-      const [, parent] = / (\d+) /.exec(readFileSync(`/proc/${name}/stat`, "utf8").replace(/^.*\) \S/, "")) ?? [];
-      const words = readFileSync(`/proc/${name}/cmdline`, "utf8").split("\0");
-      if (Number(parent) === master.processId && words.includes("api")) return Number(name);
-    } catch {
-      // It has ended meanwhile.
-    }
-  }
-  return undefined;
-}
 
 /** Names of posted jobs with the ids of the jobs that the master has of them. */
 async function storedJobs(port: number, session: string): Promise<Map<string, string[]>> {
