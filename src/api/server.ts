@@ -85,17 +85,20 @@ function answerUnknown(isRoute: (path: string, method: string) => boolean) {
 function addHooks(app: FastifyInstance, api: Api): void {
   const { settings, counters } = api;
   const mayConnect = settings.authorizedIps.length === 0 ? () => true : networkMatcher(settings.authorizedIps);
-  app.addHook("onRequest", async (request, reply) => {
+  // Hooks that need not wait call back: a promise for each costs every request.
+  app.addHook("onRequest", (request, reply, done) => {
     counters.requests += 1;
     reply.headers(originHeaders(settings.corsOrigins, request.headers.origin));
     if (settings.isExpiring) reply.header("cache-control", "no-store");
-    if (!mayConnect(request.ip)) throw new ApiError(403, "Bad IP");
-    if (request.method === "OPTIONS") return await reply.code(204).headers(preflightHeaders).send();
+    if (!mayConnect(request.ip)) done(new ApiError(403, "Bad IP"));
+    else if (request.method === "OPTIONS") reply.code(204).headers(preflightHeaders).send();
+    else done();
   });
   admitRequests(app, api);
-  app.addHook("onSend", async (request, reply) => {
+  app.addHook("onSend", (request, reply, payload, done) => {
     boundAnswer(request.raw.socket);
     api.admission.answers.watch(request.raw.socket, reply.raw);
+    done(null, payload);
   });
   app.setErrorHandler(async (error, request, reply) => {
     const known = api.report(error, request);

@@ -8,9 +8,16 @@ import { type AnswerFormat, answerFormat, mediaTypes } from "./accept.ts";
 import { ApiError } from "./errors.ts";
 import { jsonText } from "./json-text.ts";
 
-function bodyOf(value: Encodable, format: AnswerFormat): Buffer {
-  return Buffer.from(format === "yaml" ? yamlFileText(asValue(value)) : jsonText(value));
+/** Node writes a header and a text at once, and bytes in a write of their own. Of a long text it would make a copy. */
+const textLengthMax = 16_384;
+
+function bodyOf(value: Encodable, format: AnswerFormat): string | Buffer {
+  const text = format === "yaml" ? yamlFileText(asValue(value)) : jsonText(value);
+  return text.length <= textLengthMax ? text : Buffer.from(text);
 }
+
+/** Without it, fastify adds a charset to the type of a text in JSON, which Salt's answers have not. */
+const asItIs = (text: unknown): string => text as string;
 
 /** @throws ApiError 406 */
 export async function answer(
@@ -20,7 +27,11 @@ export async function answer(
   status = 200,
 ): Promise<FastifyReply> {
   const format = answerFormat(request.headers.accept);
-  return await reply.code(status).header("content-type", mediaTypes[format]).send(bodyOf(value, format));
+  return await reply
+    .code(status)
+    .header("content-type", mediaTypes[format])
+    .serializer(asItIs)
+    .send(bodyOf(value, format));
 }
 
 /** Closes a connection whose client takes none of its answer. */
@@ -41,5 +52,10 @@ export async function answerError(
     if (!(fault instanceof ApiError)) throw fault;
   }
   const body = bodyOf({ status: error.status, return: error.message }, format);
-  return await reply.code(error.status).headers(error.headers).header("content-type", mediaTypes[format]).send(body);
+  return await reply
+    .code(error.status)
+    .headers(error.headers)
+    .header("content-type", mediaTypes[format])
+    .serializer(asItIs)
+    .send(body);
 }

@@ -25,11 +25,16 @@ export function openAdmission(isTls: boolean, openFiles: number): Admission {
 
 type Entry = { readonly asker: Asker; readonly body: ReturnType<Bodies["open"]>; isOver: boolean; release: () => void };
 
-const entries = new WeakMap<FastifyRequest, Entry>();
+declare module "fastify" {
+  interface FastifyRequest {
+    /** What the request has taken. A property, because a weak map of requests costs each collection of garbage. */
+    admitted: Entry | undefined;
+  }
+}
 
 /** A stream does not count as a request under way, which it would do for hours. */
 export function releaseSlot(request: FastifyRequest): void {
-  entries.get(request)?.release();
+  request.admitted?.release();
 }
 
 /** For a client that proves itself by other means than a session in a header. */
@@ -55,7 +60,7 @@ function begin(api: Api, request: FastifyRequest, response: ServerResponse): voi
   const name = isStranger ? addressKey(request.ip) : `${session.eauth} ${session.user}`;
   const asker = { isStranger, name };
   const entry: Entry = { asker, body: bodies.open(isStranger), isOver: false, release: () => undefined };
-  entries.set(request, entry);
+  request.admitted = entry;
   onceOver(request.raw.socket, response, () => {
     // Node leaves an answer that waits behind another one as it is. Streams look at this.
     response.destroy();
@@ -72,20 +77,26 @@ function isJsonBody(request: FastifyRequest): boolean {
 /** Hooks and the reader of bodies. A request counts as under way from the end of its body on: slow bodies keep no places. */
 export function admitRequests(app: FastifyInstance, api: Api): void {
   const { bodies, slots } = api.admission;
-  app.addHook("onRequest", async (request, reply) => begin(api, request, reply.raw));
+  app.decorateRequest("admitted", undefined);
+  app.decorateRequest("identified", undefined);
+  app.addHook("onRequest", (request, reply, done) => {
+    begin(api, request, reply.raw);
+    done();
+  });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", async (request: FastifyRequest, payload: NodeJS.ReadableStream) => {
-    const entry = entries.get(request);
+    const entry = request.admitted;
     if (entry === undefined) throw new TypeError("a body without a request");
     const announced = Number(request.headers["content-length"] ?? 0);
     const most = request.routeOptions.bodyLimit ?? app.initialConfig.bodyLimit ?? 0;
     return await bodies.read(payload as never, entry.body, announced, most);
   });
-  app.addHook("preValidation", async (request) => {
-    const entry = entries.get(request);
-    if (entry === undefined) return;
+  app.addHook("preValidation", (request, _reply, done) => {
+    const entry = request.admitted;
+    if (entry === undefined) return done();
     entry.release = slots.take(entry.asker);
     if (entry.isOver) entry.release();
-    if (entry.asker.isStranger && entry.body.bytes > 0) await bodies.turn(entry.body.bytes, isJsonBody(request));
+    if (!entry.asker.isStranger || entry.body.bytes === 0) return done();
+    bodies.turn(entry.body.bytes, isJsonBody(request)).then(() => done(), done);
   });
 }

@@ -1,5 +1,5 @@
 /** What all routes of the API share. */
-import type { FastifyRequest } from "fastify";
+import type { FastifyRequest, onRequestHookHandler } from "fastify";
 import type { Logger } from "pino";
 import type { Sender } from "../../client/credentials.ts";
 import type { SharedConnections } from "../../client/master-client.ts";
@@ -51,7 +51,11 @@ export type Api = {
 
 type Identified = { readonly id: string; readonly session: Session };
 
-const identified = new WeakMap<FastifyRequest, Identified>();
+declare module "fastify" {
+  interface FastifyRequest {
+    identified: Identified | undefined;
+  }
+}
 
 /** Finds the session of a request, once. Undefined for a stranger, and for a page of another origin that sends more than a GET by cookie. */
 export function identify(api: Api, request: FastifyRequest): Identified | undefined {
@@ -59,13 +63,13 @@ export function identify(api: Api, request: FastifyRequest): Identified | undefi
   const session = id === undefined ? undefined : api.sessions.find(id);
   if (id === undefined || session === undefined) return undefined;
   const found = { id, session };
-  identified.set(request, found);
+  request.identified = found;
   return found;
 }
 
 /** The session of a request. @throws ApiError 401 */
 export function sessionOf(_api: Api, request: FastifyRequest): Identified {
-  const found = identified.get(request);
+  const found = request.identified;
   if (found === undefined) throw new ApiError(401, noSessionText);
   return found;
 }
@@ -79,8 +83,13 @@ export async function callerOf(api: Api, request: FastifyRequest): Promise<Sessi
 }
 
 /** Options of a route whose body is read only for a session. */
-export function forSessions(api: Api): { readonly onRequest: (request: FastifyRequest) => Promise<void> } {
-  return { onRequest: async (request) => void sessionOf(api, request) };
+export function forSessions(api: Api): { readonly onRequest: onRequestHookHandler } {
+  return {
+    onRequest: (request, _reply, done) => {
+      sessionOf(api, request);
+      done();
+    },
+  };
 }
 
 /** @throws ApiError as `readBody` */
