@@ -11,6 +11,10 @@ import {
   apiDrainMs,
   apiSessionsInMemoryMax,
   apiSessionsMax,
+  apiSocketSilentMs,
+  apiStreamPingMs,
+  apiStreamsMax,
+  apiStreamsOfUserMax,
   apiYamlBodyBytesMax,
   watchedStopMs,
 } from "./limits/api.ts";
@@ -290,3 +294,5 @@ fits(apiYamlBodyBytesMax, apiBodyBytesMax, "YAML is a body");
 fits(apiDrainMs, watchedStopMs, "an API ends in order before it is killed");
 fits(apiCredentialBodyBytesMax, apiBodyBytesMax, "a login is a body");
 fits(apiSessionsInMemoryMax, apiSessionsMax, "sessions in memory are kept, too");
+fits(apiStreamsOfUserMax, apiStreamsMax, "streams of a user are streams");
+fits(2 * apiStreamPingMs, apiSocketSilentMs, "a WebSocket may miss a ping");

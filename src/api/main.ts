@@ -15,11 +15,12 @@ import { SharedCalls } from "./admission/shared-calls.ts";
 import { reporter } from "./http/report.ts";
 import { countersOf } from "./routes/stats.ts";
 import { buildServer } from "./server.ts";
-import { openAdmission } from "./sessions/admit.ts";
+import { admitLiving, openAdmission } from "./sessions/admit.ts";
 import type { Api } from "./sessions/context.ts";
 import { Senders } from "./sessions/senders.ts";
 import { Sessions } from "./sessions/sessions.ts";
 import { EventStreams } from "./streams/event-streams.ts";
+import { type ApiTimes, apiTimes } from "./times.ts";
 
 export type ApiHooks = {
   readonly onReady?: (api: { readonly answers: () => Promise<void>; readonly state: () => Promise<string> }) => void;
@@ -40,7 +41,7 @@ function readOidcLogin(config: MasterConfig, log: Logger): BrowserLogin | undefi
 }
 
 /** @throws SaltworksError CONFIG_INVALID; the system's error if the port cannot be used */
-export async function startApi(config: MasterConfig, log: Logger): Promise<RunningApi> {
+export async function startApi(config: MasterConfig, log: Logger, times: ApiTimes = apiTimes): Promise<RunningApi> {
   const settings = readApiSettings(config.rest_cherrypy);
   for (const note of settings.notes) log.warn(note);
   if (config.netapi_enable_clients.length === 0)
@@ -50,7 +51,7 @@ export async function startApi(config: MasterConfig, log: Logger): Promise<Runni
   // Nothing else tells that the master has ended: an answer would be awaited until its timeout.
   shared.hub.onLoss = (error) => shared.channels.abandon(error);
   shared.hub.watch(() => undefined);
-  const streams = new EventStreams(shared.hub);
+  const streams = new EventStreams(shared.hub, times.streamPingMs);
   const counters = { requests: 0, errors: 0 };
   const admission = openAdmission(settings.tls !== undefined, openFilesLimit());
   const senders = new Senders(config);
@@ -58,8 +59,9 @@ export async function startApi(config: MasterConfig, log: Logger): Promise<Runni
   const oidc = readOidcLogin(config, log);
   const own = { sessions, senders, shared, streams, counters, admission, wheelCalls: new SharedCalls<Encodable>() };
   const report = reporter(log, counters);
-  const api: Api = { config, settings, log, report, startedMs, oidc, ...own };
+  const api: Api = { config, settings, log, report, times, startedMs, oidc, ...own };
   const server = buildServer(api);
+  await admitLiving(server.server, api);
   const sweep = () =>
     void sessions.sweep().catch((error: unknown) => log.error({ err: error }, "sessions could not be swept"));
   const timer = setInterval(sweep, apiSessionSweepMs).unref();

@@ -12,6 +12,8 @@ export const apiDescriptorsSpare = 1_000;
 export const apiHandshakeTimeoutMs = 10_000;
 /** How long a client may take none of its answer, milliseconds. Over it: the connection is closed, and the job goes on. */
 export const apiUnreadAnswerTimeoutMs = 30_000;
+/** TCP keepalive of connections, so that the other end of one that is silent is asked three times within `apiUnreadAnswerTimeoutMs`. */
+export const apiKeepalive = { isOn: true, idleSeconds: 15, intervalSeconds: 5, count: 3 } as const;
 /** Header of a request, bytes: cookies and tokens are short. Over it: 431. */
 export const apiHeaderBytesMax = 16_384;
 /** Names and values in a header. Over it, the rest is not read. */
@@ -102,6 +104,8 @@ export const apiSessionSweepMs = 600_000;
 
 /** Open streams of events. Over it: 503 with `Retry-After`. */
 export const apiStreamsMax = 5_000;
+/** Open streams of one user, of events and answers line by line: a quarter of all. Over it: 429 with `Retry-After`. */
+export const apiStreamsOfUserMax = 1_250;
 /** Bytes that wait for all readers of events together; events that several did not read count for each. Over it: the one with the most is closed. */
 export const apiStreamsUnreadBytesMax = 512 * 1024 * 1024;
 /** Bytes that wait for one reader of events. Over it: its stream is closed, and it may go on after its last event. */
@@ -112,6 +116,8 @@ export const apiStreamKeptBytesMax = 16 * 1024 * 1024;
 export const apiStreamFlushMs = { few: 5, many: 50, manyReaders: 50 } as const;
 /** How often a stream gets a comment, milliseconds: proxies close a connection that is silent for 30 or 60 s. */
 export const apiStreamPingMs = 20_000;
+/** How long the client of a WebSocket may send nothing, answers to pings included, milliseconds: two pings and 5 s. Over it: the connection is closed. */
+export const apiSocketSilentMs = 45_000;
 /** How often streams are compared with their sessions, milliseconds: a stream ends this soon after a logout or the token's end. */
 export const apiStreamLookMs = 1_000;
 /** One message of a WebSocket's client, bytes: clients send a short text. Over it: the connection is closed with 1009. */

@@ -11,6 +11,8 @@ export type Keepalive = {
   readonly idleSeconds: number;
   readonly count: number;
   readonly intervalSeconds: number;
+  /** How long sent bytes may stay unacknowledged until the connection fails with ETIMEDOUT, also because the other end reads nothing. Default: the system's value, some 15 minutes. */
+  readonly unacknowledgedMs?: number;
 };
 
 /** Linux's constants on the platforms of Node.js. */
@@ -20,6 +22,7 @@ const tcpLevel = 6;
 const idleOption = 4;
 const intervalOption = 5;
 const countOption = 6;
+const unacknowledgedOption = 18;
 
 /** Node.js has no documented way to a server's descriptor. */
 type WithDescriptor = { _handle?: { fd?: number } | null };
@@ -40,6 +43,7 @@ export function setKeepalive(server: Server, keepalive: Keepalive): boolean {
     [idleOption, keepalive.idleSeconds],
     [intervalOption, keepalive.intervalSeconds],
     [countOption, keepalive.count],
+    [unacknowledgedOption, keepalive.unacknowledgedMs ?? 0],
   ] as const;
   const hasTimes = times.every(([name, value]) => value <= 0 || set(tcpLevel, name, Math.round(value)));
   return hasTimes && set(socketLevel, keepaliveOption, keepalive.isOn ? 1 : 0);

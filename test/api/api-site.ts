@@ -4,6 +4,7 @@ import { type Logger, pino } from "pino";
 import { type RunningApi, startApi } from "../../src/api/main.ts";
 import { buildServer } from "../../src/api/server.ts";
 import type { Api } from "../../src/api/sessions/context.ts";
+import { type ApiTimes, apiTimes } from "../../src/api/times.ts";
 import type { MasterConfig } from "../../src/config/load.ts";
 import type { ConfigMap } from "../../src/config/yaml/values.ts";
 import { Float } from "../../src/wire/values.ts";
@@ -32,13 +33,14 @@ export class ApiSite {
     handlers: ApiHandlers,
     block: ConfigMap = {},
     options: Partial<MasterConfig> = {},
+    times: Partial<ApiTimes> = {},
   ): Promise<ApiSite> {
     const master = await FakeMaster.start({ mk_token: makeToken, ...handlers });
     const rest = { port: 0, host: "127.0.0.1", disable_ssl: true, ...block };
     const acl = { auto: { ann: ["test.*", "@jobs", { "G@role:web": ["state.apply"] }], "*": ["grains.items"] } };
     const config = { ...master.config, external_auth: acl, ...options, rest_cherrypy: rest } as MasterConfig;
     const logged: string[] = [];
-    return new ApiSite(master, config, logged, await startApi(config, logInto(logged)));
+    return new ApiSite(master, config, logged, await startApi(config, logInto(logged), { ...apiTimes, ...times }));
   }
 
   get api() {

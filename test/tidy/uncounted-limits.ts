@@ -46,6 +46,8 @@ export const uncountedLimits: Readonly<Record<string, string>> = {
   apiSessionsMax: ofApi,
   apiLinesUnreadBytesMax: ofApi,
   apiStreamsMax: ofApi,
+  apiStreamsOfUserMax: "a bound of the HTTP API: `GET /stats` counts it as `streams.refusedOfUser`",
+  apiSocketSilentMs: "a bound of the HTTP API: `GET /stats` counts it as `streams.closedSilent`",
   apiStreamUnreadBytesMax: ofApi,
   apiStreamKeptBytesMax: ofApi,
   apiOidcVisitMs: ofApi,

@@ -17,8 +17,8 @@ function endsOf(socket: Socket): string {
 export type ConnectionBounds = { readonly all: number; readonly strangers: number };
 
 export class Connections {
-  /** `displaced` gave way, `refused` were closed at once, `unread` had an answer that their client did not read. */
-  readonly counters = { open: 0, strangers: 0, displaced: 0, refused: 0, unread: 0 };
+  /** `displaced` gave way, `refused` were closed at once, `unread` had an answer that their client did not read, `timedOut` were ended by the system: the other end was gone, or read nothing. */
+  readonly counters = { open: 0, strangers: 0, displaced: 0, refused: 0, unread: 0, timedOut: 0 };
   readonly #bounds: ConnectionBounds;
   readonly #end: EndConnection;
   /** Strangers' connections by address, each with the oldest first. */

@@ -6,19 +6,20 @@ import {
   apiRequestsOfUserMax,
 } from "../../limits.ts";
 import { busy, tooMany } from "../http/errors.ts";
+import { Places } from "./places.ts";
 
 /** `name`: the user of a session, or a stranger's address. */
 export type Asker = { readonly isStranger: boolean; readonly name: string };
 
 export class RequestSlots {
   readonly counters = { underWay: 0, ofStrangers: 0, refused: 0, refusedOfUser: 0, refusedOfAddress: 0 };
-  readonly #byAsker = new Map<string, number>();
+  readonly #places = new Places();
 
   /** @returns a function that gives the place back. @throws ApiError 429 for an asker with too many, 503 */
   take({ isStranger, name }: Asker): () => void {
     const { counters } = this;
     const asker = `${isStranger ? "address" : "user"} ${name}`;
-    const own = this.#byAsker.get(asker) ?? 0;
+    const own = this.#places.heldBy(asker);
     if (isStranger && own >= apiRequestsOfAddressMax) {
       counters.refusedOfAddress += 1;
       throw tooMany("Too many requests of this address are under way");
@@ -32,22 +33,16 @@ export class RequestSlots {
       counters.refused += 1;
       throw busy("Too many requests are under way");
     }
-    this.#add(asker, 1);
+    const release = this.#places.take(asker);
     counters.underWay += 1;
     if (isStranger) counters.ofStrangers += 1;
     let isHeld = true;
     return () => {
       if (!isHeld) return;
       isHeld = false;
-      this.#add(asker, -1);
+      release();
       counters.underWay -= 1;
       if (isStranger) counters.ofStrangers -= 1;
     };
-  }
-
-  #add(asker: string, change: number): void {
-    const count = (this.#byAsker.get(asker) ?? 0) + change;
-    if (count > 0) this.#byAsker.set(asker, count);
-    else this.#byAsker.delete(asker);
   }
 }

@@ -4,13 +4,14 @@ import type { OutgoingHttpHeaders } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { apiStreamTagsMax, wheelReplyTimeoutMs } from "../../limits.ts";
 import { compileGlob } from "../../python/fnmatch.ts";
+import { textField } from "../../wire/fields.ts";
 import { isTokenText } from "../clients/chunk.ts";
 import { boundAnswer } from "../http/answer.ts";
 import { ApiError, busy, noSessionText } from "../http/errors.ts";
 import { streamEventsSchema } from "../schemas/events.ts";
-import { proveConnection, releaseSlot } from "../sessions/admit.ts";
+import { proveConnection, releaseSlot, takeStreamSlot } from "../sessions/admit.ts";
 import { sessionIdOf } from "../sessions/carriers.ts";
-import type { Api } from "../sessions/context.ts";
+import { type Api, userOf } from "../sessions/context.ts";
 import { secondsIn } from "../sessions/open-session.ts";
 import type { EventStreams } from "../streams/event-streams.ts";
 
@@ -21,8 +22,11 @@ function textsOf(query: Query, name: string): readonly string[] {
   return value === undefined ? [] : typeof value === "string" ? [value] : value;
 }
 
-/** A test whether the reader may read, by session or by a token of the master. @throws ApiError 401 */
-export async function permissionOf(api: Api, request: FastifyRequest, query: Query): Promise<() => boolean> {
+/** `user`: who reads, as `userOf`. */
+export type ReadPermission = { readonly user: string; readonly isAllowed: () => boolean };
+
+/** Who reads, and whether the reader still may, by session or by a token of the master. @throws ApiError 401 */
+export async function permissionOf(api: Api, request: FastifyRequest, query: Query): Promise<ReadPermission> {
   const [saltToken] = textsOf(query, "salt_token");
   if (saltToken !== undefined) {
     if (!isTokenText(saltToken)) throw new ApiError(401, noSessionText);
@@ -30,11 +34,13 @@ export async function permissionOf(api: Api, request: FastifyRequest, query: Que
     const fields = await api.shared.channels.ask({ cmd: "get_token", token: saltToken }, wheelReplyTimeoutMs);
     const expire = secondsIn(fields, "expire");
     if (!(expire * 1_000 > Date.now())) throw new ApiError(401, noSessionText);
-    return () => expire * 1_000 > Date.now();
+    const [user = "", eauth = ""] = ["name", "eauth"].map((name) => textField(fields, name));
+    return { user: userOf({ user, eauth }), isAllowed: () => expire * 1_000 > Date.now() };
   }
   const id = textsOf(query, "token")[0] ?? sessionIdOf(request);
-  if (id === undefined || api.sessions.find(id) === undefined) throw new ApiError(401, noSessionText);
-  return () => api.sessions.find(id) !== undefined;
+  const session = id === undefined ? undefined : api.sessions.find(id);
+  if (id === undefined || session === undefined) throw new ApiError(401, noSessionText);
+  return { user: userOf(session), isAllowed: () => api.sessions.find(id) !== undefined };
 }
 
 /** @throws ApiError 400 */
@@ -48,12 +54,13 @@ export function filterOf(query: Query): ((tag: string) => boolean) | undefined {
 
 export function eventRoutes(app: FastifyInstance, api: Api, streams: EventStreams): void {
   app.get<{ readonly Querystring: Query }>("/events", { schema: streamEventsSchema }, async (request, reply) => {
-    const isAllowed = await permissionOf(api, request, request.query);
+    const { user, isAllowed } = await permissionOf(api, request, request.query);
     const isWanted = filterOf(request.query);
     if (streams.isFull) {
       streams.counters.refused += 1;
       throw busy("Too many streams are open");
     }
+    takeStreamSlot(api, reply, user);
     const header = request.headers["last-event-id"];
     const lastId = typeof header === "string" && header !== "" ? header : undefined;
     await streams.ready();

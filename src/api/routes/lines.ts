@@ -7,7 +7,8 @@ import type { Encodable } from "../../wire/values.ts";
 import { type CallersChunk, runChunk } from "../clients/run-chunk.ts";
 import { boundAnswer } from "../http/answer.ts";
 import { jsonText } from "../http/json-text.ts";
-import type { Api } from "../sessions/context.ts";
+import { takeStreamSlot } from "../sessions/admit.ts";
+import { type Api, sessionOf, userOf } from "../sessions/context.ts";
 
 const linesType = "application/x-ndjson";
 
@@ -36,17 +37,20 @@ export async function answerLines(
   });
 }
 
-/** Begins an answer of lines, and ends it after `step`. An error of `step` is the last line. */
+/** Begins an answer of lines to a session, and ends it after `step`. An error of `step` is the last line. @throws ApiError 401, 429 */
 export async function withLines(
   api: Api,
   reply: FastifyReply,
   step: (tell: (line: Encodable) => void) => Promise<void>,
 ): Promise<void> {
+  takeStreamSlot(api, reply, userOf(sessionOf(api, reply.request).session));
   reply.hijack();
   const response = reply.raw;
   const { answers } = api.admission;
   answers.watch(reply.request.raw.socket, response);
   response.writeHead(200, { ...(reply.getHeaders() as OutgoingHttpHeaders), "content-type": linesType });
+  // A client sees at once that its request was taken: the first line may come a minute later.
+  response.flushHeaders();
   const tell = (line: Encodable) => {
     // A client that does not read loses its answer: the job goes on.
     if (response.writableLength > apiLinesUnreadBytesMax) response.destroy();

@@ -5,11 +5,11 @@ import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import websocket, { type WebSocket } from "@fastify/websocket";
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { apiSocketMessageBytesMax, apiStreamUnreadBytesMax } from "../../limits.ts";
 import { ApiError, busy } from "../http/errors.ts";
 import { openSocketByTokenSchema, openSocketSchema } from "../schemas/events.ts";
-import { proveConnection, releaseSlot } from "../sessions/admit.ts";
+import { proveConnection, releaseSlot, takeStreamSlot } from "../sessions/admit.ts";
 import { isForeignPage } from "../sessions/carriers.ts";
 import type { Api } from "../sessions/context.ts";
 import { pingFrame } from "../streams/socket-frames.ts";
@@ -33,14 +33,15 @@ function checkOrigin(api: Api, request: FastifyRequest<Asked>): void {
     throw new ApiError(403, "This origin may not use the API");
 }
 
-/** @throws ApiError 400, 401, 403, 503 */
-async function permissionFor(api: Api, request: FastifyRequest<Asked>): Promise<Permission> {
+/** @throws ApiError 400, 401, 403, 429, 503 */
+async function permissionFor(api: Api, request: FastifyRequest<Asked>, reply: FastifyReply): Promise<Permission> {
   checkOrigin(api, request);
   const { token } = request.params;
   const query = token === undefined ? request.query : { ...request.query, token };
-  const isAllowed = await permissionOf(api, request, query);
+  const { user, isAllowed } = await permissionOf(api, request, query);
   const isWanted = filterOf(request.query);
   if (!api.streams.isFull) {
+    takeStreamSlot(api, reply, user);
     await api.streams.ready();
     return { isAllowed, isWanted };
   }
@@ -52,23 +53,20 @@ function serve(api: Api, request: FastifyRequest<Asked>, socket: WebSocket, perm
   const output = request.raw.socket;
   proveConnection(api, request);
   releaseSlot(request);
-  let isAnswering = true;
+  let heardMs = performance.now();
   const start = api.streams.open({
     ...permission,
     form: "format_events" in request.query ? "digests" : "messages",
     output,
     end: () => socket.close(policyCode, "the session has ended"),
-    ping: () => {
-      // Clients answer each ping by themselves. A connection that is half open would stay for hours.
-      if (!isAnswering) output.destroy();
-      isAnswering = false;
-      output.write(pingFrame);
-    },
+    ping: () => void output.write(pingFrame),
+    // Clients answer each ping by themselves. A connection that is half open would stay for hours.
+    isSilent: () => performance.now() - heardMs > api.times.socketSilentMs,
     lastId: undefined,
     isWaiting: true,
   });
-  socket.on("pong", () => {
-    isAnswering = true;
+  output.on("data", () => {
+    heardMs = performance.now();
   });
   socket.on("message", (message: Buffer) => {
     if (message.toString() === readyText) start();
@@ -90,7 +88,8 @@ export async function socketRoutes(app: FastifyInstance, api: Api, upgrades: Eve
       method: "GET",
       url,
       schema,
-      preValidation: async (request) => void permissions.set(request.raw, await permissionFor(api, request)),
+      preValidation: async (request, reply) =>
+        void permissions.set(request.raw, await permissionFor(api, request, reply)),
       handler: async () => {
         throw new ApiError(426, "This path speaks WebSocket only", { upgrade: "websocket" });
       },

@@ -18,7 +18,7 @@ export function countersOf({ counters, admission, sessions, shared, streams, whe
     answers: { ...admission.answers.counters },
     sessions: { open: sessions.count, ...sessions.counters },
     events: shared.hub.counters,
-    streams: { open: streams.count, ...streams.counters },
+    streams: { open: streams.count, ...streams.counters, ...admission.streamSlots.counters },
   };
 }
 

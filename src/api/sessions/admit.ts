@@ -1,17 +1,25 @@
 /** Admits connections and requests: finds out who asks, and holds each to its bounds. A request gives back what it took when it is over. */
 import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { FastifyInstance, FastifyRequest } from "fastify";
-import { apiConnectionsMax, apiDescriptorsSpare, apiHeadersMax, apiStrangerConnectionsMax } from "../../limits.ts";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import {
+  apiConnectionsMax,
+  apiDescriptorsSpare,
+  apiHeadersMax,
+  apiKeepalive,
+  apiStrangerConnectionsMax,
+} from "../../limits.ts";
+import { AcceptedKeepalive } from "../../transport/zmtp/accepted-keepalive.ts";
 import { addressKey } from "../../transport/zmtp/address.ts";
 import { Bodies } from "../admission/bodies.ts";
 import { Connections } from "../admission/connections.ts";
 import { ExchangeSlots } from "../admission/exchange-slots.ts";
 import { type Asker, RequestSlots } from "../admission/request-slots.ts";
+import { StreamSlots } from "../admission/stream-slots.ts";
 import { UnreadAnswers } from "../admission/unread-answers.ts";
 import { onceOver } from "../http/over.ts";
 import { endForRoom } from "../http/unreadable.ts";
-import { type Admission, type Api, identify } from "./context.ts";
+import { type Admission, type Api, identify, userOf } from "./context.ts";
 
 /** `openFiles`: the most descriptors of this process. */
 export function openAdmission(isTls: boolean, openFiles: number): Admission {
@@ -19,8 +27,14 @@ export function openAdmission(isTls: boolean, openFiles: number): Admission {
   const all = Math.min(apiConnectionsMax, room);
   const bounds = { all, strangers: Math.min(apiStrangerConnectionsMax, Math.ceil(all / 2)) };
   const connections = new Connections(endForRoom(isTls), bounds);
-  const exchanges = new ExchangeSlots();
-  return { connections, slots: new RequestSlots(), bodies: new Bodies(), exchanges, answers: new UnreadAnswers() };
+  return {
+    connections,
+    slots: new RequestSlots(),
+    streamSlots: new StreamSlots(),
+    bodies: new Bodies(),
+    exchanges: new ExchangeSlots(),
+    answers: new UnreadAnswers(),
+  };
 }
 
 type Entry = { readonly asker: Asker; readonly body: ReturnType<Bodies["open"]>; isOver: boolean; release: () => void };
@@ -35,6 +49,11 @@ declare module "fastify" {
 /** A stream does not count as a request under way, which it would do for hours. */
 export function releaseSlot(request: FastifyRequest): void {
   request.admitted?.release();
+}
+
+/** Takes a place among the streams of its user until the request is over. @throws ApiError 429 */
+export function takeStreamSlot(api: Api, { request, raw }: FastifyReply, user: string): void {
+  onceOver(request.raw.socket, raw, api.admission.streamSlots.take(user));
 }
 
 /** For a client that proves itself by other means than a session in a header. */
@@ -52,12 +71,25 @@ export function admitConnections(server: Server, { admission: { connections } }:
   });
 }
 
+/** Lets the system end connections whose other end is gone, or reads nothing: it alone knows what of the sent bytes has arrived. */
+export async function admitLiving(server: Server, { admission: { connections }, settings, times }: Api): Promise<void> {
+  const keepalive = await AcceptedKeepalive.load({ ...apiKeepalive, unacknowledgedMs: times.unreadMs });
+  server.on("listening", () => keepalive.listens(server));
+  server.on("connection", (socket: Socket) => keepalive.accepts(socket));
+  const count = (socket: Socket) =>
+    socket.once("error", ({ code }: NodeJS.ErrnoException) => {
+      if (code === "ETIMEDOUT") connections.counters.timedOut += 1;
+    });
+  // Under TLS the errors of a connection are those of its TLSSocket.
+  server.on(settings.tls !== undefined ? "secureConnection" : "connection", count);
+}
+
 function begin(api: Api, request: FastifyRequest, response: ServerResponse): void {
   const { connections, bodies } = api.admission;
   const session = identify(api, request)?.session;
   if (session !== undefined) connections.prove(request.raw.socket);
   const isStranger = session === undefined;
-  const name = isStranger ? addressKey(request.ip) : `${session.eauth} ${session.user}`;
+  const name = isStranger ? addressKey(request.ip) : userOf(session);
   const asker = { isStranger, name };
   const entry: Entry = { asker, body: bodies.open(isStranger), isOver: false, release: () => undefined };
   request.admitted = entry;

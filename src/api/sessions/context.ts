@@ -12,11 +12,13 @@ import type { Connections } from "../admission/connections.ts";
 import type { ExchangeSlots } from "../admission/exchange-slots.ts";
 import type { RequestSlots } from "../admission/request-slots.ts";
 import type { SharedCalls } from "../admission/shared-calls.ts";
+import type { StreamSlots } from "../admission/stream-slots.ts";
 import type { UnreadAnswers } from "../admission/unread-answers.ts";
 import { readBody } from "../http/bodies.ts";
 import { ApiError, noSessionText } from "../http/errors.ts";
 import type { Report } from "../http/report.ts";
 import type { EventStreams } from "../streams/event-streams.ts";
+import type { ApiTimes } from "../times.ts";
 import { isForged, sessionIdOf } from "./carriers.ts";
 import type { Senders } from "./senders.ts";
 import type { Session, Sessions } from "./sessions.ts";
@@ -26,6 +28,7 @@ export type ApiCounters = { requests: number; errors: number };
 export type Admission = {
   readonly connections: Connections;
   readonly slots: RequestSlots;
+  readonly streamSlots: StreamSlots;
   readonly bodies: Bodies;
   readonly exchanges: ExchangeSlots;
   readonly answers: UnreadAnswers;
@@ -44,6 +47,7 @@ export type Api = {
   readonly report: Report;
   readonly wheelCalls: SharedCalls<Encodable>;
   readonly admission: Admission;
+  readonly times: ApiTimes;
   readonly startedMs: number;
   /** The login at an OpenID provider in a browser; undefined where it is not configured. */
   readonly oidc: BrowserLogin | undefined;
@@ -65,6 +69,11 @@ export function identify(api: Api, request: FastifyRequest): Identified | undefi
   const found = { id, session };
   request.identified = found;
   return found;
+}
+
+/** How bounds name a user: the same name of two eauth systems is two users. */
+export function userOf({ eauth, user }: Pick<Session, "eauth" | "user">): string {
+  return `${eauth} ${user}`;
 }
 
 /** The session of a request. @throws ApiError 401 */

@@ -41,12 +41,14 @@ export type StreamOptions = {
   readonly output: Pick<Writable, "write" | "writableLength" | "destroy" | "destroyed" | "once">;
   /** Ends the stream in the form's own way. */
   readonly end: () => void;
-  /** Called every `apiStreamPingMs`. */
+  /** Called every `pingMs`. */
   readonly ping: () => void;
   /** Undefined: all events. */
   readonly isWanted: ((tag: string) => boolean) | undefined;
   /** Whether the reader may still read: asked every `apiStreamLookMs`. */
   readonly isAllowed: () => boolean;
+  /** Whether the reader, whose form has answers to pings, gave none for too long: asked every `apiStreamLookMs`. */
+  readonly isSilent?: () => boolean;
   /** The id of the last event that the reader has. */
   readonly lastId: string | undefined;
   /** Events are sent only after `start` of the reader. */
@@ -89,8 +91,17 @@ function gapLine(reason: GapReason): Buffer {
 
 export class EventStreams {
   /** `gaps` that readers were told of, or that all of them were. */
-  readonly counters = { opened: 0, refused: 0, closedUnread: 0, closedExpired: 0, unreadable: 0, gaps: 0 };
+  readonly counters = {
+    opened: 0,
+    refused: 0,
+    closedUnread: 0,
+    closedExpired: 0,
+    closedSilent: 0,
+    unreadable: 0,
+    gaps: 0,
+  };
   readonly #hub: Pick<EventHub, "watch" | "tried">;
+  readonly #pingMs: number;
   readonly #readers = new Set<Reader>();
   /** Names this run, so that numbers of a former one are not taken for ours. */
   readonly #run = randomBytes(4).toString("hex");
@@ -108,8 +119,9 @@ export class EventStreams {
   #pingedMs = 0;
   #unwatch: (() => void) | undefined;
 
-  constructor(hub: Pick<EventHub, "watch" | "tried">) {
+  constructor(hub: Pick<EventHub, "watch" | "tried">, pingMs: number = apiStreamPingMs) {
     this.#hub = hub;
+    this.#pingMs = pingMs;
   }
 
   get count(): number {
@@ -296,7 +308,7 @@ export class EventStreams {
   }
 
   #look(): void {
-    const isPing = performance.now() - this.#pingedMs >= apiStreamPingMs;
+    const isPing = performance.now() - this.#pingedMs >= this.#pingMs;
     if (isPing) this.#pingedMs = performance.now();
     for (const reader of this.#readers) {
       // An answer that waits behind another one of its connection has no `close`.
@@ -305,6 +317,10 @@ export class EventStreams {
         this.counters.closedExpired += 1;
         this.#remove(reader);
         reader.end();
+      } else if (reader.isSilent?.() === true) {
+        this.counters.closedSilent += 1;
+        this.#remove(reader);
+        reader.output.destroy();
       } else if (isPing) reader.ping();
     }
   }
