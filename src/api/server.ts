@@ -76,7 +76,7 @@ function answerUnknown(isRoute: (path: string, method: string) => boolean) {
     const isOther = !allowed.includes(request.method === "HEAD" ? "GET" : request.method);
     const error =
       allowed.length > 0 && isOther
-        ? new ApiError(405, "Specified method is invalid for this resource", { allow: allowed.join(", ") })
+        ? new ApiError("METHOD_UNKNOWN", "Specified method is invalid for this resource", { allow: allowed.join(", ") })
         : notFound(request.url);
     return await answerError(request, reply, error);
   };
@@ -90,7 +90,7 @@ function addHooks(app: FastifyInstance, api: Api): void {
     counters.requests += 1;
     reply.headers(originHeaders(settings.corsOrigins, request.headers.origin));
     if (settings.isExpiring) reply.header("cache-control", "no-store");
-    if (!mayConnect(request.ip)) done(new ApiError(403, "Bad IP"));
+    if (!mayConnect(request.ip)) done(new ApiError("ADDRESS_REFUSED", "Bad IP"));
     else if (request.method === "OPTIONS") reply.code(204).headers(preflightHeaders).send();
     else done();
   });

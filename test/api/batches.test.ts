@@ -106,16 +106,16 @@ describe("batches by HTTP", () => {
     assert.deepEqual([plain(asked?.get("kwarg") ?? null), asked?.has("__read__")], [{ jid }, false]);
     assert.deepEqual(await post(`/jobs/${jid}/resume`, undefined, id), {
       status: 409,
-      body: { status: 409, return: `Batch ${jid} is in words of its own` },
+      body: { status: 409, return: `Batch ${jid} is in words of its own`, code: "JOB_STATE" },
     });
     const text = `batch job ${jid} is not running`;
     assert.deepEqual(await post(`/jobs/${jid}/abort`, undefined, id), {
       status: 404,
-      body: { status: 404, return: text },
+      body: { status: 404, return: text, code: "JOB_UNKNOWN" },
     });
     assert.deepEqual(await post(`/jobs/${jid}/cancel`, undefined, id), {
       status: 400,
-      body: { status: 400, return: "not a job id" },
+      body: { status: 400, return: "not a job id", code: "FUNCTION_ARGUMENTS" },
     });
     assert.equal((await post(`/jobs/${jid}/pause`, undefined, "")).status, 401);
     assert.equal((await post(`/jobs/${jid}/explode`, undefined, id)).status, 404);
@@ -124,7 +124,7 @@ describe("batches by HTTP", () => {
   it("answer at the request's deadline if the master does not", { timeout: 20_000 }, async () => {
     assert.deepEqual(await tryWith(undefined, `/jobs/${jid}/pause`), {
       status: 504,
-      body: { status: 504, return: "Salt request timed out: 'jobs.pause' is not over" },
+      body: { status: 504, return: "Salt request timed out: 'jobs.pause' is not over", code: "DEADLINE_PASSED" },
     });
   });
 
@@ -135,7 +135,7 @@ describe("batches by HTTP", () => {
         { tag: "", data: { jid, return: text, success: false, code, notes: [] } },
         `/jobs/${jid}/abort`,
       );
-      assert.deepEqual([status, body], [500, { status: 500, return: "An unexpected error occurred" }]);
+      assert.deepEqual([status, body], [500, { status: 500, return: "An unexpected error occurred", code: "FAULT" }]);
       assert.match(site.logged.join("\n"), /EIO at \/var\/cache\/salt/);
       if (code === "") await site.close();
     }

@@ -110,14 +110,21 @@ describe("commands through the HTTP API", () => {
     assert.equal((await post("/", ping, token)).status, 401);
     assert.deepEqual(sent("publish"), []);
     const denied = await post("/", { ...ping, fun: "test.denied" }, id);
-    assert.deepEqual(denied, { status: 401, body: { status: 401, return: "Authorization error occurred." } });
+    assert.deepEqual(denied, {
+      status: 401,
+      body: { status: 401, return: "Authorization error occurred.", code: "AUTH_FAILED" },
+    });
   });
 
   it("with credentials of their own need no session, and a session's id does not count as a token", async () => {
     const id = await start();
     assert.equal((await post("/run", { ...ping, token })).status, 200);
     assert.equal((await post("/run", { ...ping, username: "ann", password: "p", eauth: "auto" })).status, 200);
-    assert.deepEqual((await post("/run", { ...ping, token: "xyz" })).body, { status: 401, return: "Invalid token" });
+    assert.deepEqual((await post("/run", { ...ping, token: "xyz" })).body, {
+      status: 401,
+      return: "Invalid token",
+      code: "TOKEN_INVALID",
+    });
     assert.equal((await post("/run", ping, id)).status, 401);
     const made = await post("/token", { username: "ann", password: "right", eauth: "auto" });
     assert.equal((made.body as { token: string }[])[0]?.token, token);
@@ -146,7 +153,11 @@ describe("commands through the HTTP API", () => {
     const headers = { "X-Auth-Token": id, "content-type": "application/json" };
     const answer = await site.fetch("/", { method: "POST", headers, body: JSON.stringify(ping) });
     assert.deepEqual([answer.status, answer.headers.get("retry-after")], [503, "2"]);
-    assert.deepEqual(await answer.json(), { status: 503, return: "Salt Master is not available." });
+    assert.deepEqual(await answer.json(), {
+      status: 503,
+      return: "Salt Master is not available.",
+      code: "MASTER_AWAY",
+    });
   });
 
   it("are answered line by line to a client that accepts lines, the first before the job is over", async () => {

@@ -9,7 +9,7 @@ import type { ConfigMap } from "../../src/config/yaml/values.ts";
 import { differences, type Instead } from "../interop/api/differences.ts";
 import { type Exchange, recorded } from "../interop/api/recorded.ts";
 import { siteOf } from "../interop/api/replay.ts";
-import { withRules } from "../interop/api/rules.ts";
+import { isErrorBody, withRules } from "../interop/api/rules.ts";
 import { repositoryRoot } from "../root.ts";
 import { ApiSite } from "./api-site.ts";
 import type { ApiDocument, Description, Operation } from "./described.ts";
@@ -101,12 +101,14 @@ const files = "session clients resources permissions jobs events-sse saltgui unr
 function ours(name: string, exchange: Exchange) {
   const { status } = exchange.response;
   const text = JSON.stringify({ status, return: "" });
+  // Salt's errors have no code.
+  const coded = (body: unknown) => (isErrorBody(body) ? { ...body, code: "FAULT" } : body);
   const { expected } = withRules(exchange, { status, reason: "", headers: {}, text });
   const instead: Instead | undefined = listed.get(name);
   if (instead === undefined)
-    return { status: expected.status, type: expected.headers["content-type"], body: expected.body };
+    return { status: expected.status, type: expected.headers["content-type"], body: coded(expected.body) };
   // A pattern is of a body's text; the answers themselves are compared when the exchanges are sent again.
-  const body = instead.body instanceof RegExp ? undefined : instead.body;
+  const body = instead.body instanceof RegExp ? undefined : coded(instead.body);
   return { status: instead.status, type: "application/json", body };
 }
 

@@ -66,9 +66,12 @@ describe("what the HTTP API only reads", () => {
     assert.match(JSON.stringify(await site.get("/jobs", id)), /Client disabled: 'runner'/);
     assert.deepEqual(sent(), []);
     const unknown = await site.get("/wheel/no.such", id);
-    assert.deepEqual(unknown, { status: 400, body: { status: 400, return: "'no.such' is not available." } });
+    assert.deepEqual(unknown, {
+      status: 400,
+      body: { status: 400, return: "'no.such' is not available.", code: "FUNCTION_FAILED" },
+    });
     const refused = await site.get("/wheel/jobs.abort", id);
     const text = "'jobs.abort' is not available for reading";
-    assert.deepEqual(refused, { status: 400, body: { status: 400, return: text } });
+    assert.deepEqual(refused, { status: 400, body: { status: 400, return: text, code: "REQUEST_REFUSED" } });
   });
 });

@@ -37,7 +37,7 @@ describe("sessions of the HTTP API", () => {
 
   it("do not open without the right password, and the error has one form", async () => {
     site = await ApiSite.start({});
-    const refused = { status: 401, return: "Could not authenticate using provided credentials" };
+    const refused = { status: 401, return: "Could not authenticate using provided credentials", code: "LOGIN_FAILED" };
     for (const wrong of [{ password: "wrong" }, { password: "" }, { eauth: undefined }]) {
       const answer = await site.fetch("/login", post(JSON.stringify({ ...right, ...wrong }), "application/json"));
       assert.equal(answer.status, 401);

@@ -51,7 +51,7 @@ export class Bodies {
         if (stream.readableEnded || isCut) return;
         isCut = true;
         this.counters.cut += 1;
-        reject(new ApiError(400, "The request cannot be read"));
+        reject(new ApiError("REQUEST_UNREADABLE", "The request cannot be read"));
       };
       stream.on("data", take).once("end", resolve).once("error", cut).once("close", cut);
     });
@@ -92,6 +92,6 @@ export class Bodies {
 
   #tooLarge(): ApiError {
     this.counters.tooLarge += 1;
-    return new ApiError(413, "The request's body is too large", { connection: "close" });
+    return new ApiError("BODY_TOO_LARGE", "The request's body is too large", { connection: "close" });
   }
 }

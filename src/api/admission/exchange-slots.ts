@@ -11,7 +11,7 @@ export class ExchangeSlots {
   async within<Result>(address: string, exchange: () => Promise<Result>): Promise<Result> {
     if (this.#places.heldBy(address) >= apiOidcExchangesOfAddressMax) {
       this.counters.refusedOfAddress += 1;
-      throw tooMany("Too many logins of this address are under way");
+      throw tooMany("Too many logins of this address are under way", "ADDRESS_BUSY");
     }
     if (this.counters.underWay >= apiOidcExchangesMax) {
       this.counters.refused += 1;

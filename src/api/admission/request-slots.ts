@@ -22,11 +22,11 @@ export class RequestSlots {
     const own = this.#places.heldBy(asker);
     if (isStranger && own >= apiRequestsOfAddressMax) {
       counters.refusedOfAddress += 1;
-      throw tooMany("Too many requests of this address are under way");
+      throw tooMany("Too many requests of this address are under way", "ADDRESS_BUSY");
     }
     if (!isStranger && own >= apiRequestsOfUserMax) {
       counters.refusedOfUser += 1;
-      throw tooMany("Too many requests of this user are under way");
+      throw tooMany("Too many requests of this user are under way", "USER_BUSY");
     }
     const isFull = isStranger ? counters.ofStrangers >= apiRequestsOfStrangersMax : counters.underWay >= apiRequestsMax;
     if (isFull) {

@@ -11,7 +11,7 @@ export class StreamSlots {
   take(user: string): () => void {
     if (this.#places.heldBy(user) >= apiStreamsOfUserMax) {
       this.counters.refusedOfUser += 1;
-      throw tooMany("Too many streams of this user are open");
+      throw tooMany("Too many streams of this user are open", "USER_BUSY");
     }
     return this.#places.take(user);
   }

@@ -26,7 +26,7 @@ export function batchOf(client: string, fields: ValueMap): BatchOptions | undefi
   const failhard = given(fields, "failhard") ?? false;
   const isFailHard = failhard === true || /^true$/i.test(String(failhard));
   if (!isFailHard && failhard !== false && !/^false$/i.test(String(failhard)))
-    throw new ApiError(400, "'failhard' is true or false");
+    throw new ApiError("ARGUMENT_INVALID", "'failhard' is true or false");
   const [options, fault] = readBatchOptions(
     new Map<Value, Value>([
       ["size", size ?? sizeDefault],
@@ -36,7 +36,7 @@ export function batchOf(client: string, fields: ValueMap): BatchOptions | undefi
       ["max_failures", given(fields, "batch_max_failures") ?? ""],
     ]),
   );
-  if (options === undefined) throw new ApiError(400, fault.slice(0, 200));
+  if (options === undefined) throw new ApiError("ARGUMENT_INVALID", fault.slice(0, 200));
   return options;
 }
 
@@ -44,20 +44,26 @@ export function batchOf(client: string, fields: ValueMap): BatchOptions | undefi
 export function checkJobOptions(client: string, fields: ValueMap): void {
   for (const name of fields.keys())
     if (typeof name === "string" && alike.test(name) && !known.has(name))
-      throw new ApiError(400, `The option '${name.slice(0, 100)}' is unknown`);
+      throw new ApiError("ARGUMENT_INVALID", `The option '${name.slice(0, 100)}' is unknown`);
   const isBatch = batchOf(client, fields) !== undefined;
   for (const name of ["canary", "batch_max_failures"])
     if (!isBatch && given(fields, name) !== undefined)
-      throw new ApiError(400, `'${name}' needs a batch: the client local_batch, or local_async with 'batch'`);
+      throw new ApiError(
+        "ARGUMENT_INVALID",
+        `'${name}' needs a batch: the client local_batch, or local_async with 'batch'`,
+      );
   const within = given(fields, "deliver_within");
   if (within === undefined) return;
   if (isBatch)
     throw new ApiError(
-      400,
+      "ARGUMENT_INVALID",
       "'deliver_within' cannot be combined with 'batch', which takes the minions that answer now",
     );
   if (client === "local_subset")
-    throw new ApiError(400, "'deliver_within' cannot be combined with the client local_subset");
+    throw new ApiError("ARGUMENT_INVALID", "'deliver_within' cannot be combined with the client local_subset");
   if (parseDuration(String(within)) === undefined)
-    throw new ApiError(400, `'deliver_within' must be ${durationForm}, not '${String(within).slice(0, 40)}'`);
+    throw new ApiError(
+      "ARGUMENT_INVALID",
+      `'deliver_within' must be ${durationForm}, not '${String(within).slice(0, 40)}'`,
+    );
 }

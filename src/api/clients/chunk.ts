@@ -27,17 +27,18 @@ function isBuilt(name: string): name is ClientName {
 function clientOf(fields: ValueMap, enabled: readonly unknown[]): ClientName {
   const written = fields.get("client");
   const name = typeof written === "string" ? written : "None";
-  if (!isBuilt(name) && name !== "ssh") throw new ApiError(400, `Invalid client specified: '${name.slice(0, 100)}'`);
+  if (!isBuilt(name) && name !== "ssh")
+    throw new ApiError("ARGUMENT_INVALID", `Invalid client specified: '${name.slice(0, 100)}'`);
   checkEnabled(name, enabled);
   if (isBuilt(name)) return name;
-  throw new ApiError(501, "The client 'ssh' does not exist here: salt-ssh is not part of Saltworks");
+  throw new ApiError("CLIENT_UNBUILT", "The client 'ssh' does not exist here: salt-ssh is not part of Saltworks");
 }
 
 /** @throws ApiError 400 */
 export function checkEnabled(client: string, enabled: readonly unknown[]): void {
   if (enabled.includes(client)) return;
   throw new ApiError(
-    400,
+    "CLIENT_DISABLED",
     `Client disabled: '${client}'. Add to 'netapi_enable_clients' master config option to enable.`,
   );
 }
@@ -50,22 +51,23 @@ function isFunction(fun: Value | undefined): boolean {
 /** @throws ApiError 400 */
 function checkShape({ client, fields }: Chunk): void {
   const fun = fields.get("fun");
-  if (!isFunction(fun)) throw new ApiError(400, "A command needs a function in 'fun'");
+  if (!isFunction(fun)) throw new ApiError("ARGUMENT_INVALID", "A command needs a function in 'fun'");
   if (client.startsWith("local")) {
-    if (!fields.has("tgt")) throw new ApiError(400, "A command for minions needs a target in 'tgt'");
+    if (!fields.has("tgt")) throw new ApiError("ARGUMENT_INVALID", "A command for minions needs a target in 'tgt'");
     checkJobOptions(client, fields);
     return;
   }
   if (typeof fun !== "string" || !fun.includes("."))
-    throw new ApiError(400, "A command invocation error occurred: Check syntax.");
+    throw new ApiError("ARGUMENT_INVALID", "A command invocation error occurred: Check syntax.");
 }
 
 /** The maps of a body: one, or a list. @throws ApiError 400 */
 export function mapsIn(body: Value | undefined): ValueMap[] {
   if (body instanceof Map) return [body];
   if (!Array.isArray(body) || !body.every((item) => item instanceof Map))
-    throw new ApiError(400, "Lowstates must be a list");
-  if (body.length > apiChunksMax) throw new ApiError(400, `A request has at most ${apiChunksMax} commands`);
+    throw new ApiError("ARGUMENT_INVALID", "Lowstates must be a list");
+  if (body.length > apiChunksMax)
+    throw new ApiError("ARGUMENT_INVALID", `A request has at most ${apiChunksMax} commands`);
   return body;
 }
 
@@ -90,10 +92,11 @@ export function loginIn(
 ): { readonly token: string } | { readonly eauth: string; readonly username: string; readonly password: string } {
   const token = textField(fields, "token");
   if (token !== undefined && token !== "") {
-    if (!isTokenText(token)) throw new ApiError(401, "Invalid token");
+    if (!isTokenText(token)) throw new ApiError("TOKEN_INVALID", "Invalid token");
     return { token };
   }
   const [eauth, username, password] = ["eauth", "username", "password"].map((name) => textField(fields, name));
-  if (!eauth || !username || !password) throw new ApiError(401, "No authentication credentials given");
+  if (!eauth || !username || !password)
+    throw new ApiError("CREDENTIALS_MISSING", "No authentication credentials given");
   return { eauth, username, password };
 }

@@ -99,7 +99,7 @@ async function follow<Event>(
   try {
     for await (const event of running.events()) take(event);
   } catch (error) {
-    if (signal.aborted) throw new ApiError(504, lateText);
+    if (signal.aborted) throw new ApiError("DEADLINE_PASSED", lateText);
     throw error;
   } finally {
     signal.removeEventListener("abort", end);

@@ -4,6 +4,7 @@ import type { MasterClient } from "../../client/master-client.ts";
 import { apiYamlBodyBytesMax } from "../../limits.ts";
 import { wordValue } from "../../python/word.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
+import { shownCode } from "../http/error-codes.ts";
 import { ApiError } from "../http/errors.ts";
 
 /** Members of a chunk that are not arguments. */
@@ -34,7 +35,7 @@ function runnerArguments(fields: ValueMap): { readonly args: Value[]; readonly k
     bytes += Buffer.byteLength(text);
     if (bytes > apiYamlBodyBytesMax)
       throw new ApiError(
-        413,
+        "BODY_TOO_LARGE",
         `Values of 'name=value' in 'arg' have at most ${apiYamlBodyBytesMax} bytes together; 'kwarg' may be larger`,
       );
     if (name === undefined) args.push(arg);
@@ -56,13 +57,13 @@ export async function runRunner(client: MasterClient, fields: ValueMap, signal: 
   try {
     outcome = await client.runner(fun, args, kwargs, undefined, undefined, ending.signal);
   } catch (error) {
-    if (ending.signal.aborted) throw new ApiError(504, "Salt request timed out: the runner is not over");
+    if (ending.signal.aborted) throw new ApiError("DEADLINE_PASSED", "Salt request timed out: the runner is not over");
     throw error;
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", end);
   }
-  if (outcome.code === "FUNCTION_UNKNOWN") throw new ApiError(400, String(outcome.value));
+  if (outcome.code === "FUNCTION_UNKNOWN") throw new ApiError("FUNCTION_UNKNOWN", String(outcome.value));
   if (fields.get("full_return") !== true) return outcome.value;
   return { tag: `salt/run/${outcome.jid}/ret`, data: shown(outcome.data) };
 }
@@ -113,11 +114,11 @@ export async function readValue(
   try {
     outcome = await client.read(kind, fun, kwargs, signal);
   } catch (error) {
-    if (signal.aborted) throw new ApiError(504, `Salt request timed out: '${fun}' is not over`);
+    if (signal.aborted) throw new ApiError("DEADLINE_PASSED", `Salt request timed out: '${fun}' is not over`);
     throw error;
   }
-  const { value, notes, isSuccess } = outcome;
-  if (!isSuccess) throw new ApiError(400, failureText(value));
+  const { value, notes, isSuccess, code = "FUNCTION_FAILED" } = outcome;
+  if (!isSuccess) throw new ApiError(shownCode(code) ?? "FUNCTION_FAILED", failureText(value), {}, 400);
   return { value, notes };
 }
 

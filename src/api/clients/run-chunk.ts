@@ -36,7 +36,7 @@ export async function runChunk(
   signal: AbortSignal,
   onEntry?: OnEntry,
 ): Promise<Encodable[]> {
-  if (signal.aborted) throw new ApiError(504, "The request has ended before all of its commands began");
+  if (signal.aborted) throw new ApiError("DEADLINE_PASSED", "The request has ended before all of its commands began");
   const client = clientFor(api, caller);
   const isFull = fields.get("full_return") === true;
   const found = new Map<string, Encodable>();

@@ -33,7 +33,7 @@ export function answerFormat(accept: string | undefined): AnswerFormat {
   if (json <= 0 && yaml <= 0) {
     const shown = accept.slice(0, 200);
     throw new ApiError(
-      406,
+      "FORMAT_UNKNOWN",
       `Your client sent this Accept header: ${shown}. But this resource only emits these media types: application/json, application/x-yaml.`,
     );
   }

@@ -5,7 +5,7 @@ import { apiUnreadAnswerTimeoutMs } from "../../limits.ts";
 import { yamlFileText } from "../../python/yaml-writer.ts";
 import { asValue, type Encodable } from "../../wire/values.ts";
 import { type AnswerFormat, answerFormat, mediaTypes } from "./accept.ts";
-import { ApiError } from "./errors.ts";
+import { ApiError, errorBody } from "./errors.ts";
 import { jsonText } from "./json-text.ts";
 
 /** Node writes a header and a text at once, and bytes in a write of their own. Of a long text it would make a copy. */
@@ -51,7 +51,7 @@ export async function answerError(
   } catch (fault) {
     if (!(fault instanceof ApiError)) throw fault;
   }
-  const body = bodyOf({ status: error.status, return: error.message }, format);
+  const body = bodyOf(errorBody(error), format);
   return await reply
     .code(error.status)
     .headers(error.headers)

@@ -18,10 +18,10 @@ export type SentBody = { readonly type: string | undefined; readonly bytes: Buff
 
 const tooMany = () =>
   new ApiError(
-    413,
+    "BODY_TOO_LARGE",
     `A body has at most ${apiBodyValuesMax} values, ${apiBodyCollectionsMax} lists and maps, and ${apiBodyNamesMax} names`,
   );
-const tooDeep = () => new ApiError(400, `The body is nested more than ${apiBodyDepthMax} levels deep`);
+const tooDeep = () => new ApiError("REQUEST_UNREADABLE", `The body is nested more than ${apiBodyDepthMax} levels deep`);
 
 /** Counts brackets and commas outside of texts before a parser recurses or builds. Takes linear time. */
 function checkBrackets(text: string): void {
@@ -60,7 +60,7 @@ function readJson(text: string): Value {
   try {
     return loadJson(text) as Value;
   } catch (error) {
-    if (hasCode(error, "PYTHON_RAISED")) throw new ApiError(400, "Invalid JSON document");
+    if (hasCode(error, "PYTHON_RAISED")) throw new ApiError("REQUEST_UNREADABLE", "Invalid JSON document");
     throw error;
   }
 }
@@ -68,7 +68,7 @@ function readJson(text: string): Value {
 /** @throws ApiError 400, 413 */
 export function readYaml(text: string): Value {
   if (Buffer.byteLength(text) > apiYamlBodyBytesMax)
-    throw new ApiError(413, `A body in YAML has at most ${apiYamlBodyBytesMax} bytes; JSON may be larger`);
+    throw new ApiError("BODY_TOO_LARGE", `A body in YAML has at most ${apiYamlBodyBytesMax} bytes; JSON may be larger`);
   checkBrackets(text);
   checkBlocks(text);
   let read: ReturnType<typeof parseSaltYaml>;
@@ -79,7 +79,7 @@ export function readYaml(text: string): Value {
     if (error instanceof RangeError) throw tooDeep();
     throw error;
   }
-  if ("faults" in read) throw new ApiError(400, "Invalid YAML document");
+  if ("faults" in read) throw new ApiError("REQUEST_UNREADABLE", "Invalid YAML document");
   return asValue(read.value as Exclude<ConfigValue, undefined>);
 }
 
@@ -89,7 +89,8 @@ function readForm(text: string): ValueMap {
   let count = 0;
   for (const [name, value] of new URLSearchParams(text)) {
     count += 1;
-    if (count > apiFormValuesMax) throw new ApiError(400, `A form has at most ${apiFormValuesMax} values`);
+    if (count > apiFormValuesMax)
+      throw new ApiError("REQUEST_UNREADABLE", `A form has at most ${apiFormValuesMax} values`);
     const values = byName.get(name);
     if (values === undefined) byName.set(name, [value]);
     else values.push(value);
@@ -98,7 +99,7 @@ function readForm(text: string): ValueMap {
   const yamlBytes = [...(byName.get("arg") ?? []), kwarg].reduce((sum, value) => sum + Buffer.byteLength(value), 0);
   if (yamlBytes > apiYamlBodyBytesMax)
     throw new ApiError(
-      413,
+      "BODY_TOO_LARGE",
       `'arg' and 'kwarg' of a form have at most ${apiYamlBodyBytesMax} bytes together; JSON may be larger`,
     );
   const form: ValueMap = new Map();
@@ -125,7 +126,7 @@ export function readBody({ type, bytes }: SentBody): Value | undefined {
     case "text/plain":
       return readJsonOrText(text);
     default:
-      throw new ApiError(406, "Content type not supported");
+      throw new ApiError("BODY_TYPE_UNKNOWN", "Content type not supported");
   }
 }
 

@@ -8,8 +8,9 @@ export function textsIn<Name extends string>(query: Query, known: readonly Name[
   const found: Partial<Record<Name, string>> = {};
   for (const [name, value] of Object.entries(query)) {
     const isKnown = known.some((one) => one === name);
-    if (!isKnown) throw new ApiError(400, `'${name.slice(0, 100)}' is unknown here; known are ${known.join(", ")}`);
-    if (typeof value !== "string") throw new ApiError(400, `'${name}' is given more than once`);
+    if (!isKnown)
+      throw new ApiError("ARGUMENT_INVALID", `'${name.slice(0, 100)}' is unknown here; known are ${known.join(", ")}`);
+    if (typeof value !== "string") throw new ApiError("ARGUMENT_INVALID", `'${name}' is given more than once`);
     if (value !== "") found[name as Name] = value;
   }
   return found;
@@ -23,7 +24,8 @@ export function countIn(
 ): number {
   if (text === undefined) return bounds.usual;
   const count = /^\d{1,9}$/.test(text) ? Number(text) : 0;
-  if (count < 1 || count > bounds.most) throw new ApiError(400, `'${name}' is a whole number from 1 to ${bounds.most}`);
+  if (count < 1 || count > bounds.most)
+    throw new ApiError("ARGUMENT_INVALID", `'${name}' is a whole number from 1 to ${bounds.most}`);
   return count;
 }
 
@@ -34,6 +36,7 @@ export function choiceIn<Choice extends string>(
   choices: readonly Choice[],
 ): Choice | undefined {
   const choice = choices.find((one) => one === text);
-  if (text !== undefined && choice === undefined) throw new ApiError(400, `'${name}' is one of ${choices.join(", ")}`);
+  if (text !== undefined && choice === undefined)
+    throw new ApiError("ARGUMENT_INVALID", `'${name}' is one of ${choices.join(", ")}`);
   return choice;
 }

@@ -66,14 +66,14 @@ export function commandRoutes(app: FastifyInstance, api: Api): void {
     answerFormat(request.headers.accept);
     const maps = mapsIn(bodyOf(request));
     const isWhole = maps.every((map) => ["username", "password", "eauth"].every((name) => map.has(name)));
-    if (!isWhole) throw new ApiError(400, 'Require "username", "password", and "eauth" params');
+    if (!isWhole) throw new ApiError("ARGUMENT_INVALID", 'Require "username", "password", and "eauth" params');
     await api.shared.hub.reach();
     const sender = await api.senders.of(request.ip);
     const made: Encodable[] = [];
     for (const map of maps) {
       const { expireSeconds, ...login } = credentialIn(map);
       const fields = await makeToken(api.shared.channels, login, expireSeconds, sender);
-      if (fields === undefined) throw new ApiError(401, badLoginText);
+      if (fields === undefined) throw new ApiError("LOGIN_FAILED", badLoginText);
       const seconds = (name: string) => floatItem(secondsIn(fields, name));
       const [name, eauth, token] = ["name", "eauth", "token"].map((member) => fields.get(member));
       made.push({ start: seconds("start"), expire: seconds("expire"), name, eauth, token });

@@ -51,7 +51,7 @@ export function dashboardRoutes(app: FastifyInstance): Page {
   const schema = fileSchema("getDashboardFile", "A file of the dashboard.", "name");
   app.get<{ Params: { name: string } }>("/dashboard/:name", { schema }, async (request, reply) => {
     const file = files.get(request.params.name);
-    if (file === undefined) throw new ApiError(404, "The dashboard does not have this file.");
+    if (file === undefined) throw new ApiError("PATH_UNKNOWN", "The dashboard does not have this file.");
     return await send(request, reply, file);
   });
   return async (request, reply) => {

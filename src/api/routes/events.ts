@@ -29,17 +29,17 @@ export type ReadPermission = { readonly user: string; readonly isAllowed: () => 
 export async function permissionOf(api: Api, request: FastifyRequest, query: Query): Promise<ReadPermission> {
   const [saltToken] = textsOf(query, "salt_token");
   if (saltToken !== undefined) {
-    if (!isTokenText(saltToken)) throw new ApiError(401, noSessionText);
+    if (!isTokenText(saltToken)) throw new ApiError("SESSION_MISSING", noSessionText);
     await api.shared.hub.reach();
     const fields = await api.shared.channels.ask({ cmd: "get_token", token: saltToken }, wheelReplyTimeoutMs);
     const expire = secondsIn(fields, "expire");
-    if (!(expire * 1_000 > Date.now())) throw new ApiError(401, noSessionText);
+    if (!(expire * 1_000 > Date.now())) throw new ApiError("SESSION_MISSING", noSessionText);
     const [user = "", eauth = ""] = ["name", "eauth"].map((name) => textField(fields, name));
     return { user: userOf({ user, eauth }), isAllowed: () => expire * 1_000 > Date.now() };
   }
   const id = textsOf(query, "token")[0] ?? sessionIdOf(request);
   const session = id === undefined ? undefined : api.sessions.find(id);
-  if (id === undefined || session === undefined) throw new ApiError(401, noSessionText);
+  if (id === undefined || session === undefined) throw new ApiError("SESSION_MISSING", noSessionText);
   return { user: userOf(session), isAllowed: () => api.sessions.find(id) !== undefined };
 }
 
@@ -47,7 +47,8 @@ export async function permissionOf(api: Api, request: FastifyRequest, query: Que
 export function filterOf(query: Query): ((tag: string) => boolean) | undefined {
   const patterns = textsOf(query, "tag");
   if (patterns.length === 0) return undefined;
-  if (patterns.length > apiStreamTagsMax) throw new ApiError(400, `A stream has at most ${apiStreamTagsMax} tags`);
+  if (patterns.length > apiStreamTagsMax)
+    throw new ApiError("ARGUMENT_INVALID", `A stream has at most ${apiStreamTagsMax} tags`);
   const globs = patterns.map((pattern) => compileGlob(pattern));
   return (tag) => globs.some((glob) => glob.matches(tag));
 }

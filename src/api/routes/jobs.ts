@@ -11,6 +11,7 @@ import { failureText } from "../clients/master-calls.ts";
 import { clientFor } from "../clients/run-chunk.ts";
 import { answerFormat } from "../http/accept.ts";
 import { answer } from "../http/answer.ts";
+import { shownCode } from "../http/error-codes.ts";
 import { ApiError, busy } from "../http/errors.ts";
 import { choiceIn, countIn, type Query, textsIn } from "../http/query.ts";
 import {
@@ -95,7 +96,7 @@ async function minions(api: Api, request: FastifyRequest<AskedMinions>, reply: F
   const readPage = async (asked: ValueMap): Promise<ValueMap> => {
     const { value } = await read(api, request, reply, { kind: "runner", fun: "jobs.minions", kwargs: asked }, signal);
     const page = value instanceof Map ? value : new Map<Value, Value>([["Error", "unreadable"]]);
-    if (page.has("Error")) throw new ApiError(404, `There is no job ${jid.slice(0, 40)}`);
+    if (page.has("Error")) throw new ApiError("JOB_UNKNOWN", `There is no job ${jid.slice(0, 40)}`);
     return page;
   };
   if (signal === undefined) {
@@ -108,7 +109,7 @@ async function minions(api: Api, request: FastifyRequest<AskedMinions>, reply: F
   await readPage(new Map([...kwargs, ["limit", 1]]));
   return await withLines(api, reply, async (tell) => {
     const counts = await tellMinions({ jid, kwargs, readPage, hub: api.shared.hub, signal, tell });
-    if (counts === undefined) throw new ApiError(504, `The job ${jid} is not over`);
+    if (counts === undefined) throw new ApiError("DEADLINE_PASSED", `The job ${jid} is not over`);
     tell({ done: true, counts });
   });
 }
@@ -127,15 +128,16 @@ async function control(api: Api, request: FastifyRequest<OneJob>, reply: Fastify
   try {
     outcome = await client.runner(`jobs.${action}`, [], kwargs, undefined, undefined, signal);
   } catch (error) {
-    if (signal.aborted) throw new ApiError(504, `Salt request timed out: 'jobs.${action}' is not over`);
+    if (signal.aborted) throw new ApiError("DEADLINE_PASSED", `Salt request timed out: 'jobs.${action}' is not over`);
     throw error;
   }
   const { value, isSuccess, code = "FUNCTION_FAILED" } = outcome;
   if (!isSuccess) {
     const { http: status } = errorCodes[code];
-    if (status === 503) throw busy(failureText(value));
+    if (status === 503) throw busy(failureText(value), code === "QUEUE_FULL" ? code : "MASTER_AWAY");
     // What the master says of its own faults may name its files: it is for the log.
-    throw status >= 500 ? new SaltworksError(code, failureText(value)) : new ApiError(status, failureText(value));
+    if (status >= 500) throw new SaltworksError(code, failureText(value));
+    throw new ApiError(shownCode(code) ?? "FUNCTION_FAILED", failureText(value), {}, status);
   }
   return await answer(request, reply, { return: [value] });
 }

@@ -23,11 +23,12 @@ const yes = /^(?:true|yes|on|1)$/i;
 function pairIn(fields: ValueMap): PairRequest {
   const id = textField(fields, "mid") ?? textField(fields, "id_") ?? "";
   // The name becomes a part of a header.
-  if (!/^[\w.@+-]+$/.test(id)) throw new ApiError(400, "Name the minion in 'mid'");
+  if (!/^[\w.@+-]+$/.test(id)) throw new ApiError("ARGUMENT_INVALID", "Name the minion in 'mid'");
   const force = yes.test(String(fields.get("force") ?? ""));
   const size = fields.get("keysize");
   const keysize = Number(size);
-  if (size !== undefined && !Number.isInteger(keysize)) throw new ApiError(400, "'keysize' is a number of bits");
+  if (size !== undefined && !Number.isInteger(keysize))
+    throw new ApiError("ARGUMENT_INVALID", "'keysize' is a number of bits");
   return { id, arguments: { id_: id, force, ...(size === undefined ? {} : { keysize }) } };
 }
 
@@ -58,17 +59,17 @@ export function keyRoutes(app: FastifyInstance, api: Api): void {
     });
   app.post("/keys", { bodyLimit: apiCredentialBodyBytesMax, schema: createKeyPairSchema }, async (request, reply) => {
     const [fields] = mapsIn(bodyOf(request));
-    if (fields === undefined) throw new ApiError(400, "Name the minion in 'mid'");
+    if (fields === undefined) throw new ApiError("ARGUMENT_INVALID", "Name the minion in 'mid'");
     checkEnabled("wheel", enabled);
     const proof = loginIn(fields);
     const pair = pairIn(fields);
     await api.shared.hub.reach();
     const client = clientFor(api, { proof, sender: await api.senders.of(request.ip) });
     const { value: made, isSuccess } = await client.wheel("key.gen_accept", { kwarg: pair.arguments });
-    if (!isSuccess) throw new ApiError(400, String(made));
+    if (!isSuccess) throw new ApiError("FUNCTION_FAILED", String(made));
     const [pub, priv] = ["pub", "priv"].map((name) => (made instanceof Map ? textField(made, name) : undefined));
     if (!pub || !priv)
-      throw new ApiError(409, `The minion '${pair.id}' has an accepted key already; 'force' replaces it`);
+      throw new ApiError("KEY_EXISTS", `The minion '${pair.id}' has an accepted key already; 'force' replaces it`);
     const tar = await archive([
       { name: "minion.pub", mode: 0o644, text: pub },
       { name: "minion.pem", mode: 0o400, text: priv },

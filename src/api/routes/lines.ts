@@ -6,6 +6,7 @@ import { apiLinesLookBytes, apiLinesUnreadBytesMax } from "../../limits.ts";
 import type { Encodable } from "../../wire/values.ts";
 import { type CallersChunk, runChunk } from "../clients/run-chunk.ts";
 import { boundAnswer } from "../http/answer.ts";
+import { errorBody } from "../http/errors.ts";
 import { jsonText } from "../http/json-text.ts";
 import { takeStreamSlot } from "../sessions/admit.ts";
 import { type Api, sessionOf, userOf } from "../sessions/context.ts";
@@ -60,8 +61,7 @@ export async function withLines(
   try {
     await step(tell);
   } catch (error) {
-    const { status, message } = api.report(error, reply.request);
-    tell({ status, return: message });
+    tell(errorBody(api.report(error, reply.request)));
   }
   if (response.socket !== null) boundAnswer(response.socket);
   response.end();

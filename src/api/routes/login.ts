@@ -58,10 +58,11 @@ function shownSession({ user, eauth, start, expire, perms }: Session): Readonly<
 /** Reads one map, or a list with one. @throws ApiError 400, 401 if a member is missing */
 export function credentialIn(body: Value | undefined): Credential {
   const chunk = Array.isArray(body) ? body[0] : body;
-  if (!(chunk instanceof Map)) throw new ApiError(400, "A login is an object with username, password and eauth");
+  if (!(chunk instanceof Map))
+    throw new ApiError("ARGUMENT_INVALID", "A login is an object with username, password and eauth");
   const [username, password, eauth] = ["username", "password", "eauth"].map((name) => textField(chunk, name));
   // An empty password must not reach a directory, which would take it for an anonymous login.
-  if (!username || !password || !eauth) throw new ApiError(401, badLoginText);
+  if (!username || !password || !eauth) throw new ApiError("LOGIN_FAILED", badLoginText);
   const asked = chunk.get("token_expire");
   return { username, password, eauth, ...(typeof asked === "number" ? { expireSeconds: asked } : {}) };
 }

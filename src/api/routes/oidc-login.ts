@@ -59,7 +59,7 @@ export function oidcRoutes(app: FastifyInstance, api: Api, login: BrowserLogin):
     // A code is good for one try: the next one begins with another cookie.
     reply.headers({ ...headers, "set-cookie": endedVisit(isSecure) });
     const secrets = visitOf(request, isSecure, Date.now());
-    if (secrets === undefined) throw new ApiError(400, foreignText);
+    if (secrets === undefined) throw new ApiError("LOGIN_FOREIGN", foreignText);
     const query = new URLSearchParams(request.url.slice(request.url.indexOf("?") + 1));
     const address = addressKey(request.ip);
     const outcome = await api.admission.exchanges.within(address, () =>
@@ -67,8 +67,8 @@ export function oidcRoutes(app: FastifyInstance, api: Api, login: BrowserLogin):
     );
     if (outcome.kind !== "token") {
       note(outcome.kind, outcome.reason);
-      if (outcome.kind === "foreign") throw new ApiError(400, foreignText);
-      throw new ApiError(401, outcome.kind === "denied" ? deniedText : badLoginText);
+      if (outcome.kind === "foreign") throw new ApiError("LOGIN_FOREIGN", foreignText);
+      throw new ApiError("LOGIN_FAILED", outcome.kind === "denied" ? deniedText : badLoginText);
     }
     const credential = { username: outcome.username, password: outcome.idToken, eauth: "oidc" };
     const { id, session } = await openSession(api, request, credential);

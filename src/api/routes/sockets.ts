@@ -30,7 +30,7 @@ function checkOrigin(api: Api, request: FastifyRequest<Asked>): void {
   const isByCookie =
     request.params.token === undefined && !("token" in request.query) && !request.headers["x-auth-token"];
   if (isByCookie && isForeignPage(request.headers, api.settings.corsOrigins))
-    throw new ApiError(403, "This origin may not use the API");
+    throw new ApiError("ORIGIN_REFUSED", "This origin may not use the API");
 }
 
 /** @throws ApiError 400, 401, 403, 429, 503 */
@@ -91,7 +91,7 @@ export async function socketRoutes(app: FastifyInstance, api: Api, upgrades: Eve
       preValidation: async (request, reply) =>
         void permissions.set(request.raw, await permissionFor(api, request, reply)),
       handler: async () => {
-        throw new ApiError(426, "This path speaks WebSocket only", { upgrade: "websocket" });
+        throw new ApiError("SOCKET_ONLY", "This path speaks WebSocket only", { upgrade: "websocket" });
       },
       wsHandler: (socket, request) => {
         const permission = permissions.get(request.raw);

@@ -1,5 +1,6 @@
 /** Options for the OpenAPI document, which is generated from the schemas of the routes that this API has. */
 import type { FastifyDynamicSwaggerOptions } from "@fastify/swagger";
+import { apiErrorCodes } from "../http/error-codes.ts";
 import { commandComponents } from "./commands.ts";
 import { eventComponents } from "./events.ts";
 import { type Components, closed, type ErrorStatus, errorTexts, ref, securitySchemes } from "./forms.ts";
@@ -11,6 +12,7 @@ const errorComponent: Components = {
   Error: closed({
     status: { type: "integer", minimum: 400, maximum: 599 },
     return: { type: "string", description: "What is wrong, for people." },
+    code: { enum: Object.keys(apiErrorCodes), description: "What is wrong, for programs. Codes are never renamed." },
   }),
 };
 

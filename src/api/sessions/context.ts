@@ -79,7 +79,7 @@ export function userOf({ eauth, user }: Pick<Session, "eauth" | "user">): string
 /** The session of a request. @throws ApiError 401 */
 export function sessionOf(_api: Api, request: FastifyRequest): Identified {
   const found = request.identified;
-  if (found === undefined) throw new ApiError(401, noSessionText);
+  if (found === undefined) throw new ApiError("SESSION_MISSING", noSessionText);
   return found;
 }
 

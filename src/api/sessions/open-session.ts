@@ -29,7 +29,7 @@ export async function openSession(
   await api.shared.hub.reach();
   const { expireSeconds, ...login } = credential;
   const made = await makeToken(api.shared.channels, login, expireSeconds, await api.senders.of(request.ip));
-  if (made === undefined) throw new ApiError(401, badLoginText);
+  if (made === undefined) throw new ApiError("LOGIN_FAILED", badLoginText);
   const session = toSession(api, made);
   return { id: api.sessions.open(session), session };
 }
@@ -40,7 +40,7 @@ function checkAddress(api: Api, user: string, ip: string): void {
   if (rules === undefined) return;
   const allowed = [...(rules.get(user) ?? []), ...(rules.get("*") ?? [])];
   const address = plainAddress(ip);
-  if (!allowed.includes("*") && !networkMatcher(allowed)(address)) throw new ApiError(401, noSessionText);
+  if (!allowed.includes("*") && !networkMatcher(allowed)(address)) throw new ApiError("LOGIN_FAILED", noSessionText);
 }
 
 /** A time of a token's fields. */

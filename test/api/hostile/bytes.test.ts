@@ -21,7 +21,7 @@ describe("the HTTP API before bytes that are not a request", () => {
     for (const [bytes, status] of cases) {
       const text = await exchange(site.port, bytes);
       assert.match(text, new RegExp(`^HTTP/1.1 ${status} `));
-      assert.match(text, new RegExp(`\\r\\n\\r\\n\\{"status":${status},"return":"[\\w ]+"\\}$`));
+      assert.match(text, new RegExp(`\\r\\n\\r\\n\\{"status":${status},"return":"[\\w ]+","code":"[A-Z_]+"\\}$`));
       assert.equal((await site.fetch("/")).status, 200);
     }
   });
@@ -64,7 +64,10 @@ describe("the HTTP API before bytes that are not a request", () => {
       headers: { "content-type": "application/json" },
       body: JSON.stringify(chunk),
     });
-    assert.deepEqual([run.status, await run.json()], [401, { status: 401, return: "Invalid token" }]);
+    assert.deepEqual(
+      [run.status, await run.json()],
+      [401, { status: 401, return: "Invalid token", code: "TOKEN_INVALID" }],
+    );
     assert.equal((await site.fetch("/events?salt_token=../../x")).status, 401);
     assert.deepEqual(site.master.requests, []);
   });

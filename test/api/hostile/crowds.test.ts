@@ -91,7 +91,8 @@ describe("requests of many", () => {
     while (counters.ofStrangers < apiRequestsOfAddressMax) await turn();
     const refused = await site.fetch("/login", { method: "POST", body: right, headers });
     assert.deepEqual([refused.status, refused.headers.get("retry-after")], [429, "2"]);
-    assert.deepEqual(await refused.json(), { status: 429, return: "Too many requests of this address are under way" });
+    const message = "Too many requests of this address are under way";
+    assert.deepEqual(await refused.json(), { status: 429, return: message, code: "ADDRESS_BUSY" });
     assert.equal((await site.fetch("/stats", { headers: { "X-Auth-Token": id } })).status, 200);
     const text = await exchange(site.port, pipelined(Array(200).fill("GET /login HTTP/1.1"), "GET /nope HTTP/1.1"));
     assert.deepEqual(new Set(statusesIn(text)), new Set([429]));

@@ -71,7 +71,7 @@ describe("slow requests", () => {
     const [served, texts] = await Promise.all([honest(), all]);
     for (const text of texts) {
       assert.match(text, /^HTTP\/1\.1 408 /);
-      assert.deepEqual(errorOf(text), { status: 408, return: "Request Timeout" });
+      assert.deepEqual(errorOf(text), { status: 408, return: "Request Timeout", code: "REQUEST_SLOW" });
     }
     assert.ok(served > crowd, `${served} honest requests`);
     const { bodies, slots } = site.api.admission;

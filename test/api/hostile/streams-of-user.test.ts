@@ -46,7 +46,7 @@ describe("streams of one user", () => {
     assert.equal(streamSlots.openOf("auto ann"), apiStreamsOfUserMax);
     for (const refused of [await eventsOf(ann, ending.signal), await linesOf(ann, ending.signal)]) {
       assert.deepEqual([refused.status, refused.headers.get("retry-after")], [429, "2"]);
-      assert.equal(((await refused.json()) as { return: string }).return, text);
+      assert.deepEqual(await refused.json(), { status: 429, return: text, code: "USER_BUSY" });
     }
     const refusedSocket = socketOf(ann).on("error", () => undefined);
     const [, refused] = await once(refusedSocket, "unexpected-response");

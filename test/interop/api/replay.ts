@@ -5,7 +5,7 @@ import { type ApiDocument, Description } from "../../api/described.ts";
 import { differencesOf } from "./comparable.ts";
 import type { Exchange } from "./recorded.ts";
 import type { Answer, ReplayFleet } from "./replay-fleet.ts";
-import { type Expected, headerForm, type RuleName, withRules } from "./rules.ts";
+import { type Expected, headerForm, isErrorBody, type RuleName, withoutCode, withRules } from "./rules.ts";
 
 const jobTimeoutMs = 60_000;
 const sessionForm = /\b[0-9a-f]{40}\b/g;
@@ -152,9 +152,11 @@ function bodyOf({ headers, text }: Answer): unknown {
   return text;
 }
 
-function compare(exchange: Exchange, answer: Answer, found: unknown, folder: string): Compared {
+function compare(exchange: Exchange, answer: Answer, whole: unknown, folder: string): Compared {
   const { expected, rules } = withRules(exchange, answer);
   const differences: string[] = [];
+  if (isErrorBody(whole) && typeof whole.code !== "string") differences.push("the error has no code");
+  const found = withoutCode(whole);
   const note = (what: string, recorded: unknown, now: unknown) => {
     if (recorded !== now) differences.push(`${what}: ${String(recorded)} became ${String(now)}`);
   };

@@ -18,6 +18,20 @@ export type Expected = {
   body: unknown;
 };
 
+export type ErrorBody = { readonly status: number; readonly return: unknown; readonly code?: unknown };
+
+export function isErrorBody(body: unknown): body is ErrorBody {
+  if (typeof body !== "object" || body === null) return false;
+  return "return" in body && "status" in body && Number(body.status) >= 400;
+}
+
+/** An error as Salt's JSON has it. Salt has no code. */
+export function withoutCode(body: unknown): unknown {
+  if (!isErrorBody(body)) return body;
+  const { code: _code, ...rest } = body;
+  return rest;
+}
+
 function messageIn(body: unknown): string | undefined {
   const page = (body as { _html_error_page?: { message: string } } | null)?._html_error_page;
   return page?.message;
@@ -40,7 +54,7 @@ export function withRules({ request, response }: Exchange, answer: Answer) {
     headers["content-type"] = accept === "application/x-yaml" ? accept : "application/json";
     expected.body = { status: response.status, return: message };
     // Pages were recorded by their size only.
-    if (message === "" && answer.status === response.status) expected.body = JSON.parse(answer.text) as unknown;
+    if (message === "" && answer.status === response.status) expected.body = withoutCode(JSON.parse(answer.text));
   }
   if (headers["set-cookie"] !== undefined && headers["x-auth-token"] === undefined) {
     used.add("cookies");
