@@ -12,6 +12,7 @@ import { type BrowserLogin, readBrowserLogin } from "../openid/settings.ts";
 import { openFilesLimit } from "../transport/open-files.ts";
 import type { Encodable } from "../wire/values.ts";
 import { SharedCalls } from "./admission/shared-calls.ts";
+import { type ApiTimes, apiTimes } from "./admission/times.ts";
 import { reporter } from "./http/report.ts";
 import { countersOf } from "./routes/stats.ts";
 import { buildServer } from "./server.ts";
@@ -20,7 +21,6 @@ import type { Api } from "./sessions/context.ts";
 import { Senders } from "./sessions/senders.ts";
 import { Sessions } from "./sessions/sessions.ts";
 import { EventStreams } from "./streams/event-streams.ts";
-import { type ApiTimes, apiTimes } from "./times.ts";
 
 export type ApiHooks = {
   readonly onReady?: (api: { readonly answers: () => Promise<void>; readonly state: () => Promise<string> }) => void;

@@ -1,10 +1,10 @@
 /** An API before a made-up master, for tests: no minions, no real store. Every answer is compared with the API's own OpenAPI document. */
 import assert from "node:assert/strict";
 import { type Logger, pino } from "pino";
+import { type ApiTimes, apiTimes } from "../../src/api/admission/times.ts";
 import { type RunningApi, startApi } from "../../src/api/main.ts";
 import { buildServer } from "../../src/api/server.ts";
 import type { Api } from "../../src/api/sessions/context.ts";
-import { type ApiTimes, apiTimes } from "../../src/api/times.ts";
 import type { MasterConfig } from "../../src/config/load.ts";
 import type { ConfigMap } from "../../src/config/yaml/values.ts";
 import { Float } from "../../src/wire/values.ts";

@@ -1,5 +1,5 @@
 /** How long clients of the API may be silent. Tests have shorter times. */
-import { apiSocketSilentMs, apiStreamPingMs, apiUnreadAnswerTimeoutMs } from "../limits.ts";
+import { apiSocketSilentMs, apiStreamPingMs, apiUnreadAnswerTimeoutMs } from "../../limits.ts";
 
 export type ApiTimes = {
   readonly unreadMs: number;
