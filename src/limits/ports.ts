@@ -88,6 +88,8 @@ export const keyRecountMs = 1_000;
 export const keyChangeSettleMs = 200;
 /** How often the key directory is listed again, milliseconds, in case the kernel lost an event. */
 export const keyRescanMs = 10_000;
+/** Age of a change of the key directories from which on a kept list of keys stands for them, milliseconds: some file systems count time in steps of seconds. */
+export const keyListSettleMs = 3_000;
 /** Key files whose size and time are read again every `keyRescanMs`, in turn: 1,000 take 2 ms. */
 export const keyRescanFilesMax = 1_000;
 /** How long a mark that keeps a deleted minion's data is valid, milliseconds: a running master sees the deletion within a second or two. */

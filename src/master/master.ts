@@ -291,7 +291,7 @@ export class Master {
       ...explainFunctions(this.#parts, this.#targets, this.#presence),
       ["saltworks.metrics", () => this.metrics.rows()],
     ]);
-    return new Commands({ ...jobParts, authorisation, runners, calls, asks, fire, direct, logger, audit });
+    return new Commands({ ...jobParts, config, authorisation, runners, calls, asks, fire, direct, logger, audit });
   }
 
   #createKeyManagement(): KeyManagement {

@@ -2,6 +2,8 @@
  * Calls that only read, shared by requests of one session from one address: a crowd of readers costs the master one call at a time. A request
  * never shares a call that began before it came, so that its answer is as fresh as an own call's. Not more entries than requests under way.
  */
+import { setImmediate as endOfTurn } from "node:timers/promises";
+
 export class SharedCalls<Result> {
   /** `shared`: requests that were answered by another one's call. */
   readonly counters = { calls: 0, shared: 0 };
@@ -16,13 +18,13 @@ export class SharedCalls<Result> {
       this.counters.shared += 1;
       return await next;
     }
-    const running = this.#running.get(key);
-    if (running === undefined) return await this.#begin(key, call);
+    // Without a running call it begins at the end of the turn: requests that came together share it.
+    const running = this.#running.get(key) ?? endOfTurn();
     const begin = () => {
       this.#next.delete(key);
       return this.#begin(key, call);
     };
-    const following = running.then(begin, begin);
+    const following: Promise<Result> = running.then(begin, begin);
     this.#next.set(key, following);
     return await following;
   }

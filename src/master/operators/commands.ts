@@ -2,8 +2,8 @@
  * Runs the clear commands of operators: `publish`, `runner`, `wheel` and tokens. A worker has checked keys; tokens and passwords are checked here.
  * Replies have Salt's structure. docs/protocol.md sections 7.2 and 11.2.
  */
-import { MessageChannel } from "node:worker_threads";
 import type { Logger } from "pino";
+import type { MasterConfig } from "../../config/load.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import type { RunnerCaller } from "../../runners/contract/contract.ts";
 import { isReading } from "../../runners/reading.ts";
@@ -12,7 +12,7 @@ import { decode, encode } from "../../wire/msgpack.ts";
 import { type Encodable, Packed, type Value, type ValueMap } from "../../wire/values.ts";
 import type { Caller } from "../../workers/messages/deferred.ts";
 import { reactorUser } from "../../workers/messages/reactor.ts";
-import type { RunnerAsk, RunnerResult, RunnerTask } from "../../workers/messages/runner.ts";
+import type { RunnerResult } from "../../workers/messages/runner.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import type { Audit, AuditedWork, AuditNote } from "../audit/audit.ts";
 import type { Batches } from "../batch-jobs/batches.ts";
@@ -25,8 +25,9 @@ import type { OperatorConnection } from "./connection.ts";
 import { errorReply, notReading, refusedCall, refusedTarget, unknownCaller } from "./error-replies.ts";
 import { type DirectFunction, jobFunctions } from "./job-status.ts";
 import { fieldsOfLoad } from "./operator-load.ts";
-import { answerRunner, type RunnerAsks } from "./runner-asks.ts";
+import type { RunnerAsks } from "./runner-asks.ts";
 import type { RunnerCalls } from "./runner-calls.ts";
+import { RunnerLaneCalls } from "./runner-lane-calls.ts";
 
 export type CommandsOptions = {
   readonly publisher: Publisher;
@@ -40,6 +41,7 @@ export type CommandsOptions = {
   /** Wheel functions that the main thread answers without events, even while all runners are busy. */
   readonly direct: ReadonlyMap<string, DirectFunction>;
   readonly logger: Logger;
+  readonly config: Pick<MasterConfig, "pki_dir">;
   readonly audit?: Pick<Audit, "about"> | undefined;
 };
 
@@ -53,9 +55,11 @@ const hiddenText = "**********";
 export class Commands {
   readonly #options: CommandsOptions;
   readonly #direct: ReadonlyMap<string, DirectFunction>;
+  readonly #lane: RunnerLaneCalls;
 
   constructor(options: CommandsOptions) {
     this.#options = options;
+    this.#lane = new RunnerLaneCalls({ ...options, pkiDir: options.config.pki_dir });
     this.#direct = new Map([...options.direct, ...jobFunctions(options.jobs)]);
   }
 
@@ -229,7 +233,7 @@ export class Commands {
     if (!isSync) reply(encode({ tag, jid }, "raw"));
     const { calls, logger } = this.#options;
     const call = { jid, fun: head.fun, user };
-    const result = await calls.during(call, () => this.#runInLane(name, args, kwargs, runCaller));
+    const result = await calls.during(call, () => this.#lane.run(name, args, kwargs, runCaller));
     // The reply of an asynchronous call left before and had no notes, so they go to the log.
     if (!isSync && result.notes.length > 0) logger.info({ fun: head.fun, jid, notes: result.notes }, "a call's notes");
     const resultBytes = result.value.byteLength;
@@ -256,7 +260,7 @@ export class Commands {
     head: { readonly [name: string]: Encodable },
   ): Promise<Uint8Array> {
     if (!isReading(caller.kind, name)) return encode(notReading(name), "raw");
-    const result = await this.#runInLane(name, args, kwargs, caller);
+    const result = await this.#lane.run(name, args, kwargs, caller);
     const { success, notes, reply } = result;
     const data = { ...head, return: new Packed(reply), success, notes, ...codeOf(result), _stamp: stampNow() };
     return encode({ tag: caller.tag, data }, "raw");
@@ -279,7 +283,7 @@ export class Commands {
   async #askLane(fun: string, kwargs: { readonly [name: string]: Value }): Promise<RunnerResult> {
     const jid = this.#options.publisher.newJid();
     const caller = { kind: "wheel", jid, tag: "", user: "", isOwnOnly: false } as const;
-    const result = await this.#runInLane(fun, [], new Map(Object.entries(kwargs)), caller);
+    const result = await this.#lane.run(fun, [], new Map(Object.entries(kwargs)), caller);
     if (!result.success) throw new SaltworksError("STORE_FAILED", `${fun}: ${String(decode(result.value))}`);
     return result;
   }
@@ -290,28 +294,6 @@ export class Commands {
     if (!isBatch) return this.#options.jobs.deliverWithin(asked, job.fun);
     if (asked === undefined || asked === null) return undefined;
     throw new SaltworksError("FUNCTION_ARGUMENTS", "deliver_within is for a job to all at once, not for a batch");
-  }
-
-  async #runInLane(fun: string, args: Value[], kwargs: ValueMap, caller: RunnerCaller): Promise<RunnerResult> {
-    const { port1, port2 } = new MessageChannel();
-    port1.on("message", (ask: RunnerAsk) => {
-      answerRunner(this.#options.asks, port1, ask, caller).catch((error: Error) =>
-        this.#options.logger.error({ err: error }, "a runner's question failed"),
-      );
-    });
-    const task: RunnerTask = { fun, args: encode(args, "bin"), kwargs: encode(kwargs, "bin"), caller, port: port2 };
-    try {
-      const result = await this.#options.runners.run<RunnerResult>(task, { transfer: [port2] });
-      for (const fault of result.faults) this.#options.logger.error({ fault, fun }, "a runner met a fault");
-      return result;
-    } catch (error) {
-      this.#options.logger.error({ err: error, fun }, "a runner failed");
-      const text = `Exception occurred in ${caller.kind} ${fun}: ${(error as Error).message}`;
-      const answer = { value: encode(text, "bin"), reply: encode(text, "raw") };
-      return { ...answer, success: false, notes: [], faults: [], callerEvents: 0 };
-    } finally {
-      port1.close();
-    }
   }
 }
 

@@ -38,6 +38,7 @@ function answers(identity: Identity | undefined) {
     jobs: { tracker: {}, deliveries: {} },
     publisher: { newJid: () => "20260101000000000000" },
     fire: () => undefined,
+    config: { pki_dir: "/no/such/directory" },
     logger: { warn: () => undefined, error: () => undefined },
   };
   const commands = new Commands(options as unknown as CommandsOptions);
@@ -100,6 +101,7 @@ async function passed(fun: string, result: Partial<RunnerResult>) {
       },
     },
     runners: { run: async () => ({ success: true, notes: [], faults: [], callerEvents: 0, ...result }) },
+    config: { pki_dir: "/no/such/directory" },
     logger: { warn: () => undefined, error: () => undefined },
   };
   const commands = new Commands(options as unknown as CommandsOptions);
@@ -148,6 +150,7 @@ describe("a command", () => {
             },
           }),
         },
+        config: { pki_dir: "/no/such/directory" },
         logger: { warn: () => undefined, error: () => undefined, info: () => undefined },
       };
       const commands = new Commands(options as unknown as CommandsOptions);
@@ -179,6 +182,7 @@ describe("a request that the API process passes on", () => {
     const makeToken = async (_: unknown, _seconds: unknown, address: string) => void seen.push(address);
     const options = {
       authorisation: { identify, makeToken },
+      config: { pki_dir: "/no/such/directory" },
       direct: new Map(),
       jobs: { tracker: {}, deliveries: {} },
     };

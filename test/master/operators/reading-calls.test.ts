@@ -34,6 +34,7 @@ async function call(command: "runner" | "wheel", fun: string, decision: Decision
         return { success: true, notes: ["more"], faults: [], callerEvents: 0, value, reply: encode([1], "raw") };
       },
     },
+    config: { pki_dir: "/no/such/directory" },
     logger: { warn: () => undefined, error: () => undefined },
   };
   const commands = new Commands(options as unknown as CommandsOptions);

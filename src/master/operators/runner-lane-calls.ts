@@ -1,0 +1,57 @@
+/** Runs runner and wheel functions in the runner lane, and answers what they ask the main thread meanwhile. */
+import { MessageChannel } from "node:worker_threads";
+import type { Logger } from "pino";
+import type { RunnerCaller } from "../../runners/contract/contract.ts";
+import { encode } from "../../wire/msgpack.ts";
+import type { Value, ValueMap } from "../../wire/values.ts";
+import type { RunnerAsk, RunnerResult, RunnerTask } from "../../workers/messages/runner.ts";
+import type { LanePool } from "../../workers/threads/lane-pool.ts";
+import { KeptKeyList } from "./kept-key-list.ts";
+import { answerRunner, type RunnerAsks } from "./runner-asks.ts";
+
+type Options = {
+  readonly runners: LanePool;
+  readonly asks: RunnerAsks;
+  readonly logger: Logger;
+  readonly pkiDir: string;
+};
+
+export class RunnerLaneCalls {
+  readonly #options: Options;
+  readonly #keyList: KeptKeyList;
+
+  constructor(options: Options) {
+    this.#options = options;
+    this.#keyList = new KeptKeyList(options.pkiDir);
+  }
+
+  /** Never throws: a failure is a result without success. */
+  async run(fun: string, args: Value[], kwargs: ValueMap, caller: RunnerCaller): Promise<RunnerResult> {
+    const isKeyList = fun === "key.list_all" && caller.kind === "wheel" && args.length + kwargs.size === 0;
+    const run = () => this.#run(fun, args, kwargs, caller);
+    return isKeyList ? await this.#keyList.result(run) : await run();
+  }
+
+  async #run(fun: string, args: Value[], kwargs: ValueMap, caller: RunnerCaller): Promise<RunnerResult> {
+    const { asks, logger, runners } = this.#options;
+    const { port1, port2 } = new MessageChannel();
+    port1.on("message", (ask: RunnerAsk) => {
+      answerRunner(asks, port1, ask, caller).catch((error: Error) =>
+        logger.error({ err: error }, "a runner's question failed"),
+      );
+    });
+    const task: RunnerTask = { fun, args: encode(args, "bin"), kwargs: encode(kwargs, "bin"), caller, port: port2 };
+    try {
+      const result = await runners.run<RunnerResult>(task, { transfer: [port2] });
+      for (const fault of result.faults) logger.error({ fault, fun }, "a runner met a fault");
+      return result;
+    } catch (error) {
+      logger.error({ err: error, fun }, "a runner failed");
+      const text = `Exception occurred in ${caller.kind} ${fun}: ${(error as Error).message}`;
+      const answer = { value: encode(text, "bin"), reply: encode(text, "raw") };
+      return { ...answer, success: false, notes: [], faults: [], callerEvents: 0 };
+    } finally {
+      port1.close();
+    }
+  }
+}
