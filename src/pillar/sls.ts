@@ -37,7 +37,7 @@ const oldNames: ReadonlyMap<string, string> = new Map([
   ["json_jinja", "jinja|json"],
   ["yamlex_jinja", "jinja|yamlex"],
 ]);
-const plainJinja: LexerOptions = { trimBlocks: false, lstripBlocks: false };
+export const plainJinja: LexerOptions = { trimBlocks: false, lstripBlocks: false };
 const renderers = ["jinja", "yaml", "yamlex", "json"];
 
 /** The renderers that a file's first line names, else those of `byDefault`. */
@@ -53,7 +53,7 @@ export function isPillarRenderer(name: string): boolean {
 }
 
 /** Returns the renderers of a file's pipe. @throws SaltworksError PILLAR_FAILED for an unsupported renderer */
-function pipeOf({ path, text }: PillarFile, byDefault: string): readonly string[] {
+export function pipeOf({ path, text }: PillarFile, byDefault: string): readonly string[] {
   const stages = stagesOf(text, byDefault);
   const refused = stages.find((stage) => !isPillarRenderer(stage));
   if (refused !== undefined) {
@@ -64,7 +64,7 @@ function pipeOf({ path, text }: PillarFile, byDefault: string): readonly string[
 }
 
 /** Runs one renderer. Adds the file to an error without one, and whether its line refers to the output of an earlier renderer. */
-function inStage<T>({ file, text }: { readonly file: PillarFile; readonly text: Item }, run: () => T): T {
+export function inStage<T>({ file, text }: { readonly file: PillarFile; readonly text: Item }, run: () => T): T {
   try {
     return run();
   } catch (raised) {
@@ -76,7 +76,7 @@ function inStage<T>({ file, text }: { readonly file: PillarFile; readonly text: 
 }
 
 /** Jinja variables derived from a template's path. */
-function placeNames(path: string): [string, Item][] {
+export function placeNames(path: string): [string, Item][] {
   const directory = path.includes("/") ? dirname(path) : "";
   return [
     ["tplfile", path],
@@ -85,7 +85,7 @@ function placeNames(path: string): [string, Item][] {
   ];
 }
 
-function slsNames(sls: string, path: string): [string, Item][] {
+export function slsNames(sls: string, path: string): [string, Item][] {
   const directory = path.includes("/") ? dirname(path) : "";
   return [
     ["sls", sls],
@@ -188,10 +188,9 @@ export class SlsRenderer {
     const { jinjaOfSls, jinjaOfOthers } = this.#settings;
     const options = place.sls === "" ? jinjaOfOthers : jinjaOfSls;
     const template = this.#parse(file.path, place.path, text, options);
-    const isPlain = template.body.length <= 1 && (template.body[0]?.kind ?? "text") === "text";
     const names: [string, Item][] = [...slsNames(place.sls, place.path), ["tplpath", file.path]];
     for (const [name, value] of defaults) if (typeof name === "string") names.push([name, value]);
-    if (isPlain) return text;
+    if (isPlain(template, text)) return text;
     const rendered = renderTemplate(this.#environment(context, place.environment, names, options), template, names);
     // Jinja drops the last line break; Salt adds it again.
     return text.endsWith("\n") ? `${rendered}\n` : rendered;
@@ -252,15 +251,7 @@ export class SlsRenderer {
     const place = `${Number(byDefault.trimBlocks)}${Number(byDefault.lstripBlocks)} ${fullPath}`;
     const kept = this.#parsed.get(place);
     if (kept !== undefined && kept.text === text) return kept.template;
-    const { source, options } = withHeader(text, byDefault);
-    let body: ParsedTemplate["body"];
-    try {
-      body = parseTemplate(source.replace(/(?:\r\n|\r|\n)$/, ""), options);
-    } catch (error) {
-      if (error instanceof SaltworksError && !("file" in error)) Object.assign(error, { file: fullPath });
-      throw error;
-    }
-    const template = { name: path, path: fullPath, body };
+    const template = parseSls(fullPath, path, text, byDefault);
     this.#parsed.set(place, { text, template });
     const [oldest] = this.#parsed.keys();
     if (this.#parsed.size > pillarFilesMax && oldest !== undefined) this.#parsed.delete(oldest);
@@ -268,11 +259,28 @@ export class SlsRenderer {
   }
 }
 
-function isEmptyList(value: Value): boolean {
+/** Parses a template with the options of its own first line. @throws SaltworksError PILLAR_FAILED with `file` */
+export function parseSls(fullPath: string, path: string, text: string, byDefault: LexerOptions): ParsedTemplate {
+  const { source, options } = withHeader(text, byDefault);
+  try {
+    const body = parseTemplate(source.replace(/(?:\r\n|\r|\n)$/, ""), options);
+    return { name: path, path: fullPath, body };
+  } catch (error) {
+    if (error instanceof SaltworksError && !("file" in error)) Object.assign(error, { file: fullPath });
+    throw error;
+  }
+}
+
+/** Whether rendering changes nothing: the file has only text, without comments. */
+export function isPlain({ body }: ParsedTemplate, text: string): boolean {
+  return body.length <= 1 && (body[0]?.kind ?? "text") === "text" && !text.includes("{#");
+}
+
+export function isEmptyList(value: Value): boolean {
   return Array.isArray(value) && value.length === 0;
 }
 
-function stripShebang(text: string): string {
+export function stripShebang(text: string): string {
   return text.startsWith("#!") ? text.slice(text.indexOf("\n") + 1) : text;
 }
 

@@ -11,22 +11,31 @@ import type { Value, ValueMap } from "../wire/values.ts";
 import { faultText } from "./compile.ts";
 import { loadYaml } from "./input/yaml.ts";
 import { lineOf } from "./jinja/run/evaluate.ts";
-import { type ParsedTemplate, renderTemplate } from "./jinja/run/template.ts";
+import { type ParsedTemplate, renderTemplate, type TemplateEnvironment } from "./jinja/run/template.ts";
 import { parseTemplate } from "./jinja/syntax/parser.ts";
 import { asFault, type CallArguments, Callable, dataOf, fault, Members } from "./jinja/values/objects.ts";
 
 type TextFunction = (args: readonly Value[], kwargs: ValueMap) => Promise<Value>;
 /** The template's variables and the functions in `salt`. */
-type Surroundings = {
+export type Surroundings = {
   readonly namesOf: () => ValueMap;
   readonly functionOf: (name: string) => TextFunction | undefined;
+  /** Finds the template that another one includes or imports. Without it there are no others. */
+  readonly load?: (name: string, from: string) => Promise<LoadedTemplate | undefined>;
+  /** Variables of each template by its path. */
+  readonly globalsOf?: TemplateEnvironment["globalsOf"];
 };
-type Answer = { readonly value: Value } | { readonly failure: string };
+export type LoadedTemplate = { readonly path: string; readonly place: string; readonly text: string };
+type Parse = (loaded: LoadedTemplate) => ParsedTemplate;
+type Answer =
+  | { readonly value: Value }
+  | { readonly failure: string }
+  | { readonly template: ParsedTemplate | undefined };
 
 /** Thrown to stop a rendering at a call without an answer. */
 class Unanswered extends Error {
-  readonly ask: () => Promise<Value>;
-  constructor(name: string, ask: () => Promise<Value>) {
+  readonly ask: () => Promise<Answer>;
+  constructor(name: string, ask: () => Promise<Answer>) {
     super(`no answer yet of ${name}`);
     this.ask = ask;
   }
@@ -59,16 +68,22 @@ export async function renderText(
   }
 }
 
-async function answering(template: ParsedTemplate, surroundings: Surroundings): Promise<string> {
+/** Renders a template again and again until all its calls have answers. `parse` parses the templates that it loads. */
+export async function answering(
+  template: ParsedTemplate,
+  surroundings: Surroundings,
+  parse?: Parse,
+  names: readonly [string, Item][] = [],
+): Promise<string> {
   const answers: Answer[] = [];
   for (;;) {
     try {
-      return render(template, surroundings, answers);
+      return render(template, surroundings, answers, parse, names);
     } catch (error) {
       if (!(error instanceof Unanswered)) throw error;
       if (answers.length >= templateCallsMax)
         throw fault("python", `more than ${templateCallsMax} calls of functions in one template`);
-      answers.push(await answerOf(error.ask));
+      answers.push(await error.ask());
     }
   }
 }
@@ -82,17 +97,23 @@ async function answerOf(ask: () => Promise<Value>): Promise<Answer> {
   }
 }
 
-function render(template: ParsedTemplate, { namesOf, functionOf }: Surroundings, answers: readonly Answer[]): string {
+function render(
+  template: ParsedTemplate,
+  { namesOf, functionOf, load, globalsOf }: Surroundings,
+  answers: readonly Answer[],
+  parse: Parse | undefined,
+  own: readonly [string, Item][],
+): string {
   let asked = 0;
   const call = (name: string, run: TextFunction, { positional, named }: CallArguments): Item => {
     const kwargs: ValueMap = new Map(Array.from(named, ([key, value]): [Value, Value] => [key, dataOf(value)]));
     const answer = answers[asked];
     asked += 1;
     const args = positional.map(dataOf);
-    if (answer === undefined) throw new Unanswered(name, () => run(args, kwargs));
+    if (answer === undefined) throw new Unanswered(name, () => answerOf(() => run(args, kwargs)));
     if ("failure" in answer)
       throw fault("python", `Problem running salt function in Jinja template: ${answer.failure}`);
-    return copied(answer.value);
+    return "value" in answer ? copied(answer.value) : null;
   };
   const functionItem = (name: string) => {
     const run = functionOf(name);
@@ -101,19 +122,29 @@ function render(template: ParsedTemplate, { namesOf, functionOf }: Surroundings,
   const salt = new Members("dict", (name) =>
     name.includes(".") ? functionItem(name) : new Members("module", (inner) => functionItem(`${name}.${inner}`)),
   );
+  const loaded = (name: string, from: string) => {
+    if (load === undefined || parse === undefined)
+      throw fault("python", `the template ${name} cannot be loaded: commands include and import no others`);
+    const answer = answers[asked];
+    asked += 1;
+    if (answer === undefined) throw new Unanswered(name, async () => await templateOf(await load(name, from), parse));
+    return "template" in answer ? answer.template : undefined;
+  };
   const names = Array.from(namesOf(), ([name, value]): [string, Item] => [String(name), value]);
   return renderTemplate(
     {
       globals: [...names, ["salt", salt]],
-      globalsOf: () => [],
+      globalsOf: globalsOf ?? (() => []),
       loadYaml,
-      load: (name) => {
-        throw fault("python", `the template ${name} cannot be loaded: commands include and import no others`);
-      },
+      load: loaded,
     },
     template,
-    [],
+    own,
   );
+}
+
+async function templateOf(loaded: LoadedTemplate | undefined, parse: Parse): Promise<Answer> {
+  return { template: loaded && parse(loaded) };
 }
 
 /** Copies lists and maps, because a template may change a function's result. */

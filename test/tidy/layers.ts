@@ -16,6 +16,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   config: [],
   python: ["wire", "config"],
   target: ["wire", "python"],
+  states: ["wire", "python"],
   openid: ["config"],
   transport: ["wire", "crypto", "config"],
   store: ["wire", "crypto", "config"],
@@ -28,7 +29,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   master: [...data, "transport", "store", ...engine, "workers"],
   client: [...data, "transport", "store"],
   api: ["wire", "config", "python", "openid", "transport", "store", "client"],
-  minion: [...data, "transport"],
+  minion: [...data, "states", "transport"],
   cli: [...data, "transport", ...engine, "takeover", "master", "client", "api", "minion"],
 };
 

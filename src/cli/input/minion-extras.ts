@@ -11,6 +11,10 @@ export const minionExtras: Extras = {
     const { renderText } = await import("../../pillar/text-template.ts");
     return await renderText(text, namesOf, functionOf);
   },
+  renderState: async (file, surroundings) => {
+    const { renderState } = await import("../../pillar/state-template.ts");
+    return await renderState(file, surroundings);
+  },
   runnerFunctions: async () => {
     const { runnerFunctions } = await import("../../runners/registry.ts");
     return [...runnerFunctions.keys()];

@@ -42,10 +42,11 @@ export function makeContext(
     setRetcode: (retcode) => {
       code = retcode;
     },
-    callFunction: async (name, args = [], kwargs = new Map()) => {
+    callFunction: (name, args = [], kwargs = new Map()) => context.runIn(context, name, args, kwargs),
+    runIn: async (inner, name, args, kwargs) => {
       const target = functions.get(name);
       if (target === undefined) throw new SaltworksError("FUNCTION_UNKNOWN", `'${name}' is not available.`, { name });
-      return await target.run({ ...context, fun: name }, bindCall(target, name, args, kwargs));
+      return await target.run({ ...inner, fun: name }, bindCall(target, name, args, kwargs));
     },
     fireMaster: (tag, data) => host.fireMaster(tag, data),
     fireMinion: (tag, data) => host.fireMinion(tag, data),

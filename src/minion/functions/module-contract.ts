@@ -74,8 +74,22 @@ export type Extras = {
     namesOf: () => ValueMap,
     functionOf: (name: string) => TemplateFunction | undefined,
   ): Promise<string>;
+  /** Renders an SLS file of states to its value. @throws PILLAR_FAILED with Salt's text for the fault */
+  renderState(file: StateFile, surroundings: StateRendering): Promise<Value>;
   /** Whole names: `jobs.list_jobs`. */
   runnerFunctions(): Promise<readonly string[]>;
+};
+
+/** A file of the file server: its path below the root of its environment, and its path on this machine. */
+export type ServedFile = { readonly path: string; readonly place: string; readonly text: string };
+export type StateFile = ServedFile & { readonly sls: string };
+/** `load` finds the templates that a file includes. `renderer` is the pipe of files that name none. */
+export type StateRendering = {
+  readonly namesOf: () => ValueMap;
+  readonly functionOf: (name: string) => TemplateFunction | undefined;
+  readonly load: (path: string) => Promise<ServedFile | undefined>;
+  readonly renderer: string;
+  readonly jinja: { readonly trimBlocks: boolean; readonly lstripBlocks: boolean };
 };
 
 /** What one call sees of the minion. Valid until `run` settles. */
@@ -100,6 +114,8 @@ export type CallContext = {
   setRetcode(retcode: number): void;
   /** Calls another function in this same job. Throws its argument errors and failures. @throws FUNCTION_UNKNOWN */
   callFunction(name: string, args?: readonly Value[], kwargs?: ValueMap): Promise<Encodable>;
+  /** As `callFunction`, for a function that sees `inner` instead of this context. */
+  runIn(inner: CallContext, name: string, args: readonly Value[], kwargs: ValueMap): Promise<Encodable>;
   /** Sends an event to the master. @returns whether the master accepted it */
   fireMaster(tag: string, data: Encodable): Promise<boolean>;
   /** Fires on the minion's own bus. The minion acts on `pillar_refresh`, `grains_refresh` and `module_refresh`. */

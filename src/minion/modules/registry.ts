@@ -21,6 +21,7 @@ import { publishModule } from "./minion/publish.ts";
 import { saltutilModule } from "./minion/saltutil.ts";
 import { sysModule } from "./minion/sys.ts";
 import { scheduleModule } from "./schedule/schedule.ts";
+import { stateModule } from "./state/state.ts";
 import { diskModule } from "./system/disk.ts";
 import { hostsModule } from "./system/hosts.ts";
 import { networkModule } from "./system/network.ts";
@@ -69,6 +70,7 @@ function allModules(environment: Environment): ModuleFunctions[] {
     saltutilModule,
     scheduleModule,
     serviceModule,
+    stateModule,
     statusModule,
     sysModule,
     testModule,

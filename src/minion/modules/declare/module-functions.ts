@@ -25,6 +25,7 @@ export const moduleNames = [
   "saltutil",
   "schedule",
   "service",
+  "state",
   "status",
   "sys",
   "test",

@@ -70,6 +70,14 @@ function isMeant(context: CallContext, { kind, target, delimiter, id }: Question
   }
 }
 
+/** Whether a target of a top file matches this minion. An unknown kind is logged and does not match. */
+export function isTargetMeant(context: CallContext, kind: string, target: string): boolean {
+  if (kind === "nodegroup" || forms[kind] !== undefined)
+    return isMeant(context, { kind, target, delimiter: ":", id: null });
+  context.log.error(`Attempting to match with unknown matcher: ${kind}_match.match`);
+  return false;
+}
+
 function matchFunction(kind: string): ModuleFunction {
   const { takesId, takesDelimiter } = forms[kind] ?? {};
   const [about = "", example = ""] = texts[kind] ?? [];
