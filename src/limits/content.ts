@@ -26,6 +26,8 @@ export const formatWidthMax = 100_000;
 export const pillarSlsMax = 10_000;
 /** SLS files of one state run, each include counted: real runs have some hundred. */
 export const stateFilesMax = 10_000;
+/** Parallel states of one run that run at once: each may start a program. */
+export const parallelStatesMax = 16;
 /** A minion's request for its pillar that has waited this long is no longer rendered, milliseconds: the minion asks three times for 60 s each. */
 export const pillarWaitMs = 180_000;
 /** Different pillar requests of one minion that wait; a further one is refused. A minion asks once at its start, and once in each state run. */

@@ -236,6 +236,8 @@ const facts = {
   env_order: list([], "Order of environments when merging top files."),
   default_top: text("base", "Environment for `top_file_merging_strategy: same`."),
   state_auto_order: boolean(true, "Run states in the order in which they are written."),
+  failhard: boolean(false, "Stop a state run at the first failure."),
+  state_events: boolean(false, "Fire an event for each state."),
   backup_mode: text("", "What to do with replaced files."),
   saltenv: optional(text("", "Environment of state runs.")),
   pillarenv: optional(text("", "Environment of the pillar.")),

@@ -9,7 +9,7 @@ import { SaltworksError } from "../../../src/errors.ts";
 import { parseWords } from "../../../src/minion/call/call.ts";
 import { makeContext, type Surroundings } from "../../../src/minion/functions/call-context.ts";
 import { JobRecords } from "../../../src/minion/functions/job-records.ts";
-import type { CallContext } from "../../../src/minion/functions/module-contract.ts";
+import type { CallContext, PillarOptions } from "../../../src/minion/functions/module-contract.ts";
 import { type Outcome, runFunction } from "../../../src/minion/functions/run-function.ts";
 import type { Environment } from "../../../src/minion/modules/machine/environment.ts";
 import { loadModules } from "../../../src/minion/modules/registry.ts";
@@ -21,7 +21,9 @@ export type WorldOptions = {
   readonly grains?: ValueMap;
   readonly pillar?: ValueMap;
   /** The pillar that the master renders; the same as `pillar` if undefined. */
-  readonly freshPillar?: ValueMap;
+  readonly freshPillar?: ValueMap | ((options: PillarOptions) => ValueMap);
+  /** Whether the master takes no events, as for a minion without a master. */
+  readonly hasNoMaster?: boolean;
   readonly environment?: Environment;
   /** The master's answer to a request. Undefined: no master. */
   readonly master?: (load: { readonly [name: string]: Value }) => Value;
@@ -60,7 +62,8 @@ export async function openWorld(root: string, options: WorldOptions = {}): Promi
     records: await JobRecords.open(config.cachedir),
     log: { debug: log, info: log, warn: log, error: log },
     host: {
-      fireMaster: async (tag, data) => fired.push({ to: "master", tag, data: asValue(data) }) > 0,
+      fireMaster: async (tag, data) =>
+        fired.push({ to: "master", tag, data: asValue(data) }) > 0 && options.hasNoMaster !== true,
       fireMinion: async (tag, data) => void fired.push({ to: "minion", tag, data: asValue(data) }),
       setGrains: async () => undefined,
       masterRequest: async (load) => {
@@ -68,7 +71,10 @@ export async function openWorld(root: string, options: WorldOptions = {}): Promi
         asked.push(asValue(load) as ValueMap);
         return options.master(Object.fromEntries(asValue(load) as ValueMap));
       },
-      compilePillar: async () => options.freshPillar ?? pillar,
+      compilePillar: async (asked = {}) => {
+        const { freshPillar = pillar } = options;
+        return typeof freshPillar === "function" ? freshPillar(asked) : freshPillar;
+      },
     },
   };
   const callOf = (fun: string) => ({ jid: "20261120155014383034", fun, publish: publishOf(fun) });

@@ -37,13 +37,14 @@ export function readTemplateChoice(context: CallContext, get: (name: string) => 
 }
 
 /**
- * Returns a function that renders texts, all with the same pillar.
+ * Returns a function that renders texts, all with the same pillar. `variables`: more of the templates' variables.
  *
  * @throws SaltworksError FUNCTION_FAILED with the fault, its line, and `file` if the text is a file's
  */
 export async function renderer(
   context: CallContext,
   choice: TemplateChoice,
+  variables: ValueMap = new Map(),
 ): Promise<(text: string, file?: string) => Promise<string>> {
   const { extras } = context;
   if (extras === undefined) throw commandError("template=jinja is not supported here");
@@ -55,6 +56,7 @@ export async function renderer(
       ["pillar", copyOf(pillar)],
       ["opts", copyOf(options)],
       ["saltenv", choice.saltenv],
+      ...copyOf(variables),
     ]);
   const functionOf = (name: string): TemplateFunction | undefined =>
     context.functions.has(name)

@@ -9,7 +9,7 @@ import { startTimeText } from "../../../wire/jid.ts";
 import type { Value, ValueMap } from "../../../wire/values.ts";
 import { commandError, invocationError } from "../../functions/errors.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
-import { argument, ownKeywords } from "../declare/signature.ts";
+import { ownKeywords } from "../declare/signature.ts";
 import { isTargetMeant } from "../minion/match.ts";
 import { slsSource } from "./source.ts";
 
@@ -34,6 +34,11 @@ export function keywordsOf(args: BoundArguments): ValueMap {
     if (isTrue(keywords.get(name) ?? args.named[name] ?? null))
       throw commandError(`${name} is not supported by this minion's states`);
   return keywords;
+}
+
+/** An argument, whether it is a parameter of the function or one of its further keywords. */
+export function option(args: BoundArguments, name: string): Value {
+  return args.named[name] ?? args.extra.get(name) ?? null;
 }
 
 function textOrNone(value: Value | undefined): string | undefined {
@@ -149,9 +154,9 @@ export async function compileTop(run: Run): Promise<{ top: Top; matches: Matches
 
 /** Salt's sentences about other state runs of this minion, if they exclude this one. */
 export async function conflicts(context: CallContext, args: BoundArguments): Promise<readonly string[]> {
-  const queue = argument(args, "queue") ?? context.config.opts.get("state_queue") ?? null;
+  const queue = option(args, "queue") ?? context.config.opts.get("state_queue") ?? null;
   if (isTrue(queue as Value)) throw commandError("queue is not supported by this minion's states");
-  if (isTrue(args.extra.get("concurrent") ?? null)) return [];
+  if (isTrue(option(args, "concurrent"))) return [];
   const jobs = (await context.runningJobs()).filter(
     (job) => strOf(job.get("fun") ?? "").startsWith("state.") && job.get("jid") !== context.jid,
   );

@@ -2,12 +2,12 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { asValue, type Value } from "../../../../src/wire/values.ts";
+import { asValue, type Value, type ValueMap } from "../../../../src/wire/values.ts";
 import { goldenPath } from "../../../golden/path.ts";
 import { plain } from "../../../plain.ts";
 import { openWorld, type World } from "../world.ts";
 
-export type RecordedCall = { readonly fun: string; readonly args: readonly string[]; readonly result: unknown };
+export type RecordedCall = { readonly fun: string; readonly args: readonly string[]; readonly result: unknown; readonly retcode: number };
 export type RecordedCase = {
   readonly name: string;
   readonly files: { readonly [path: string]: string };
@@ -29,7 +29,14 @@ export async function openCase(files: RecordedCase["files"], options = ""): Prom
   const roots = `file_roots:\n  base: [${root}/roots/base]\n  dev: [${root}/roots/dev]\n`;
   const minion = `id: unit\nroot_dir: ${root}\nfile_client: local\n${roots}${options}`;
   const grains = new Map<Value, Value>([["id", "unit"]]);
-  return { root, world: await openWorld(root, { minion, grains, environment: { PATH: process.env.PATH ?? "" } }) };
+  const world = await openWorld(root, {
+    minion,
+    grains,
+    environment: { PATH: process.env.PATH ?? "" },
+    hasNoMaster: true,
+    freshPillar: ({ override }) => (override instanceof Map ? (override as ValueMap) : new Map()),
+  });
+  return { root, world };
 }
 
 export async function resultOf(world: World, { fun, args }: RecordedCall): Promise<unknown> {
