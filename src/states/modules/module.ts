@@ -96,7 +96,8 @@ async function runOld({ host, isTest }: StateContext, args: ValueMap): Promise<S
   const keywords: ValueMap = new Map();
   // `m_name` stands for an argument of the function whose name the state needs itself.
   for (const [key, value] of args)
-    if (!oldNames.includes(strOf(key))) keywords.set(strOf(key).replace(/^m_(?=name$|fun$|names$|state$|saltenv$)/, ""), value);
+    if (!oldNames.includes(strOf(key)))
+      keywords.set(strOf(key).replace(/^m_(?=name$|fun$|names$|state$|saltenv$)/, ""), value);
   const more = args.get("kwargs");
   if (more instanceof Map) for (const [key, value] of more) keywords.set(key, value);
   try {

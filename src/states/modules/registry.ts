@@ -3,6 +3,8 @@ import type { StateTable } from "../run/contract.ts";
 import { cmdStates } from "./cmd.ts";
 import { eventStates } from "./event.ts";
 import { absentState } from "./file-absent.ts";
+import { directoryState } from "./file-directory.ts";
+import { managedState } from "./file-managed.ts";
 import { moduleStates } from "./module.ts";
 import { testStates } from "./test.ts";
 
@@ -10,6 +12,8 @@ export const allStates: StateTable = {
   ...cmdStates,
   ...eventStates,
   "file.absent": absentState,
+  "file.directory": directoryState,
+  "file.managed": managedState,
   ...moduleStates,
   ...testStates,
 };

@@ -21,6 +21,8 @@ export type StateHost = {
   /** Renders a Jinja template with these variables. @throws an error with the fault */
   render(text: string, saltenv: string, variables: ValueMap): Promise<string>;
   exists(path: string): boolean;
+  /** The id of a user or group by name; undefined for an unknown one. */
+  ownerId(kind: "user" | "group", name: string): Promise<number | undefined>;
   /** Milliseconds since 1970 with their fraction. */
   now(): number;
   sleep(ms: number): Promise<void>;

@@ -1,6 +1,7 @@
 /** Finds the chunks that run at a run's end because a state to which they listen has changes (`listen`, `listen_in`). */
-import { isTrue } from "../../python/values.ts";
+
 import { strOf } from "../../python/repr.ts";
+import { isTrue } from "../../python/values.ts";
 import type { Value } from "../../wire/values.ts";
 import type { LowChunk } from "../compile/contract.ts";
 import { argumentsOf, requisiteNames } from "../compile/read.ts";

@@ -103,9 +103,7 @@ class StateRun {
     watchAsRequire(low, this.#settings.states);
     const results = { running: this.#running, trials: this.#trials };
     const checked = checkRequisites(low, this.#finder, results, isTrial);
-    const waited = [...checked.requirements.values()]
-      .flat()
-      .flatMap((chunk) => this.#parallel.get(tagOf(chunk)) ?? []);
+    const waited = [...checked.requirements.values()].flat().flatMap((chunk) => this.#parallel.get(tagOf(chunk)) ?? []);
     if (waited.length === 0) return checked;
     await Promise.all(waited);
     return checkRequisites(low, this.#finder, results, isTrial);

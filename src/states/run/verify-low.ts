@@ -47,8 +47,7 @@ export function chunkFaults(low: LowChunk, states: StateTable): string[] {
     return [`ID '${strOf(name)}' ${place}is not formed as a string, but is a ${typeName(name)}`];
   }
   for (const key of unsupported)
-    if (isTrue(low.get(key) ?? null))
-      errors.push(`${key} is not supported by this program's states`);
+    if (isTrue(low.get(key) ?? null)) errors.push(`${key} is not supported by this program's states`);
   const umask = low.has("umask") ? strOf(low.get("umask") ?? null) : undefined;
   if (umask !== undefined && !/^(?:0o?)?[0-7]+$/.test(umask)) errors.push(`Invalid umask: ${umask}`);
   else if (umask !== undefined && low.get("state") !== "cmd")

@@ -22,8 +22,6 @@ export type WorldOptions = {
   readonly pillar?: ValueMap;
   /** The pillar that the master renders; the same as `pillar` if undefined. */
   readonly freshPillar?: ValueMap | ((options: PillarOptions) => ValueMap);
-  /** Whether the master takes no events, as for a minion without a master. */
-  readonly hasNoMaster?: boolean;
   readonly environment?: Environment;
   /** The master's answer to a request. Undefined: no master. */
   readonly master?: (load: { readonly [name: string]: Value }) => Value;
@@ -62,8 +60,7 @@ export async function openWorld(root: string, options: WorldOptions = {}): Promi
     records: await JobRecords.open(config.cachedir),
     log: { debug: log, info: log, warn: log, error: log },
     host: {
-      fireMaster: async (tag, data) =>
-        fired.push({ to: "master", tag, data: asValue(data) }) > 0 && options.hasNoMaster !== true,
+      fireMaster: async (tag, data) => fired.push({ to: "master", tag, data: asValue(data) }) > 0,
       fireMinion: async (tag, data) => void fired.push({ to: "minion", tag, data: asValue(data) }),
       setGrains: async () => undefined,
       masterRequest: async (load) => {

@@ -11,8 +11,8 @@ import { type RunSettings, runHighData, runSingle } from "../../../states/run/ru
 import { chunkFaults } from "../../../states/run/verify-low.ts";
 import type { Encodable, Value, ValueMap } from "../../../wire/values.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
-import { argument } from "../declare/signature.ts";
 import { findSetting } from "../declare/settings.ts";
+import { argument } from "../declare/signature.ts";
 import { stateHost } from "./host.ts";
 import {
   compiler,

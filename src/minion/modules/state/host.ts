@@ -5,9 +5,10 @@ import { strOf } from "../../../python/repr.ts";
 import { isTrue } from "../../../python/values.ts";
 import type { StateHost } from "../../../states/run/contract.ts";
 import { asValue, type Encodable, type Value } from "../../../wire/values.ts";
-import { readIfAny } from "../cp/local-roots.ts";
 import { cached } from "../cp/files.ts";
+import { readIfAny } from "../cp/local-roots.ts";
 import { renderer } from "../declare/text-template.ts";
+import { findGroupId, findUser } from "../machine/user-database.ts";
 import type { Run } from "./run.ts";
 import { callWith } from "./source.ts";
 
@@ -36,6 +37,7 @@ export function stateHost(run: Run, sendsEvents: boolean): StateHost {
       return await render(text);
     },
     exists: existsSync,
+    ownerId: async (kind, name) => (kind === "user" ? (await findUser(name))?.uid : await findGroupId(name)),
     now: () => performance.timeOrigin + performance.now(),
     sleep: async (ms) => void (await wait(ms)),
     report: async (result, total, event) => {

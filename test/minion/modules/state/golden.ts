@@ -7,7 +7,12 @@ import { goldenPath } from "../../../golden/path.ts";
 import { plain } from "../../../plain.ts";
 import { openWorld, type World } from "../world.ts";
 
-export type RecordedCall = { readonly fun: string; readonly args: readonly string[]; readonly result: unknown; readonly retcode: number };
+export type RecordedCall = {
+  readonly fun: string;
+  readonly args: readonly string[];
+  readonly result: unknown;
+  readonly retcode: number;
+};
 export type RecordedCase = {
   readonly name: string;
   readonly files: { readonly [path: string]: string };
@@ -33,7 +38,6 @@ export async function openCase(files: RecordedCase["files"], options = ""): Prom
     minion,
     grains,
     environment: { PATH: process.env.PATH ?? "" },
-    hasNoMaster: true,
     freshPillar: ({ override }) => (override instanceof Map ? (override as ValueMap) : new Map()),
   });
   return { root, world };
