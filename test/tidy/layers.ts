@@ -30,7 +30,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   client: [...data, "transport", "store"],
   api: ["wire", "config", "python", "openid", "transport", "store", "client"],
   minion: [...data, "states", "transport"],
-  cli: [...data, "transport", ...engine, "takeover", "master", "client", "api", "minion"],
+  cli: [...data, "states", "transport", ...engine, "takeover", "master", "client", "api", "minion"],
 };
 
 /** Packages that only these files may import, so that one file changes when a package is replaced. */

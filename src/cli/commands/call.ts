@@ -39,7 +39,7 @@ async function runOne(options: CallOptions, positionals: readonly string[], host
   const display = new Display(displayChoice(options, config), host);
   const log = openToolLog(options, config, host);
   if (options.user !== undefined) await becomeUser(options.user, host);
-  if (options.statesDir) log.warn(`States are not built, so none are taken from ${options.statesDir}`);
+  if (options.statesDir) log.warn(`Custom states are not built, so none are taken from ${options.statesDir}`);
   const output: CallOutput = {
     show: (value, outputter, retcode) => display.show(decode(encode(value, "bin")), outputter, retcode),
     write: (text) => host.write(text),

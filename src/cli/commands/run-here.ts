@@ -20,20 +20,27 @@ import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import type { Host } from "../host/host.ts";
 import { minionExtras } from "../input/minion-extras.ts";
+import { orchestrationFunctions } from "../orchestrate/orchestrate.ts";
 import { renderJson } from "../outputters/json.ts";
 
-/** `exitCode` is set after an interruption. */
-export type HereOutcome = { readonly value: Value; readonly isSuccess: boolean; readonly exitCode?: number };
-type Here = {
+/** `exitCode` is set after an interruption; nothing is shown then. `retcode`: how the command ends after the value was shown. */
+export type HereOutcome = {
+  readonly value: Value;
+  readonly isSuccess: boolean;
+  readonly exitCode?: number;
+  readonly retcode?: number;
+};
+export type Here = {
   readonly config: MasterConfig;
   readonly host: Host;
   readonly log: Logger;
 };
-type HereFunction = (here: Here, args: ValueMap, extra: ExtraArguments) => Promise<HereOutcome>;
+export type HereFunction = (here: Here, args: ValueMap, extra: ExtraArguments) => Promise<HereOutcome>;
 
 const functionsHere: ReadonlyMap<string, HereFunction> = new Map([
   ["state.event", showEvents],
   ["salt.cmd", callFunctionHere],
+  ...orchestrationFunctions,
 ]);
 /** Shells report this code for a program that Ctrl-C ended. */
 const interruptedExitCode = 130;

@@ -107,7 +107,7 @@ async function runFunction(options: OptionsOf<"run">, positionals: readonly stri
     else display.show(explained(withCommandLines(String(value), options.configDir), name), "nested");
   }
   for (const note of notes ?? []) host.complain(`[WARNING ] ${note}\n`);
-  if (isSuccess) return retcodeOf(value);
+  if (isSuccess) return here?.retcode ?? retcodeOf(value);
   const isUnknown = value === notAvailableText(name);
   if (isUnknown) suggest(name, host);
   const isOfJob = code === "JOB_STATE" || code === "JOB_UNKNOWN";

@@ -12,18 +12,26 @@ import type { Extras } from "../functions/module-contract.ts";
 import { collectGrains } from "../modules/grains/core.ts";
 import type { Environment } from "../modules/machine/environment.ts";
 import { loadModules } from "../modules/registry.ts";
-import { openCallHost } from "./call-host.ts";
+import { type LocalPillar, openCallHost } from "./call-host.ts";
 
 /** `failure`: Python's traceback of the function's exception. */
 export type CalledHere = { readonly value: Encodable } | { readonly failure: string };
 
-/** Calls the function as another function would. Returns Salt's sentence if the function does not exist. */
+type Surrounding = {
+  readonly log: Logger;
+  readonly environment: Environment;
+  readonly extras: Extras;
+  /** Without it the pillar is empty. */
+  readonly localPillar?: LocalPillar;
+};
+
+/** Calls the function as another function would. Returns Salt's sentence if the function does not exist. `jid`: of the calling runner. */
 export async function callHere(
   config: MinionConfig,
-  surrounding: { readonly log: Logger; readonly environment: Environment; readonly extras: Extras },
-  call: { readonly fun: string; readonly args: readonly Value[]; readonly kwargs: ValueMap },
+  surrounding: Surrounding,
+  call: { readonly fun: string; readonly args: readonly Value[]; readonly kwargs: ValueMap; readonly jid?: string },
 ): Promise<CalledHere> {
-  const { log: logger, environment, extras } = surrounding;
+  const { log: logger, environment, extras, localPillar } = surrounding;
   const functions = loadModules(config, environment);
   if (!functions.has(call.fun)) return { value: `'${call.fun}' is not available.` };
   const log = {
@@ -33,18 +41,20 @@ export async function callHere(
     error: (text: string) => logger.error(text),
   };
   const grains = await collectGrains({ config, environment, log });
-  const host = await openCallHost({ ...config, file_client: "local" }, grains, logger);
+  const opened = await openCallHost({ ...config, file_client: "local" }, grains, logger, localPillar);
+  const fire = extras.orchestration?.fire;
+  const host = fire === undefined ? opened : { ...opened, fireMinion: fire };
   try {
     const facts = () => ({ grains, pillar: host.pillar });
     const records = await JobRecords.open(config.cachedir);
     const { context } = makeContext(
       { config, functions, facts, host, records, log, extras },
-      { jid: "", fun: "salt.cmd", publish: new Map() },
+      { jid: call.jid ?? "", fun: "salt.cmd", publish: new Map() },
     );
     return { value: await context.callFunction(call.fun, call.args, call.kwargs) };
   } catch (error) {
     return { failure: tracebackOf(error) };
   } finally {
-    host.close();
+    opened.close();
   }
 }

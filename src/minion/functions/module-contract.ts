@@ -3,6 +3,7 @@
  * execution-module interface (`__salt__`, `__grains__`, `__pillar__`, `__context__`, `__opts__`), with the behaviour in docs/functions.md.
  */
 import type { MinionConfig } from "../../config/schema.ts";
+import type { StateTable } from "../../states/run/contract.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 
 /** One named parameter, in Python's order. Without `default` it is required. */
@@ -76,6 +77,11 @@ export type Extras = {
   ): Promise<string>;
   /** Renders an SLS file of states to its value. @throws PILLAR_FAILED with Salt's text for the fault */
   renderState(file: StateFile, surroundings: StateRendering): Promise<Value>;
+  /** In an orchestration: its own states, and how events reach the master's bus. */
+  readonly orchestration?: {
+    readonly states: StateTable;
+    readonly fire: (tag: string, data: Encodable) => Promise<void>;
+  };
   /** Whole names: `jobs.list_jobs`. */
   runnerFunctions(): Promise<readonly string[]>;
 };

@@ -13,11 +13,44 @@ async function send(context: RunnerContext, args: ValueMap): Promise<Encodable> 
   return true;
 }
 
+const orchestrations: readonly (readonly [name: string, parameters: readonly string[], doc: string])[] = [
+  [
+    "orchestrate",
+    ["mods!", "saltenv", "test", "exclude", "pillar", "pillarenv", "pillar_enc", "orchestration_jid"],
+    "Runs SLS files on the master's machine; their states salt.state, salt.function, salt.runner and others act on the fleet.",
+  ],
+  ["orchestrate_single", ["fun!", "name!", "test", "queue", "pillar"], "Runs one state of an orchestration."],
+  [
+    "orchestrate_show_sls",
+    ["mods!", "saltenv", "test", "queue", "pillar", "pillarenv", "pillar_enc"],
+    "The compiled SLS files of an orchestration, without running them.",
+  ],
+];
+
+/** `state.orch` and `state.sls` are other names of `state.orchestrate`. */
+const orchestrationRunner = orchestrations.flatMap(([short, parameters, doc]): [string, RunnerFunction][] =>
+  (short === "orchestrate" ? [short, "orch", "sls"] : [short]).map((name) => [
+    `state.${name}`,
+    {
+      parameters: parametersOf(...parameters),
+      ...(short === "orchestrate_single" ? { takes: "keywords" as const } : {}),
+      doc,
+      run: () => {
+        throw new SaltworksError(
+          "FUNCTION_FAILED",
+          `orchestrations run in the command line, not in the master: run state.${name} there`,
+        );
+      },
+    },
+  ]),
+);
+
 export const eventRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
   [
     "event.send",
     { parameters: parametersOf("tag!", "data"), doc: "Fires an event with this tag and map of data.", run: send },
   ],
+  ...orchestrationRunner,
   [
     "state.event",
     {

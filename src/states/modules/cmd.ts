@@ -93,7 +93,6 @@ async function run(context: StateContext, args: ValueMap): Promise<StateResult> 
     return result.set("comment", `Desired working directory "${strOf(cwd)}" is not available`);
   const outcome = await called(context, "cmd.run_all", name, keywordsFor(context, args));
   if (typeof outcome === "string") return result.set("comment", outcome);
-  outcome.delete("pid");
   const isTimeout = outcome.get("retcode") === 1 && strOf(outcome.get("stdout") ?? "").includes("Timed out after");
   if (isTrue(args.get("ignore_timeout") ?? null) && isTimeout) outcome.set("retcode", 0);
   return finished(context, result, outcome, `Command "${strOf(name)}" run`, isStateful);
@@ -149,7 +148,6 @@ async function script(context: StateContext, args: ValueMap): Promise<StateResul
   if (isTrue(given) || words !== null) keywords.set("args", isTrue(given) ? given : words);
   const outcome = await called(context, "cmd.script", source, keywords);
   if (typeof outcome === "string") return result.set("comment", outcome);
-  outcome.delete("pid");
   const isMissing = isTrue(outcome.get("cache_error") ?? null);
   const comment = isMissing
     ? `Unable to cache script ${strOf(source)} from saltenv '${context.saltenv}'`

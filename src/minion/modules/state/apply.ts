@@ -5,6 +5,7 @@ import type { HighData } from "../../../states/compile/contract.ts";
 import { listAt } from "../../../states/compile/read.ts";
 import { topFaults } from "../../../states/compile/top.ts";
 import { allStates } from "../../../states/modules/registry.ts";
+import type { StateTable } from "../../../states/run/contract.ts";
 import { tagOf } from "../../../states/run/result.ts";
 import { isGood } from "../../../states/run/retcode.ts";
 import { type RunSettings, runHighData, runSingle } from "../../../states/run/runtime.ts";
@@ -35,12 +36,16 @@ function isTest(context: CallContext, test: Value): boolean {
   return findSetting(context, "test") === true;
 }
 
+function statesOf(context: CallContext): StateTable {
+  return { ...allStates, ...context.extras?.orchestration?.states };
+}
+
 function settingsOf(run: Run, args: BoundArguments): RunSettings {
   const { context } = run;
   const events = option(args, "state_events") ?? context.config.state_events;
   return {
     host: stateHost(run, isTrue(events)),
-    states: allStates,
+    states: statesOf(context),
     isTest: isTest(context, option(args, "test")),
     failsHard: context.config.failhard,
   };
@@ -179,7 +184,7 @@ export async function single(context: CallContext, args: BoundArguments): Promis
   const low = new Map(keywords);
   for (const own of ["pillar", "saltenv", "pillarenv", "concurrent", "force"]) low.delete(own);
   low.set("state", module).set("fun", short).set("__id__", name).set("name", name);
-  const faults = chunkFaults(low, allStates);
+  const faults = chunkFaults(low, statesOf(context));
   if (faults.length > 0) {
     context.setRetcode(stateCodes.compilerError);
     return faults;

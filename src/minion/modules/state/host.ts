@@ -41,8 +41,9 @@ export function stateHost(run: Run, sendsEvents: boolean): StateHost {
     now: () => performance.timeOrigin + performance.now(),
     sleep: async (ms) => void (await wait(ms)),
     report: async (result, total, event) => {
-      if (context.config.file_client === "local" || (!sendsEvents && !isTrue(event))) return;
-      const { jid, config } = context;
+      const { jid, config, extras } = context;
+      const fire = extras?.orchestration?.fire ?? (config.file_client === "local" ? undefined : context.fireMaster);
+      if (fire === undefined || (!sendsEvents && !isTrue(event))) return;
       const name = event === true ? strOf(result.get("name") ?? null) : strOf(event);
       const number = strOf(result.get("__run_num__") ?? null);
       const tag = isTrue(event)
@@ -50,7 +51,7 @@ export function stateHost(run: Run, sendsEvents: boolean): StateHost {
         : `salt/job/${jid}/prog/${config.id}/${number}`;
       const data = new Map<Value, Encodable>([["ret", result]]);
       if (!isTrue(event)) data.set("len", total);
-      await context.fireMaster(tag, data);
+      await fire(tag, data);
     },
   };
 }

@@ -1,0 +1,137 @@
+/**
+ * `state.orchestrate` and its kin: SLS files that run in the operator's process, with states that act on the fleet. Source: Salt 3007's runner
+ * `state`. The file and pillar roots, and the options for states, are the master's.
+ */
+import { join } from "node:path";
+import { MasterClient } from "../../client/master-client.ts";
+import { ownJid } from "../../client/runner-feed.ts";
+import { loadMinionConfig } from "../../config/load.ts";
+import type { MasterConfig } from "../../config/schema.ts";
+import { SaltworksError } from "../../errors.ts";
+import { callHere } from "../../minion/call/call-here.ts";
+import { PillarCompiler } from "../../pillar/compile.ts";
+import { pillarSettings } from "../../pillar/input/settings.ts";
+import type { ExtraArguments } from "../../runners/contract/contract.ts";
+import { masterStates } from "../../states/modules/orchestrate/calls.ts";
+import type { Results } from "../../states/run/contract.ts";
+import { isGood } from "../../states/run/retcode.ts";
+import { decode, encode } from "../../wire/msgpack.ts";
+import type { Value, ValueMap } from "../../wire/values.ts";
+import type { Here, HereFunction, HereOutcome } from "../commands/run-here.ts";
+import { minionExtras } from "../input/minion-extras.ts";
+import { masterPort } from "./port.ts";
+
+/** Keywords of these runners that go on to the execution function. */
+const passedOn = ["saltenv", "pillar", "pillarenv", "exclude", "test", "queue"];
+
+export const orchestrationFunctions: readonly [string, HereFunction][] = [
+  ...["state.orchestrate", "state.orch", "state.sls"].map((name): [string, HereFunction] => [name, orchestrate]),
+  ["state.orchestrate_single", orchestrateSingle],
+  ["state.orchestrate_show_sls", showSls],
+];
+
+/** @throws SaltworksError FUNCTION_ARGUMENTS */
+function keywordsOf(args: ValueMap): ValueMap {
+  const pillar = args.get("pillar") ?? null;
+  if (pillar !== null && !(pillar instanceof Map))
+    throw new SaltworksError("FUNCTION_ARGUMENTS", "Pillar data must be formatted as a dictionary", {});
+  const given = passedOn.map((name): [Value, Value] => [name, args.get(name) ?? null]);
+  return new Map(given.filter(([, value]) => value !== null));
+}
+
+async function orchestrate(here: Here, args: ValueMap): Promise<HereOutcome> {
+  const keywords = keywordsOf(args);
+  if (!keywords.has("saltenv")) keywords.set("saltenv", "base");
+  const jid = args.get("orchestration_jid");
+  const value = await called(
+    here,
+    "state.sls",
+    [args.get("mods") ?? null],
+    keywords,
+    typeof jid === "string" ? jid : undefined,
+  );
+  return outcomeOf(here.config, value);
+}
+
+async function orchestrateSingle(here: Here, args: ValueMap, { keywords: more }: ExtraArguments): Promise<HereOutcome> {
+  const keywords = new Map([...more, ...keywordsOf(args)]);
+  const positional = [args.get("fun") ?? null, args.get("name") ?? null];
+  return outcomeOf(here.config, await called(here, "state.single", positional, keywords, undefined));
+}
+
+async function showSls(here: Here, args: ValueMap): Promise<HereOutcome> {
+  const keywords = keywordsOf(args);
+  if (!keywords.has("saltenv")) keywords.set("saltenv", "base");
+  const value = await called(here, "state.show_sls", [args.get("mods") ?? null], keywords, undefined);
+  if ("failure" in value) return failed(value.failure);
+  return { value: new Map([[here.config.id, value.value]]), isSuccess: true };
+}
+
+type Called = { readonly value: Value } | { readonly failure: string };
+
+function failed(failure: string): HereOutcome {
+  return { value: `Exception occurred in runner state.orchestrate: ${failure}`, isSuccess: false };
+}
+
+/** As in Salt, the command ends with 1 if a state failed. */
+function outcomeOf(config: MasterConfig, called: Called): HereOutcome {
+  if ("failure" in called) return failed(called.failure);
+  const shown = new Map<Value, Value>([
+    ["data", new Map([[config.id, called.value]])],
+    ["outputter", "highstate"],
+  ]);
+  const isFine = called.value instanceof Map && isGood(called.value as Results, undefined);
+  return { value: shown, isSuccess: true, retcode: isFine ? 0 : 1 };
+}
+
+/** Calls a function of the module `state` with the master's files, pillar and options. */
+async function called(
+  { config, host, log }: Here,
+  fun: string,
+  args: readonly Value[],
+  kwargs: ValueMap,
+  jid: string = ownJid(config.unique_jid),
+): Promise<Called> {
+  const client = await MasterClient.open(config, host.user);
+  try {
+    const port = masterPort(config, client);
+    const fire = async (tag: string, data: unknown) => {
+      const given = new Map<Value, Value>([["data", decode(encode(data as Value, "bin"))]]);
+      await client.runner("event.send", [tag], given);
+    };
+    const extras = { ...minionExtras, orchestration: { states: masterStates(port), fire } };
+    const compiler = new PillarCompiler(pillarSettings(config));
+    const answer = await callHere(
+      minionConfigOf(config),
+      {
+        log,
+        environment: { ...host.environment },
+        extras,
+        localPillar: (grains, { saltenv, pillarenv, override }) => {
+          const minion = { id: config.id, grains };
+          const own = override instanceof Map ? (override as ValueMap) : new Map<Value, Value>();
+          const { pillar, faults } = compiler.compile({ minion, saltenv, pillarenv, override: own });
+          for (const fault of faults) log.error(fault);
+          return pillar;
+        },
+      },
+      { fun, args, kwargs, jid },
+    );
+    return "failure" in answer ? answer : { value: decode(encode(answer.value, "bin")) };
+  } finally {
+    client.close();
+  }
+}
+
+/** The master's own minion: it works with the master's files and without a connection of its own. */
+function minionConfigOf(config: MasterConfig) {
+  const { id, file_roots, pillar_roots, renderer, failhard, state_top, state_auto_order, opts } = config;
+  const own = { file_roots, pillar_roots, renderer, failhard, state_top, state_auto_order };
+  const minion = loadMinionConfig(config.configDir, {
+    id,
+    file_client: "local",
+    cachedir: join(config.cachedir, "salt_cmd"),
+    ...own,
+  });
+  return { ...minion, opts: new Map([...minion.opts, ...[...opts].filter(([name]) => name.startsWith("jinja_"))]) };
+}
