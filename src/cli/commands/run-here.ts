@@ -23,13 +23,8 @@ import { minionExtras } from "../input/minion-extras.ts";
 import { orchestrationFunctions } from "../orchestrate/orchestrate.ts";
 import { renderJson } from "../outputters/json.ts";
 
-/** `exitCode` is set after an interruption; nothing is shown then. `retcode`: how the command ends after the value was shown. */
-export type HereOutcome = {
-  readonly value: Value;
-  readonly isSuccess: boolean;
-  readonly exitCode?: number;
-  readonly retcode?: number;
-};
+/** `exitCode` is set after an interruption; nothing is shown then. */
+export type HereOutcome = { readonly value: Value; readonly isSuccess: boolean; readonly exitCode?: number };
 export type Here = {
   readonly config: MasterConfig;
   readonly host: Host;

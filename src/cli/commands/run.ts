@@ -50,7 +50,11 @@ type RunnerCall = {
 };
 
 /** Functions that return ordered maps in Salt. Their results are shown with keys in the given order, not sorted. */
-const orderedFunctions: ReadonlySet<string> = new Set(["pillar.show_pillar", "pillar.show_top"]);
+const orderedFunctions: ReadonlySet<string> = new Set([
+  "pillar.show_pillar",
+  "pillar.show_top",
+  "state.orchestrate_show_sls",
+]);
 const exceptionStart = "Exception occurred in runner";
 const argumentsStart = "\nPassed invalid arguments:";
 
@@ -107,7 +111,7 @@ async function runFunction(options: OptionsOf<"run">, positionals: readonly stri
     else display.show(explained(withCommandLines(String(value), options.configDir), name), "nested");
   }
   for (const note of notes ?? []) host.complain(`[WARNING ] ${note}\n`);
-  if (isSuccess) return here?.retcode ?? retcodeOf(value);
+  if (isSuccess) return retcodeOf(value);
   const isUnknown = value === notAvailableText(name);
   if (isUnknown) suggest(name, host);
   const isOfJob = code === "JOB_STATE" || code === "JOB_UNKNOWN";
@@ -222,8 +226,11 @@ async function readOffline(config: MasterConfig, name: string, args: readonly Va
 
 /** Unpacks Salt's form of a result that names its outputter. */
 function shownBy(value: Value): [value: Value, outputter: string | undefined] {
-  if (!(value instanceof Map) || value.size !== 2) return [value, undefined];
+  if (!(value instanceof Map)) return [value, undefined];
   const [outputter, data] = [value.get("outputter"), value.get("data")];
+  // An orchestration's result is shown whole in other forms than its own.
+  if (value.size === 3 && value.has("retcode") && outputter === "highstate") return [value, outputter];
+  if (value.size !== 2) return [value, undefined];
   return typeof outputter === "string" && data !== undefined ? [data, outputter] : [value, undefined];
 }
 

@@ -76,12 +76,13 @@ function failed(failure: string): HereOutcome {
 /** As in Salt, the command ends with 1 if a state failed. */
 function outcomeOf(config: MasterConfig, called: Called): HereOutcome {
   if ("failure" in called) return failed(called.failure);
-  const shown = new Map<Value, Value>([
+  const isFine = called.value instanceof Map && isGood(called.value as Results, undefined);
+  const value = new Map<Value, Value>([
     ["data", new Map([[config.id, called.value]])],
     ["outputter", "highstate"],
+    ["retcode", isFine ? 0 : 1],
   ]);
-  const isFine = called.value instanceof Map && isGood(called.value as Results, undefined);
-  return { value: shown, isSuccess: true, retcode: isFine ? 0 : 1 };
+  return { value, isSuccess: true };
 }
 
 /** Calls a function of the module `state` with the master's files, pillar and options. */

@@ -36,6 +36,12 @@ export function isHighstate(value: Value): value is ValueMap {
   return value instanceof Map && value.size > 0 && [...value.values()].some(isRun);
 }
 
+/** The runs in an orchestration's result, which has `retcode` and `outputter` beside them; any other value unchanged. */
+export function runsIn(value: Value): Value {
+  const data = value instanceof Map && value.has("outputter") ? value.get("data") : undefined;
+  return data instanceof Map ? data : value;
+}
+
 /** Whether the data is a map of states, or a list of texts that explain why no state could run. */
 function isRun(data: Value): boolean {
   if (Array.isArray(data)) return data.every((member) => typeof member === "string");
@@ -43,12 +49,13 @@ function isRun(data: Value): boolean {
 }
 
 export function renderHighstate(value: ValueMap, colour: boolean, options: HighstateOptions = {}): string {
-  const hosts = [...value].map(([host, data]) => {
-    if (!isRun(data)) return renderNested(new Map([[host, data]]), { colour });
-    const name = strOf(host);
-    return data instanceof Map ? renderRun(name, data, colour, options) : renderFailure(name, data, colour);
-  });
-  return hosts.join("\n");
+  return [...value].map(([host, data]) => renderHost(host, data, colour, options)).join("\n");
+}
+
+function renderHost(host: Value, data: Value, colour: boolean, options: HighstateOptions): string {
+  if (!isRun(data)) return renderNested(new Map([[host, data]]), { colour });
+  const name = strOf(host);
+  return data instanceof Map ? renderRun(name, data, colour, options) : renderFailure(name, data, colour);
 }
 
 /** The states of a run that have a result, in the order in which they ran. */
@@ -91,9 +98,9 @@ function renderRun(host: string, data: ValueMap, colour: boolean, options: Highs
     const named = options.output?.endsWith("_id") ? nameById(state) : state;
     const render = form === "line" ? renderStateLine : renderStateBlock;
     if (form === "block" && state.fields.has("warnings")) warnedBlockCount += 1;
-    lines.push(
-      render(named, { colour, isTabular: options.isTabular ?? false, isProfiled: options.isProfiled ?? true }),
-    );
+    const { isTabular = false, isProfiled = true } = options;
+    const showRun = (inner: string, run: Value) => renderHost(inner, run, colour, options);
+    lines.push(render(named, { colour, isTabular, isProfiled, showRun }));
   }
   lines.push(...summaryLines(host, states, { colour, warnedBlockCount, ...summaryOptions(options) }));
   return [`${paint[hostColour]}${hideEscapes(host)}:${paint.end}`, ...lines].join("\n");

@@ -3,7 +3,7 @@
 import { stripEnd } from "../../python/text.ts";
 import { yamlText } from "../../python/yaml-writer.ts";
 import type { Value } from "../../wire/values.ts";
-import { type HighstateOptions, isHighstate, renderHighstate } from "./highstate.ts";
+import { type HighstateOptions, isHighstate, renderHighstate, runsIn } from "./highstate.ts";
 import { type JsonIndent, renderJson } from "./json.ts";
 import { renderKeyLists } from "./key-lists.ts";
 import { renderNested } from "./nested.ts";
@@ -31,7 +31,10 @@ export type OutputOptions = {
 type Outputter = (value: Value, options: OutputOptions) => string | undefined;
 
 const outputters: Readonly<Record<string, Outputter>> = {
-  highstate: (value, o) => (isHighstate(value) ? renderHighstate(value, o.colour, o.states) : undefined),
+  highstate: (value, o) => {
+    const runs = runsIn(value);
+    return isHighstate(runs) ? renderHighstate(runs, o.colour, o.states) : undefined;
+  },
   json: (value, o) => renderJson(value, o.indent),
   key: renderKeyLists,
   nested: renderNestedAt,

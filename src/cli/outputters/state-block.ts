@@ -9,15 +9,36 @@ import { wrapWords } from "./word-wrap.ts";
 
 /** `parts`: module, id, name and function, which are joined by `_|-` in the key of the result. */
 export type StateResult = { readonly parts: readonly string[]; readonly fields: ValueMap };
-type StateOptions = { readonly colour: boolean; readonly isTabular: boolean; readonly isProfiled: boolean };
+type StateOptions = {
+  readonly colour: boolean;
+  readonly isTabular: boolean;
+  readonly isProfiled: boolean;
+  /** Shows a run that an orchestration's state started on a minion. */
+  readonly showRun: (host: string, run: Value) => string;
+};
 
 /** Column where a block's values start. */
 const valueColumn = 14;
 const pageWidth = 80;
 
 export function hasChanges(state: StateResult): boolean {
+  const runs = innerRuns(state.fields);
+  if (runs !== undefined) return [...runs.values()].some(isRunChanged);
   const changes = state.fields.get("changes");
   return changes instanceof Map ? changes.size > 0 : Boolean(changes);
+}
+
+function isRunChanged(run: Value): boolean {
+  if (!(run instanceof Map)) return false;
+  return [...run.values()].some((fields) => fields instanceof Map && hasChanges({ parts: [], fields }));
+}
+
+/** The runs that an orchestration's state started, by minion; undefined for other states. */
+function innerRuns(fields: ValueMap): ValueMap | undefined {
+  const changes = fields.get("changes");
+  if (!(changes instanceof Map) || changes.get("out") !== "highstate") return undefined;
+  const runs = changes.get("ret");
+  return runs instanceof Map ? runs : undefined;
 }
 
 function colourOf(state: StateResult): Colour {
@@ -43,7 +64,7 @@ export function renderStateBlock(state: StateResult, options: StateOptions): str
   }
   const lines = [`${colour}----------${paint.end}`];
   for (const [label, text] of rows) lines.push(`    ${colour}${label.padStart(8)}: ${text}${paint.end}`);
-  lines.push(`${colour}     Changes:   ${changesText(state, options.colour)}${paint.end}`);
+  lines.push(`${colour}     Changes:   ${changesText(state, options)}${paint.end}`);
   const warnings = warningsOf(state.fields);
   if (warnings) {
     const wrapped = wrapWords(warnings.join("\n"), pageWidth, valueColumn).trimStart();
@@ -99,11 +120,18 @@ function durationOf(fields: ValueMap): string {
 }
 
 /** The changes, indented on the lines below the label. Empty without changes. */
-function changesText(state: StateResult, colour: boolean): string {
+function changesText(state: StateResult, { colour, showRun }: StateOptions): string {
+  const runs = innerRuns(state.fields);
+  if (runs !== undefined) return [...runs].map(([host, run]) => indented(showRun(strOf(host), run))).join("");
   if (!hasChanges(state)) return "";
   const changes = state.fields.get("changes") ?? null;
   if (!(changes instanceof Map)) return `Invalid Changes data: ${strOf(changes)}`;
   return `\n${stripEnd(renderNested(changes, { colour, indent: valueColumn }))}`;
+}
+
+function indented(text: string): string {
+  const lines = text.replace(/\n$/, "").split("\n");
+  return lines.map((line) => `\n${" ".repeat(valueColumn)}${line}`).join("");
 }
 
 /** The state's comment, with continuation lines aligned to the first, and its `data`. */
