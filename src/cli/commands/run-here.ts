@@ -3,11 +3,9 @@
  * function as the operator's user. The master refuses both. Source: docs/compatibility.md, "saltworks run".
  */
 import { join } from "node:path";
-import type { Logger } from "pino";
 import { EventWatch } from "../../client/event-watch.ts";
 import { notContactedText } from "../../client/texts.ts";
 import { loadMinionConfig } from "../../config/load.ts";
-import type { MasterConfig } from "../../config/schema.ts";
 import { hasCode } from "../../errors.ts";
 import { callHere } from "../../minion/call/call-here.ts";
 import { compileGlob } from "../../python/fnmatch.ts";
@@ -18,19 +16,10 @@ import type { ExtraArguments } from "../../runners/contract/contract.ts";
 import { runnerFunctions } from "../../runners/registry.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import type { Host } from "../host/host.ts";
 import { minionExtras } from "../input/minion-extras.ts";
+import type { Here, HereFunction, HereOutcome } from "../orchestrate/here.ts";
 import { orchestrationFunctions } from "../orchestrate/orchestrate.ts";
 import { renderJson } from "../outputters/json.ts";
-
-/** `exitCode` is set after an interruption; nothing is shown then. */
-export type HereOutcome = { readonly value: Value; readonly isSuccess: boolean; readonly exitCode?: number };
-export type Here = {
-  readonly config: MasterConfig;
-  readonly host: Host;
-  readonly log: Logger;
-};
-export type HereFunction = (here: Here, args: ValueMap, extra: ExtraArguments) => Promise<HereOutcome>;
 
 const functionsHere: ReadonlyMap<string, HereFunction> = new Map([
   ["state.event", showEvents],

@@ -17,8 +17,8 @@ import type { Results } from "../../states/run/contract.ts";
 import { isGood } from "../../states/run/retcode.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import type { Here, HereFunction, HereOutcome } from "../commands/run-here.ts";
 import { minionExtras } from "../input/minion-extras.ts";
+import type { Here, HereFunction, HereOutcome } from "./here.ts";
 import { masterPort } from "./port.ts";
 
 /** Keywords of these runners that go on to the execution function. */

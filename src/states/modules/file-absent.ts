@@ -1,5 +1,6 @@
 /** State `file.absent`. Source: Salt 3007's states, recorded in test/golden/states. */
 import { lstatSync, rmSync } from "node:fs";
+import { homedir } from "node:os";
 import { isAbsolute } from "node:path";
 import { strOf } from "../../python/repr.ts";
 import type { ValueMap } from "../../wire/values.ts";
@@ -27,8 +28,7 @@ function absent({ isTest }: StateContext, args: ValueMap): StateResult {
 
 /** `~` at the start means the home directory of this process's user. */
 export function expanded(path: string): string {
-  const home = process.env.HOME ?? "/root";
-  return path === "~" || path.startsWith("~/") ? home + path.slice(1) : path;
+  return path === "~" || path.startsWith("~/") ? homedir() + path.slice(1) : path;
 }
 
 export const absentState: StateFunction = { params: { name: undefined }, takesMore: true, run: absent };

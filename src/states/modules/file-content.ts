@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { strOf } from "../../python/repr.ts";
+import { splitLines } from "../../python/text.ts";
 import { isTrue } from "../../python/values.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import type { StateContext } from "../run/contract.ts";
@@ -51,7 +52,7 @@ async function inlineContent(
       `${shown} value would result in empty contents. Set allow_empty to True to allow the managed file to be empty.`,
     );
   }
-  const lines = (Array.isArray(value) ? value.map(strOf) : [strOf(value)]).flatMap(linesOf);
+  const lines = (Array.isArray(value) ? value.map(strOf) : [strOf(value)]).flatMap(splitLines);
   let text = lines.map((line) => `${line}\n`).join("");
   if (!isTrue(args.get("contents_newline") ?? true)) text = text.replace(/[\n\r]+$/, "");
   if (isTrue(args.get("template") ?? null)) {
@@ -60,12 +61,6 @@ async function inlineContent(
     text = rendered;
   }
   return { bytes: Buffer.from(text), isOfSource: false };
-}
-
-function linesOf(text: string): string[] {
-  const lines = text.split(/\r\n|[\n\r]/);
-  if (lines.at(-1) === "") lines.pop();
-  return lines;
 }
 
 /** The value of a pillar key or grain, or the values of several as lines. */

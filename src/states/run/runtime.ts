@@ -234,7 +234,7 @@ class StateRun {
     return new Map<Value, Value>([...result, ["__run_num__", this.#numbers.next], ...originOf(low)]);
   }
 
-  /** The chunks of all requisites, and Salt's lines about those that are missing. */
+  /** The chunks of all requisites, and Salt's lines about missing ones. */
   #required(low: LowChunk): { readonly chunks: readonly LowChunk[]; readonly lost: readonly string[] } {
     const chunks: LowChunk[] = [];
     const lost: string[] = [];

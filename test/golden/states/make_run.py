@@ -261,6 +261,8 @@ def call(opts, fun, args):
 def without_times(value):
     if isinstance(value, dict):
         return {name: without_times(member) for name, member in value.items() if name not in ("duration", "start_time", "pid")}
+    if isinstance(value, str) and "Traceback" in value and "Jinja variable" in value:
+        return value[value.rindex("Jinja variable") :]
     return [without_times(member) for member in value] if isinstance(value, list) else value
 
 

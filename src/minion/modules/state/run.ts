@@ -27,7 +27,7 @@ export type Run = {
   readonly source: SlsSource;
 };
 
-/** All keywords, also those that are parameters of the function. @throws SaltworksError FUNCTION_FAILED for one that is not supported */
+/** The keywords beyond the function's parameters. @throws SaltworksError FUNCTION_FAILED for one that is not supported */
 export function keywordsOf(args: BoundArguments): ValueMap {
   const keywords = ownKeywords(args);
   for (const name of unsupported)
