@@ -112,7 +112,6 @@ describe("loadMasterConfig", () => {
     ];
     put("minion", [...lines, ...more].join("\n"));
     assert.deepEqual(loadMinionConfig(root).inert, [
-      `${root}/minion:9: renderer is kept, but nothing acts on it yet`,
       "these options of Salt have no effect here: fips_mode, discovery, cache, state_queue",
     ]);
   });

@@ -332,6 +332,13 @@ describe("sys", () => {
       "test.false",
       "test.fib",
     ]);
-    assert.deepEqual(await call(world, "sys.list_modules", "s*"), ["saltutil", "schedule", "service", "status", "sys"]);
+    assert.deepEqual(await call(world, "sys.list_modules", "s*"), [
+      "saltutil",
+      "schedule",
+      "service",
+      "state",
+      "status",
+      "sys",
+    ]);
   });
 });
