@@ -103,10 +103,10 @@ describe("an orchestration", { timeout: 300_000 }, () => {
     await watch.until("the minion's start", ({ tag }) => tag === "salt/minion/web1/start", waitMs);
   });
   after(async () => {
-    watch?.close();
     await minion?.stop();
+    watch?.close();
     await master?.remove();
-    rmSync(root, { recursive: true, force: true, maxRetries: 5 });
+    rmSync(root, { force: true, maxRetries: 5, recursive: true });
   });
 
   const run = (...words: readonly string[]) => {
