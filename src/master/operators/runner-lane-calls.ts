@@ -6,7 +6,7 @@ import { encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import type { RunnerAsk, RunnerResult, RunnerTask } from "../../workers/messages/runner.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
-import { KeptKeyList } from "./kept-key-list.ts";
+import { KeptKeyList } from "../upkeep/kept-key-list.ts";
 import { answerRunner, type RunnerAsks } from "./runner-asks.ts";
 
 type Options = {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, it } from "node:test";
-import { KeptKeyList } from "../../../src/master/operators/kept-key-list.ts";
+import { KeptKeyList } from "../../../src/master/upkeep/kept-key-list.ts";
 import type { RunnerResult } from "../../../src/workers/messages/runner.ts";
 import { temporaryDirectories } from "../../store/temporary.ts";
 
