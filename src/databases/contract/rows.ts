@@ -72,7 +72,10 @@ export function jobRow(jid: string, load: Uint8Array): JobRow {
 export function returnRow(jid: string, minionId: string, body: Uint8Array, atMs?: number): ReturnRow {
   const { whole, part = "null", get } = textsOf(body);
   const fun = cut(functionNames(get("fun")), funLength);
-  return new ReturnRow({ fun, jid, value: part, minionId, success: successText(get("success")), whole, atMs }, body);
+  return new ReturnRow(
+    { fun, jid, value: part, minionId, success: successText(successOf(get("success"))), whole, atMs },
+    body,
+  );
 }
 
 /** The return or load in a row's JSON, in the new flavour. */
@@ -102,6 +105,12 @@ function textsOf(record: Uint8Array): MapText {
 /** The names of a job of several functions are joined. */
 export function functionNames(fun: Value | undefined): string {
   return Array.isArray(fun) ? fun.map(plainText).join(",") : plainText(fun ?? "");
+}
+
+/** A job of several functions has succeeded if each has. Salt's tables have one place for it. */
+export function successOf(success: Value | undefined): Value | undefined {
+  if (success instanceof Map) return [...success.values()].every((each) => each === true);
+  return Array.isArray(success) ? success.every((each) => each === true) : success;
 }
 
 /** As Python's MySQL clients write a boolean. */

@@ -1,7 +1,7 @@
 /** Writes rows of jobs and returns, many with each statement. */
 import type { Value } from "../../wire/values.ts";
 import type { WriteOptions, Written } from "../contract/database.ts";
-import type { JobRow, ReturnRow, Row } from "../contract/rows.ts";
+import { type JobRow, type ReturnRow, type Row, successOf } from "../contract/rows.ts";
 import { absentOf, headLength, headOf, presentRow } from "../contract/writer.ts";
 import type { SqlRow } from "../sql/session.ts";
 import type { PostgresValue } from "./client.ts";
@@ -42,6 +42,15 @@ const intoJids: Readonly<Record<PostgresName, Insert>> = {
     columns: 2,
   },
 };
+
+/** Statements that write nothing, and that need the rights, columns and keys that rows need. */
+export function emptyWrites(name: PostgresName): readonly string[] {
+  return [
+    `INSERT INTO jids (jid, load) SELECT jid, load FROM jids LIMIT 0${intoJids[name].tail}`,
+    "INSERT INTO salt_returns (fun, jid, return, id, success, full_ret, alter_time) " +
+      "SELECT fun, jid, return, id, success, full_ret, alter_time FROM salt_returns LIMIT 0",
+  ];
+}
 
 /** Writes all rows in one transaction. @throws SaltworksError DATABASE_FAILED, DATABASE_REFUSED */
 export async function writeRows(
@@ -156,6 +165,6 @@ function elementText(name: Value): string {
 
 /** As PostgreSQL writes a boolean into a column of text. */
 function successText({ success, fields }: ReturnRow): string {
-  const value = fields.get("success") ?? false;
+  const value = successOf(fields.get("success")) ?? false;
   return typeof value === "boolean" ? String(value) : withoutZeros(success);
 }
