@@ -71,6 +71,12 @@ describe("the database mysql", { timeout: 180_000, skip }, () => {
     ]);
   });
 
+  it("writes one success for a job of several functions", async () => {
+    const rows = [{ "test.ping": true, "test.false": false }, { "test.ping": true }, [true, false], [true]];
+    await write(rows.map((success, at) => returned(`es${at}`, {}, { success })));
+    assert.deepEqual(server.sql("SELECT success FROM salt.salt_returns ORDER BY id"), ["0", "1", "0", "1"]);
+  });
+
   it("keeps the master's row beside the one that the minion wrote itself, each once", async () => {
     await assertBothRowsKept(database);
     assert.equal(server.count("salt_returns"), 2);
@@ -85,6 +91,20 @@ describe("the database mysql", { timeout: 180_000, skip }, () => {
       server.sql("SET GLOBAL max_allowed_packet = 67108864");
     }
     assert.equal(server.count("salt_returns"), 1);
+  });
+
+  it("takes a larger row as soon as the server does, without a new start", async () => {
+    server.sql("SET GLOBAL max_allowed_packet = 1048576");
+    const open = openDatabase(server.config(), "mysql");
+    const writeLarge = () => open.write([returned("large", "x".repeat(2_000_000))], { mayBePresent: false });
+    try {
+      await assert.rejects(writeLarge(), { code: "DATABASE_REFUSED" });
+    } finally {
+      server.sql("SET GLOBAL max_allowed_packet = 67108864");
+    }
+    await writeLarge();
+    assert.equal(server.count("salt_returns"), 1);
+    await open.close();
   });
 
   it("says what to do about a missing table and a wrong password, without the password", async () => {
@@ -111,10 +131,34 @@ describe("the database mysql", { timeout: 180_000, skip }, () => {
     await database.createSchema();
     server.sql("REVOKE ALL ON salt.* FROM 'salt'@'%'; GRANT SELECT ON salt.* TO 'salt'@'%'");
     try {
-      await assert.rejects(write([returned("a", 1)]), /INSERT command denied.*grant mysql\.user the rights/);
+      await assert.rejects(checked(), /INSERT.* command denied.*grant mysql\.user the rights/);
     } finally {
       server.sql("GRANT ALL ON salt.* TO 'salt'@'%'");
     }
+  });
+
+  it("writes as soon as its user has the rights, without a new start", async () => {
+    server.sql("REVOKE ALL ON salt.* FROM 'salt'@'%'; GRANT SELECT ON salt.* TO 'salt'@'%'");
+    const open = openDatabase(server.config(), "mysql");
+    const writeOne = () => open.write([returned("a", 1)], { mayBePresent: true });
+    try {
+      await assert.rejects(writeOne(), /INSERT.* command denied/);
+    } finally {
+      server.sql("GRANT ALL ON salt.* TO 'salt'@'%'");
+    }
+    await writeOne();
+    assert.equal(server.count("salt_returns"), 1);
+    await open.close();
+  });
+
+  it("names a server that is read-only, and writes when it no longer is", async () => {
+    server.sql("SET GLOBAL read_only = 1");
+    try {
+      await assert.rejects(database.check(), /read-only; name the primary/);
+    } finally {
+      server.sql("SET GLOBAL read_only = 0");
+    }
+    await database.check();
   });
 
   it("ends an earlier connection that waits for a lock, so that its rows are not written later", async () => {

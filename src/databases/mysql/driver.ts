@@ -17,7 +17,7 @@ import { expireRows } from "./expire.ts";
 import { MysqlQueries } from "./queries.ts";
 import { tables } from "./schema.ts";
 import { MysqlSession, placeOf } from "./session.ts";
-import { writeRows } from "./write.ts";
+import { emptyWrites, writeRows } from "./write.ts";
 
 export const mysqlDriver: DatabaseDriver = {
   packageName,
@@ -41,7 +41,7 @@ class MysqlDatabase implements JobDatabase {
   }
 
   async check(): Promise<void> {
-    for (const table of ["jids", "salt_returns"]) await this.#writing.run(`SELECT 1 FROM \`${table}\` LIMIT 0`, []);
+    for (const statement of emptyWrites) await this.#writing.run(statement, []);
   }
 
   async write(rows: readonly Row[], o: WriteOptions): Promise<Written> {

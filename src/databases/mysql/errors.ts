@@ -17,12 +17,25 @@ const refusals: ReadonlySet<string> = new Set([
 /** The server has answered with an error. Other errors are of the connection. */
 export const answered = /^ER_/;
 
+/**
+ * A connection keeps the rights that its user had when it was opened, and a server that another took over from stays read-only. So the next try
+ * needs a new connection.
+ */
+export const staleUntilReconnected: ReadonlySet<string> = new Set([
+  "ER_COLUMNACCESS_DENIED_ERROR",
+  "ER_DBACCESS_DENIED_ERROR",
+  "ER_OPTION_PREVENTS_STATEMENT",
+  "ER_SPECIFIC_ACCESS_DENIED_ERROR",
+  "ER_TABLEACCESS_DENIED_ERROR",
+]);
+
 /** What an operator can do about the most frequent errors. */
 const advice: Readonly<Record<string, string>> = {
   ER_NO_SUCH_TABLE: ": make the tables with `saltworks run jobs.create_schema`",
   ER_ACCESS_DENIED_ERROR: ": look at mysql.user and mysql.pass",
   ER_DBACCESS_DENIED_ERROR: ": grant mysql.user the rights on mysql.db",
   ER_TABLEACCESS_DENIED_ERROR: ": grant mysql.user the rights on mysql.db",
+  ER_OPTION_PREVENTS_STATEMENT: ": the server is read-only; name the primary",
   ER_BAD_DB_ERROR: ": create it, and grant mysql.user the rights on it",
   ER_LOCK_WAIT_TIMEOUT: ": another client locks the tables, which SHOW FULL PROCESSLIST on the server names",
   ER_RECORD_FILE_FULL: ": the server's disk is full",

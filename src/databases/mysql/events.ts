@@ -6,7 +6,7 @@ import { columnTag, type EventDriver, type EventRow, type EventSink, type Events
 import { writerName } from "../contract/writer.ts";
 import { packageName } from "./client.ts";
 import { MysqlSession, placeOf } from "./session.ts";
-import { type Insert, insert, statementBytesMax } from "./write.ts";
+import { type Insert, insert, statementBytesMax, withLargestPackets } from "./write.ts";
 
 export const mysqlEvents: EventDriver = {
   packageName,
@@ -40,6 +40,10 @@ class MysqlEvents implements EventSink {
   }
 
   async write(rows: readonly EventRow[], { mayBePresent }: { readonly mayBePresent: boolean }): Promise<EventsWritten> {
+    return await withLargestPackets(this.#session, () => this.#write(rows, mayBePresent));
+  }
+
+  async #write(rows: readonly EventRow[], mayBePresent: boolean): Promise<EventsWritten> {
     const bytesMax = await statementBytesMax(this.#session);
     const { added, lastId } = await this.#session.transaction(async () => {
       const absent = mayBePresent ? await this.#absent(rows) : rows;

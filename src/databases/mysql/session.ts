@@ -14,7 +14,7 @@ import {
   type MysqlTls,
   type MysqlValue,
 } from "./client.ts";
-import { answered, mysqlError } from "./errors.ts";
+import { answered, mysqlError, staleUntilReconnected } from "./errors.ts";
 
 /** Truncation is an error, so that no row is stored otherwise than it was sent; and a backslash is what the client takes it for. */
 const sessionModes = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION";
@@ -37,6 +37,15 @@ export class MysqlSession extends SqlSession<MysqlClient, MysqlAnswer, MysqlValu
   async packetBytesMax(): Promise<number> {
     await this.connected();
     return this.#packetBytesMax;
+  }
+
+  /** Whether the server now takes larger packets than when this connection was opened. If so, the next statement connects anew. */
+  async takesLargerPackets(): Promise<boolean> {
+    const client = await this.connected();
+    const [row] = await this.rows("SELECT @@global.max_allowed_packet AS bytes", []);
+    const isLarger = Number(row?.bytes) > this.#packetBytesMax;
+    if (isLarger) this.drop(client);
+    return isLarger;
   }
 
   protected connect(): Promise<MysqlClient> {
@@ -88,7 +97,7 @@ export class MysqlSession extends SqlSession<MysqlClient, MysqlAnswer, MysqlValu
 
   protected isAnswer(error: unknown): boolean {
     const { code, fatal } = error as { code?: unknown; fatal?: boolean };
-    return typeof code === "string" && answered.test(code) && fatal !== true;
+    return typeof code === "string" && answered.test(code) && fatal !== true && !staleUntilReconnected.has(code);
   }
 
   protected errorOf(error: unknown): SaltworksError {

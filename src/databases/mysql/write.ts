@@ -15,6 +15,7 @@ const packetRestBytes = 64 * 1024;
 /** Bytes of a character of UTF-16 in UTF-8, at most. */
 const utf8BytesMax = 3;
 const numberBytes = 32;
+const tooLarge = "ER_NET_PACKET_TOO_LARGE";
 /** A bound counts if it is no more than this part of the room that is left. */
 const boundShare = 64;
 
@@ -27,6 +28,14 @@ const intoJids: Insert = {
   tail: " ON DUPLICATE KEY UPDATE `jid` = `jid`",
   columns: 2,
 };
+/** Writes nothing, and needs the rights and columns that rows need. */
+export const emptyWrites: readonly string[] = [
+  "INSERT INTO `jids` (`jid`, `load`) SELECT `none`.`jid`, `none`.`load` FROM `jids` AS `none` LIMIT 0 " +
+    "ON DUPLICATE KEY UPDATE `jids`.`jid` = `jids`.`jid`",
+  "INSERT INTO `salt_returns` (`fun`, `jid`, `return`, `id`, `success`, `full_ret`) " +
+    "SELECT `fun`, `jid`, `return`, `id`, `success`, `full_ret` FROM `salt_returns` LIMIT 0",
+];
+
 const intoReturns: Insert = {
   head: "INSERT INTO `salt_returns` (`fun`, `jid`, `return`, `id`, `success`, `full_ret`) VALUES ",
   tail: "",
@@ -41,8 +50,24 @@ const intoReturnsAt: Insert = {
   last: "FROM_UNIXTIME(?)",
 };
 
-/** Writes all rows in one transaction. @throws SaltworksError DATABASE_FAILED, DATABASE_REFUSED */
+/** @throws SaltworksError DATABASE_FAILED, DATABASE_REFUSED */
 export async function writeRows(session: MysqlSession, rows: readonly Row[], o: WriteOptions): Promise<Written> {
+  return await withLargestPackets(session, () => writeAll(session, rows, o));
+}
+
+/** Runs `step` again if no packet held a row, and the server has come to take larger packets than this connection knows of. */
+export async function withLargestPackets<Result>(session: MysqlSession, step: () => Promise<Result>): Promise<Result> {
+  try {
+    return await step();
+  } catch (error) {
+    const isTooLarge = (error as { detail?: { reason?: string } }).detail?.reason === tooLarge;
+    if (!isTooLarge || !(await session.takesLargerPackets())) throw error;
+    return await step();
+  }
+}
+
+/** Writes all rows in one transaction. */
+async function writeAll(session: MysqlSession, rows: readonly Row[], o: WriteOptions): Promise<Written> {
   const jobs = rows.filter((row): row is JobRow => row.kind === "job");
   const returns = rows.filter((row): row is ReturnRow => row.kind === "return");
   const bytesMax = await statementBytesMax(session);
@@ -138,6 +163,7 @@ function fitting(rows: readonly (readonly MysqlValue[])[], at: number, bytesMax:
   }
   if (count > 0) return statementRows.find((size) => size <= count) ?? 1;
   throw new SaltworksError("DATABASE_REFUSED", "a row is larger than the server's max_allowed_packet", {
+    reason: tooLarge,
     bytes,
     bytesMax,
   });

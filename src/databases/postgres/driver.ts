@@ -18,7 +18,7 @@ import { PostgresQueries } from "./queries.ts";
 import { tablesOf } from "./schema.ts";
 import { PostgresSession } from "./session.ts";
 import { type PostgresName, placeOf, settingsOf } from "./settings.ts";
-import { writeRows } from "./write.ts";
+import { emptyWrites, writeRows } from "./write.ts";
 
 export const postgresDriver = driverOf("postgres");
 export const pgjsonbDriver = driverOf("pgjsonb");
@@ -50,7 +50,7 @@ class PostgresDatabase implements JobDatabase {
   }
 
   async check(): Promise<void> {
-    for (const table of ["jids", "salt_returns"]) await this.#writing.run(`SELECT 1 FROM ${table} LIMIT 0`, []);
+    for (const statement of emptyWrites(this.name)) await this.#writing.run(statement, []);
   }
 
   async write(rows: readonly Row[], o: WriteOptions): Promise<Written> {

@@ -7,18 +7,20 @@ import { type PostgresSettings, placeOf } from "./settings.ts";
 const refusals = /^(?:21|22|23|54)/;
 const serverCode = /^[0-9A-Z]{5}$/;
 /** Codes and classes whose messages are about the connection, the tables or the server. Others may quote a row, as a trigger's may. */
-const shownCodes = /^(?:08|25|28|3D|40|53|57|58|42501$|42P01$|42703$|55P03$|55000$)/;
+const shownCodes = /^(?:08|25|28|3D|40|53|57|58|42501$|42P01$|42P10$|42703$|55P03$|55000$)/;
 
 type ServerError = Error & { readonly code?: string; readonly severity?: string };
 
 /** A pooler has handed on a connection that does not know our prepared statements, or has others of their names. */
 const foreignStatement: ReadonlySet<string> = new Set(["26000", "42P05"]);
+/** A server that another took over from stays a standby, so the next try needs a new connection. */
+const readOnly = "25006";
 
 /** The server has answered with this error, and the connection goes on. */
 export function isAnswer(error: unknown): boolean {
   const { code = "", severity } = error as ServerError;
   if (severity === undefined || foreignStatement.has(code)) return false;
-  return severity !== "FATAL" && severity !== "PANIC" && serverCode.test(code);
+  return code !== readOnly && severity !== "FATAL" && severity !== "PANIC" && serverCode.test(code);
 }
 
 export function postgresError(error: unknown, settings: PostgresSettings): SaltworksError {
@@ -32,7 +34,7 @@ export function postgresError(error: unknown, settings: PostgresSettings): Saltw
   const shown = isQuoted ? unshown(code) : code === "" ? message : `${message} (${code})`;
   return new SaltworksError("DATABASE_FAILED", `${place}: ${shown}${adviceFor(code, settings.name)}`, {
     reason: code,
-    ...(isAnswer(error) ? {} : { isCut: true }),
+    ...(isAnswer(error) || code === readOnly ? {} : { isCut: true }),
   });
 }
 
@@ -49,7 +51,9 @@ function adviceFor(code: string, name: string): string {
       return `: create it, and make ${option}.user its owner`;
     case "42501":
       return `: grant ${option}.user the rights on the tables of ${option}.db`;
-    case "25006":
+    case "42P10":
+      return ": give the table `jids` its key, `ALTER TABLE jids ADD PRIMARY KEY (jid)`";
+    case readOnly:
       return ": the server is a standby; name the primary";
     default:
       return "";

@@ -122,6 +122,7 @@ describe("the databases postgres and pgjsonb", { timeout: 180_000, skip }, () =>
       assert.deepEqual(first.slice(0, 5), ["cmd.run", jid, '"b\u00e4d"', "es1", "false"]);
       assert.deepEqual(JSON.parse(first[5] ?? ""), answer);
       assert.deepEqual(second.slice(0, 2), ['{test.ping,"odd \\"one"}', jid]);
+      assert.equal(second[4], "false", "one of the functions has failed");
       const fresh = "SELECT count(*) FROM salt_returns WHERE alter_time BETWEEN now() - interval '1 minute' AND now()";
       assert.deepEqual(server.sqlOf(name, fresh), ["2"]);
     }
@@ -154,9 +155,22 @@ describe("the databases postgres and pgjsonb", { timeout: 180_000, skip }, () =>
       const nothing = await open(name, { [`returner.${name}.db`]: "nothing" });
       await assert.rejects(nothing.check(), /"nothing" does not exist.*create it/);
       server.sqlOf(name, `ALTER TABLE salt_returns OWNER TO postgres; GRANT SELECT ON salt_returns TO ${server.user}`);
-      await assert.rejects(write(database, [returned("a", 1)]), /permission denied.*grant returner/);
+      await assert.rejects(database.check(), /permission denied.*grant returner/);
       server.sqlOf(name, `ALTER TABLE salt_returns OWNER TO ${server.user}`);
+      await database.check();
     }
+  });
+
+  it("name a table without its key, and a server that takes no writes", async () => {
+    const database = await openEmpty("pgjsonb");
+    server.sql("ALTER TABLE jids DROP CONSTRAINT jids_pkey");
+    await assert.rejects(database.check(), /give the table `jids` its key/);
+    server.sql("ALTER TABLE jids ADD PRIMARY KEY (jid)");
+    server.sql(`ALTER ROLE ${server.user} SET default_transaction_read_only = on`);
+    const standby = await open("pgjsonb");
+    await assert.rejects(standby.check(), /the server is a standby; name the primary/);
+    server.sql(`ALTER ROLE ${server.user} RESET default_transaction_read_only`);
+    await standby.check();
   });
 
   it("end an earlier connection that waits for a lock, so that its rows are not written later", async () => {
