@@ -88,8 +88,15 @@ export function eventTableContract(name: Name, start: () => Promise<EventTableUn
       assert.equal(stored().length, 4);
     });
 
-    faultsContract({ under: () => under, open, stored, refused: traits.refused });
+    faultsContract({ under: () => under, open, stored, refused: traits.refused, emptied: emptyingOf(name) });
   });
+}
+
+/** Empties the table, whose rows get their numbers from 1 again. */
+function emptyingOf(name: Name): string {
+  return name === "mysql"
+    ? "TRUNCATE salt_events"
+    : "TRUNCATE salt_events; SELECT setval('seq_salt_events_id', 1, false)";
 }
 
 type Context = {
@@ -97,9 +104,10 @@ type Context = {
   open(o?: { readonly port?: number }): Promise<EventSink>;
   stored(): readonly string[];
   refused(): string;
+  readonly emptied: string;
 };
 
-function faultsContract({ under, open, stored, refused }: Context): void {
+function faultsContract({ under, open, stored, refused, emptied }: Context): void {
   it("has nothing of a batch whose connection ends in it, and each row once when the answer to the commit was lost", async () => {
     const proxy = await BlackHole.open(under().port);
     try {
@@ -119,6 +127,23 @@ function faultsContract({ under, open, stored, refused }: Context): void {
         numbersIn(under()),
         Array.from({ length: 301 }, (_, index) => index),
       );
+    } finally {
+      proxy.close();
+    }
+  });
+
+  it("doubles nothing in a table that was emptied and numbers its rows anew", async () => {
+    const proxy = await BlackHole.open(under().port);
+    try {
+      const sink = await open({ port: proxy.port });
+      await sink.write(numbered(1, 2, 3, 4, 5), firstTime);
+      under().sql(emptied);
+      proxy.loseAnswerTo("COMMIT");
+      await assert.rejects(sink.write(numbered(6, 7), unsure));
+      proxy.pass();
+      await sink.check();
+      assert.deepEqual(await retried(sink, numbered(6, 7, 8)), { added: 1, present: 2 });
+      assert.deepEqual(numbersIn(under()), [6, 7, 8]);
     } finally {
       proxy.close();
     }

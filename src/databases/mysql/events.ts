@@ -36,7 +36,10 @@ class MysqlEvents implements EventSink {
 
   async check(): Promise<void> {
     const [found] = await this.#session.rows("SELECT MAX(`id`) AS id FROM `salt_events`", []);
-    this.#lastId ??= Number(found?.id ?? 0);
+    const lastId = Number(found?.id ?? 0);
+    this.#lastId ??= lastId;
+    // A table that was emptied may number its rows anew, and all of them may be ours.
+    if (this.#lastId > lastId) this.#lastId = 0;
   }
 
   async write(rows: readonly EventRow[], { mayBePresent }: { readonly mayBePresent: boolean }): Promise<EventsWritten> {
@@ -50,7 +53,7 @@ class MysqlEvents implements EventSink {
       const values = absent.map(({ tag, data }) => [columnTag(tag), data, this.#masterId]);
       return { added: absent.length, lastId: await insert(this.#session, intoEvents, values, bytesMax) };
     });
-    this.#lastId = Math.max(this.#lastId ?? 0, lastId);
+    if (lastId > 0) this.#lastId = lastId;
     return { added, present: rows.length - added };
   }
 

@@ -56,7 +56,10 @@ class PostgresEvents implements EventSink {
 
   async check(): Promise<void> {
     const [found] = await this.#session.rows("SELECT max(id) AS id FROM salt_events", []);
-    this.#lastId ??= BigInt(found?.id ?? 0);
+    const lastId = BigInt(found?.id ?? 0);
+    this.#lastId ??= lastId;
+    // A table that was emptied may number its rows anew, and all of them may be ours.
+    if (this.#lastId > lastId) this.#lastId = 0n;
   }
 
   async write(rows: readonly EventRow[], { mayBePresent }: { readonly mayBePresent: boolean }): Promise<EventsWritten> {
@@ -69,10 +72,12 @@ class PostgresEvents implements EventSink {
       const values = absent.map(([tag, data]) => [tag, data, this.#masterId]);
       return { added: absent.length, ids: await insert(this.#session, intoEvents, values) };
     });
+    let lastId = 0n;
     for (const { id } of ids) {
       const number = BigInt(id ?? 0);
-      if (number > (this.#lastId ?? 0n)) this.#lastId = number;
+      if (number > lastId) lastId = number;
     }
+    if (lastId > 0n) this.#lastId = lastId;
     return { added, present: rows.length - added };
   }
 
