@@ -165,7 +165,8 @@ export class JobShipping {
       if (step !== undefined) this.#note(step);
       return step;
     } catch (error) {
-      if (hasCode(error, "CHANNEL_CLOSED")) return undefined;
+      // A step that waits for the database when the master stops ends with its thread.
+      if (hasCode(error, "CHANNEL_CLOSED") || this.#stop.signal.aborted) return undefined;
       logger.error({ err: error }, "the database of jobs: a step failed");
       this.#noteFault((error as Error).message);
       return undefined;

@@ -142,6 +142,22 @@ describe("the copy of jobs into a database", () => {
     await shipping.close();
   });
 
+  it("tells no failure of a step that ends because the master stops", async () => {
+    let end: (() => void) | undefined;
+    const ending = new Promise<ShippedStep>(
+      (_, reject) => (end = () => reject(new Error("Terminating worker thread"))),
+    );
+    const { shipping, lines, reached } = opened([ending]);
+    await reached(1);
+    const closed = shipping.close();
+    end?.();
+    await closed;
+    assert.deepEqual(
+      lines.filter((line) => line.startsWith("error")),
+      [],
+    );
+  });
+
   it("removes old rows between its steps while nothing has waited for long", async ({ mock }) => {
     mock.timers.enable({ apis: ["Date"], now: 60_000 });
     const behind = { ...nothing, batches: 1, feed: { waiting: 5, oldestMs: 1_000, isMissing: false } };
