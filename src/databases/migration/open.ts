@@ -21,9 +21,9 @@ import { DatabaseTarget, StoreTarget } from "./targets.ts";
 export type MigrationNames = { readonly from: string; readonly to: string };
 type Names = { readonly from: JobCacheDriverName; readonly to: JobCacheDriverName };
 
-/** @throws SaltworksError FUNCTION_ARGUMENTS for names that no migration can have */
+/** @throws SaltworksError FUNCTION_FAILED for names that no migration can have: wrong arguments end a runner with exit code 0, as in Salt */
 export function checkMigrationNames(config: DatabaseConfig, { from, to }: MigrationNames): Names {
-  const wrong = (text: string) => new SaltworksError("FUNCTION_ARGUMENTS", `migrate(): ${text}`);
+  const wrong = (text: string) => new SaltworksError("FUNCTION_FAILED", text);
   const named = (name: string) => {
     const known = jobCacheDriverNames.find((each) => each === name);
     if (known === undefined)
@@ -43,7 +43,7 @@ export function checkMigrationNames(config: DatabaseConfig, { from, to }: Migrat
  * Opens a migration where its mark says. `own`: the open database to which the caller's thread copies jobs, because two connections that write it at
  * once could write a row twice.
  *
- * @throws SaltworksError FUNCTION_ARGUMENTS, PACKAGE_MISSING, DATABASE_FAILED, STORE_FAILED
+ * @throws SaltworksError FUNCTION_FAILED, PACKAGE_MISSING, DATABASE_FAILED, STORE_FAILED
  */
 export async function openMigration(
   config: DatabaseConfig,

@@ -43,11 +43,12 @@ export class JobMigration {
     return last && { ...last, progress: last.progress, fault: last.fault };
   }
 
-  /** Resolves once both job caches have answered. @throws SaltworksError FUNCTION_FAILED, FUNCTION_ARGUMENTS */
+  /** Resolves once both job caches have answered, or if this migration is under way. @throws SaltworksError FUNCTION_FAILED */
   async start(names: MigrationNames): Promise<void> {
     const { config, logger } = this.#parts;
     const last = this.#last;
     if (last?.state === "running") {
+      if (last.from === names.from && last.to === names.to) return;
       const text = `a migration from ${last.from} to ${last.to} is under way: jobs.cache_status shows it`;
       throw new SaltworksError("FUNCTION_FAILED", text);
     }

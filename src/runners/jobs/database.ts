@@ -107,13 +107,13 @@ async function createSchema({ databases, master }: RunnerContext, args: ValueMap
   ]);
 }
 
-/** @throws SaltworksError FUNCTION_ARGUMENTS */
+/** @throws SaltworksError FUNCTION_FAILED: wrong arguments end a runner with exit code 0, as in Salt */
 function nameOf(own: DatabaseName | undefined, asked: string): DatabaseName {
   const name = asked === "" ? own : asked;
   if (name !== undefined && isDatabaseName(name)) return name;
   const known = databaseNames.join(", ");
   const why = name === undefined ? "no database is configured" : `there is no database ${name} here`;
-  throw new SaltworksError("FUNCTION_ARGUMENTS", `create_schema(): ${why}; name=NAME takes one of ${known}`);
+  throw new SaltworksError("FUNCTION_FAILED", `${why}; name=NAME takes one of ${known}`);
 }
 
 export const jobsDatabase: readonly (readonly [string, RunnerFunction])[] = [

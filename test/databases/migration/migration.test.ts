@@ -243,7 +243,7 @@ describe("a migration of jobs", () => {
 
   it("refuses names that no migration can have", () => {
     const refused = (names: MigrationNames, message: RegExp) =>
-      assert.throws(() => checkMigrationNames(config, names), { code: "FUNCTION_ARGUMENTS", message });
+      assert.throws(() => checkMigrationNames(config, names), { code: "FUNCTION_FAILED", message });
     refused({ from: "lmdb", to: "lmdb" }, /from and to are both lmdb/);
     refused({ from: "oracle", to: "lmdb" }, /no job cache "oracle".*local_cache/);
     refused({ from: "lmdb", to: "sqlite3" }, /sqlite3 is not configured/);
