@@ -91,6 +91,8 @@ export const apiSessionsOfUserMax = 1_000;
 export const apiSessionsInMemoryMax = 10_000;
 /** One session's file, bytes: names and the permissions that a login shows. */
 export const apiSessionBytesMax = 256 * 1024;
+/** ID token that a session keeps for the logout at the OpenID provider, bytes. Over it: the provider is not told which login ends, and may ask the user. */
+export const apiIdTokenBytesMax = 8 * 1024;
 /** Time from the begin of a login at an OpenID provider to its end, milliseconds: the user types a password there. Over it: 400, and begins again. */
 export const apiOidcVisitMs = 600_000;
 /** Logins that wait for an OpenID provider at once, at their begin or to exchange a code: each waits up to two answers of the provider. Over it: 503 with `Retry-After`. */

@@ -21,10 +21,15 @@ export type BrowserLogin = OidcSettings & {
   readonly loginUrl: string;
   /** The page after the login, which ends with a slash. */
   readonly homeUrl: string;
+  /** Where a browser ends the login here and at the provider; undefined where the provider's own one goes on. */
+  readonly logoutUrl: string | undefined;
+  /** How the browser then asks the provider. */
+  readonly logoutMethod: "get" | "post";
 };
 
 /** Below the API's root. */
 export const loginPath = "/login/oidc";
+export const logoutPath = "/logout/oidc";
 const callbackEnding = `${loginPath}/callback`;
 
 /** Undefined for a setting that is missing or empty. */
@@ -59,6 +64,9 @@ export function readBrowserLogin(externalAuth: ConfigMap): BrowserLogin | undefi
   const scopes = [setting("scopes") ?? ["openid", "profile"]].flat().map(String);
   if (!scopes.includes("openid")) throw new Error("^scopes has to contain openid");
   const home = homeOf(redirectUri);
+  const logout = setting("provider_logout") ?? false;
+  if (typeof logout !== "boolean" && logout !== "post")
+    throw new Error("^provider_logout has to be True, False or post");
   return {
     ...settings,
     clientId,
@@ -67,6 +75,8 @@ export function readBrowserLogin(externalAuth: ConfigMap): BrowserLogin | undefi
     redirectUri: String(redirectUri),
     loginUrl: `${home}${loginPath}`,
     homeUrl: `${home}/`,
+    logoutUrl: logout === false ? undefined : `${home}${logoutPath}`,
+    logoutMethod: logout === "post" ? "post" : "get",
   };
 }
 

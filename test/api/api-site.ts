@@ -65,7 +65,7 @@ export class ApiSite {
 
   /** The document of an API with these settings. */
   async description(): Promise<Description> {
-    const key = JSON.stringify([this.api.settings, this.api.oidc?.loginUrl]);
+    const key = JSON.stringify([this.api.settings, this.api.oidc?.loginUrl, this.api.oidc?.logoutUrl]);
     const made = descriptions.get(key) ?? describe(this.api);
     descriptions.set(key, made);
     return await made;

@@ -19,6 +19,7 @@ const provider = {
   "^issuer": "https://login.example",
   "^client_id": "salt",
   "^redirect_uri": "https://salt.example/login/oidc/callback",
+  "^provider_logout": true,
 };
 const pages = { app: page, favicon: page, static: repositoryRoot };
 

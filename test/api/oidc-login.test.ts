@@ -6,23 +6,16 @@ import { ApiError } from "../../src/api/http/errors.ts";
 import { apiOidcExchangesMax, apiOidcExchangesOfAddressMax, oidcFailureMs } from "../../src/limits.ts";
 import { addressKey } from "../../src/transport/zmtp/address.ts";
 import { LittleProvider } from "../openid/little-provider.ts";
-import { ApiSite } from "./api-site.ts";
+import type { ApiSite } from "./api-site.ts";
+import { homeUrl, redirectUri, startOidcSite } from "./oidc-site.ts";
 
 const browser = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
-const redirectUri = "https://salt.example:8000/login/oidc/callback";
-const homeUrl = "https://salt.example:8000/";
 
 let provider: LittleProvider;
 let site: ApiSite;
 
-/** The master of these tests believes every token: src/workers/credentials has its check. */
 async function start(settings: Readonly<Record<string, string | string[]>> = {}, block = {}): Promise<void> {
-  const oidc = { "^issuer": provider.issuer, "^client_id": "salt", "^redirect_uri": redirectUri, ...settings };
-  const makeToken = (load: ReadonlyMap<unknown, unknown>) => {
-    const start = 1_795_000_000;
-    return { start, expire: start + 1e9, name: String(load.get("username")), eauth: "oidc", token: "f".repeat(64) };
-  };
-  site = await ApiSite.start({ mk_token: makeToken }, block, { external_auth: { oidc, file: { ann: ["test.*"] } } });
+  site = await startOidcSite(provider, settings, block, { file: { ann: ["test.*"] } });
 }
 
 const get = async (path: string, headers: Record<string, string> = {}) =>

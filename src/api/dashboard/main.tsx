@@ -60,6 +60,7 @@ function Dashboard() {
     return <LoginPage client={client} notice={notice} takesCookie={takesCookie} onLogin={begin} />;
   }
   const logout = async () => {
+    if (session.endsAtProvider === true) return post(client.leave());
     try {
       await client.logout();
       end();
@@ -72,6 +73,15 @@ function Dashboard() {
       <Page place={place} client={client} />
     </Shell>
   );
+}
+
+/** Sends the browser on with a form, as a link does with an address. */
+function post(address: string): void {
+  const form = document.createElement("form");
+  form.method = "post";
+  form.action = address;
+  document.body.append(form);
+  form.submit();
 }
 
 const root = document.querySelector("#page");

@@ -1,6 +1,5 @@
 /** `/login` and `/logout`: a session is opened with a token of the master, and closing it removes both. */
 import type { FastifyInstance } from "fastify";
-import { MasterClient } from "../../client/master-client.ts";
 import { backendConfig, eauthBackends } from "../../config/external-auth.ts";
 import { apiLoginBodyBytesMax } from "../../limits.ts";
 import { textField } from "../../wire/fields.ts";
@@ -9,11 +8,13 @@ import { answerFormat } from "../http/accept.ts";
 import { answer } from "../http/answer.ts";
 import { ApiError } from "../http/errors.ts";
 import { describeLoginSchema, loginSchema, logoutSchema } from "../schemas/sessions.ts";
-import { clearedCookie, sessionCookie } from "../sessions/carriers.ts";
-import { type Api, bodyOf, identify, sessionOf } from "../sessions/context.ts";
+import { sessionCookie } from "../sessions/carriers.ts";
+import { closeSession } from "../sessions/close-session.ts";
+import { type Api, bodyOf, identify } from "../sessions/context.ts";
 import { badLoginText, type Credential, openSession } from "../sessions/open-session.ts";
 import type { Session } from "../sessions/sessions.ts";
 import { oidcRoutes } from "./oidc-login.ts";
+import { oidcLogoutRoute } from "./oidc-logout.ts";
 
 /** The SUSE client compares this text. */
 const clearedText = "Your token has been cleared";
@@ -23,7 +24,7 @@ export function loginRoutes(app: FastifyInstance, api: Api): void {
     reply.header("www-authenticate", "Session");
     const ways = loginWays(api);
     const found = identify(api, request)?.session;
-    const known = found === undefined ? {} : { session: shownSession(found) };
+    const known = found === undefined ? {} : { session: shownSession(found), ...leaving(api, found) };
     return await answer(request, reply, { status: null, return: "Please log in", ...ways, ...known });
   });
   app.post("/login", { bodyLimit: apiLoginBodyBytesMax, schema: loginSchema }, async (request, reply) => {
@@ -34,12 +35,10 @@ export function loginRoutes(app: FastifyInstance, api: Api): void {
     return await answer(request, reply, { return: [{ token: id, ...shownSession(session) }] });
   });
   if (api.oidc !== undefined) oidcRoutes(app, api, api.oidc);
+  if (api.oidc?.logoutUrl !== undefined) oidcLogoutRoute(app, api, api.oidc);
   app.post("/logout", { bodyLimit: apiLoginBodyBytesMax, schema: logoutSchema }, async (request, reply) => {
     answerFormat(request.headers.accept);
-    const { id, session } = sessionOf(api, request);
-    api.sessions.close(id);
-    forgetToken(api, session);
-    reply.header("set-cookie", clearedCookie);
+    closeSession(api, request, reply);
     return await answer(request, reply, { return: clearedText });
   });
 }
@@ -48,6 +47,11 @@ export function loginRoutes(app: FastifyInstance, api: Api): void {
 function loginWays({ config, oidc }: Api): Readonly<Record<string, Encodable>> {
   const eauth = eauthBackends.filter((name) => backendConfig(config.external_auth, name) !== undefined);
   return { eauth, ...(oidc === undefined ? {} : { oidc_login: oidc.loginUrl }) };
+}
+
+/** Where a browser ends a session together with the login at the provider. */
+function leaving({ oidc }: Api, { atProvider }: Session): Readonly<Record<string, Encodable>> {
+  return atProvider === undefined || oidc?.logoutUrl === undefined ? {} : { oidc_logout: oidc.logoutUrl };
 }
 
 /** What a login shows of a session, without its id. */
@@ -65,17 +69,4 @@ export function credentialIn(body: Value | undefined): Credential {
   if (!username || !password || !eauth) throw new ApiError("LOGIN_FAILED", badLoginText);
   const asked = chunk.get("token_expire");
   return { username, password, eauth, ...(typeof asked === "number" ? { expireSeconds: asked } : {}) };
-}
-
-/** The master forgets the token in the background: the session is closed already. */
-function forgetToken(api: Api, { token }: Session): void {
-  const remove = async () => {
-    const client = await MasterClient.open(api.config, api.config.user);
-    try {
-      await client.runner("auth.del_token", [token], new Map());
-    } finally {
-      client.close();
-    }
-  };
-  remove().catch((error: unknown) => api.log.warn({ err: error }, "a token could not be removed at a logout"));
 }

@@ -17,15 +17,15 @@ const foreignText = "This login was not begun in this browser, or too long ago. 
 const deniedText = "The OpenID provider refused the login";
 const providerText = "The OpenID provider gives no valid answer";
 
-/** Addresses of these routes hold codes and states. */
-const headers = { "cache-control": "no-store", "referrer-policy": "no-referrer" } as const;
+/** Addresses and pages of these routes hold codes, states and ID tokens. */
+export const secretHeaders = { "cache-control": "no-store", "referrer-policy": "no-referrer" } as const;
 
 /** The reason is for the log. The client learns only that the provider fails. */
-async function ofProvider<Result>(asked: Promise<Result>): Promise<Result> {
+export async function ofProvider<Result>(asked: Promise<Result>, text = providerText): Promise<Result> {
   try {
     return await asked;
   } catch (cause) {
-    throw new SaltworksError("OPENID_PROVIDER_FAILED", providerText, {}, { cause });
+    throw new SaltworksError("OPENID_PROVIDER_FAILED", text, {}, { cause });
   }
 }
 
@@ -46,7 +46,7 @@ export function oidcRoutes(app: FastifyInstance, api: Api, login: BrowserLogin):
   const config = { errorPage: errorPage(login.homeUrl) };
 
   app.get(loginPath, { config, schema: beginProviderLoginSchema }, async (request, reply) => {
-    reply.headers(headers);
+    reply.headers(secretHeaders);
     const { secrets, challenge, cookie } = beginVisit(isSecure, Date.now());
     // The provider is asked for its document first, and may not answer.
     const address = await api.admission.exchanges.within(addressKey(request.ip), () =>
@@ -57,7 +57,7 @@ export function oidcRoutes(app: FastifyInstance, api: Api, login: BrowserLogin):
 
   const finish = async (request: FastifyRequest, reply: FastifyReply) => {
     // A code is good for one try: the next one begins with another cookie.
-    reply.headers({ ...headers, "set-cookie": endedVisit(isSecure) });
+    reply.headers({ ...secretHeaders, "set-cookie": endedVisit(isSecure) });
     const secrets = visitOf(request, isSecure, Date.now());
     if (secrets === undefined) throw new ApiError("LOGIN_FOREIGN", foreignText);
     const query = new URLSearchParams(request.url.slice(request.url.indexOf("?") + 1));
@@ -70,7 +70,9 @@ export function oidcRoutes(app: FastifyInstance, api: Api, login: BrowserLogin):
       if (outcome.kind === "foreign") throw new ApiError("LOGIN_FOREIGN", foreignText);
       throw new ApiError("LOGIN_FAILED", outcome.kind === "denied" ? deniedText : badLoginText);
     }
-    const credential = { username: outcome.username, password: outcome.idToken, eauth: "oidc" };
+    const { username, idToken } = outcome;
+    const atProvider = login.logoutUrl === undefined ? {} : { atProvider: { idToken } };
+    const credential = { username, password: idToken, eauth: "oidc", ...atProvider };
     const { id, session } = await openSession(api, request, credential);
     reply.header("set-cookie", sessionCookie(id, session, isSecure, Date.now()));
     // The address comes from the configuration alone.

@@ -17,6 +17,7 @@ import {
 } from "./forms.ts";
 
 const tags = ["sessions"];
+const html = { "text/html": { schema: text } };
 const seconds = { type: "number", description: "Unix time in seconds." };
 
 const session = {
@@ -74,6 +75,11 @@ export const describeLoginSchema: RouteSchema = {
           eauth: { ...texts, description: "Backends of `external_auth` that can be used." },
           oidc_login: { type: "string", description: "Where a browser begins the login at an OpenID provider." },
           session: ref("Session"),
+          oidc_logout: {
+            type: "string",
+            description:
+              "Where a browser posts a form to end its session together with its login at the OpenID provider.",
+          },
         },
         ["status", "return"],
       ),
@@ -105,6 +111,17 @@ export const finishProviderLoginSchema: RouteSchema = {
     303: { description: "The session is open.", type: "null", headers: { Location: text, "Set-Cookie": text } },
   },
   "x-errors": errors(401, 502),
+};
+
+export const leaveProviderSchema: RouteSchema = {
+  ...toBrowser,
+  operationId: "logoutAtProvider",
+  summary: "Closes a browser's session, and sends the browser on to end its login at the OpenID provider.",
+  security: bySession,
+  response: {
+    200: { description: "The session is closed. The page sends a form to the provider.", content: html },
+  },
+  "x-errors": errors(401, 413, 502),
 };
 
 export const loginSchema: RouteSchema = {

@@ -12,11 +12,13 @@ import type { Session } from "./sessions.ts";
 
 export const badLoginText = "Could not authenticate using provided credentials";
 
+/** `atProvider`: as in `Session`. */
 export type Credential = {
   readonly username: string;
   readonly password: string;
   readonly eauth: string;
   readonly expireSeconds?: number;
+  readonly atProvider?: Session["atProvider"];
 };
 
 /** @throws ApiError 401, SaltworksError as `makeToken`, `readSender` and `Sessions.open` */
@@ -27,10 +29,10 @@ export async function openSession(
 ): Promise<{ readonly id: string; readonly session: Session }> {
   checkAddress(api, credential.username, request.ip);
   await api.shared.hub.reach();
-  const { expireSeconds, ...login } = credential;
+  const { expireSeconds, atProvider, ...login } = credential;
   const made = await makeToken(api.shared.channels, login, expireSeconds, await api.senders.of(request.ip));
   if (made === undefined) throw new ApiError("LOGIN_FAILED", badLoginText);
-  const session = toSession(api, made);
+  const session = { ...toSession(api, made), ...(atProvider === undefined ? {} : { atProvider }) };
   return { id: api.sessions.open(session), session };
 }
 

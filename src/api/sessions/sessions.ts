@@ -5,7 +5,13 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
 import type { ConfigValue } from "../../config/yaml/values.ts";
 import { SaltworksError } from "../../errors.ts";
-import { apiSessionBytesMax, apiSessionsInMemoryMax, apiSessionsMax, apiSessionsOfUserMax } from "../../limits.ts";
+import {
+  apiIdTokenBytesMax,
+  apiSessionBytesMax,
+  apiSessionsInMemoryMax,
+  apiSessionsMax,
+  apiSessionsOfUserMax,
+} from "../../limits.ts";
 import { digestOf, ExpiringFiles } from "../../store/secrets/expiring-files.ts";
 import { NamesOfUsers } from "../../store/secrets/names-of-users.ts";
 
@@ -17,6 +23,8 @@ export type Session = {
   readonly start: number;
   readonly expire: number;
   readonly perms: ConfigValue;
+  /** Of a login in a browser at an OpenID provider that the logout ends there, too. Its token names the login to the provider. */
+  readonly atProvider?: { readonly idToken?: string };
 };
 
 const idBytes = 20;
@@ -33,7 +41,7 @@ function ownerOf({ eauth, user }: Session): string {
 }
 
 export class Sessions {
-  readonly counters = { opened: 0, closed: 0, refused: 0, displaced: 0, unreadable: 0 };
+  readonly counters = { opened: 0, closed: 0, refused: 0, displaced: 0, unreadable: 0, idTokensLeftOut: 0 };
   readonly #files: ExpiringFiles;
   readonly #nowMs: () => number;
   /** By the name of the file; the least recently used first. */
@@ -53,11 +61,12 @@ export class Sessions {
   }
 
   /** @returns the id. @throws SaltworksError QUEUE_FULL, STORE_FAILED */
-  open(session: Session): string {
+  open(begun: Session): string {
     if (this.count >= apiSessionsMax) {
       this.counters.refused += 1;
       throw new SaltworksError("QUEUE_FULL", `there are ${apiSessionsMax} sessions already`);
     }
+    const session = this.#bounded(begun);
     const id = randomBytes(idBytes).toString("hex");
     const nonce = randomBytes(nonceBytes);
     const cipher = createCipheriv("aes-256-gcm", keyOf(id), nonce);
@@ -101,6 +110,12 @@ export class Sessions {
     this.counters.closed += await this.#files.sweep(this.#nowMs());
     for (const [name, session] of this.#known) if (session.expire * 1_000 <= this.#nowMs()) this.#known.delete(name);
     this.#ofUsers.prune((name) => this.#files.isKnown(name));
+  }
+
+  #bounded(session: Session): Session {
+    if ((session.atProvider?.idToken?.length ?? 0) <= apiIdTokenBytesMax) return session;
+    this.counters.idTokensLeftOut += 1;
+    return { ...session, atProvider: {} };
   }
 
   /** A program that logs in for each call and never out takes no places of other users. */

@@ -52,6 +52,14 @@ describe("the dashboard's client", () => {
     ]);
   });
 
+  it("leaves a session at an OpenID provider by a form, and asks nothing more", async () => {
+    const welcome = { eauth: [], oidc_logout: "https://master/api/logout/oidc", session };
+    const { client, sent } = bed({ "/api/login": json(welcome), "/api/": json({ return: [] }) });
+    assert.equal((await client.welcome()).session?.endsAtProvider, true);
+    assert.equal(client.leave(), "http://master/api/logout/oidc");
+    assert.equal(sent.length, 1);
+  });
+
   it("reads with words that stay texts, lists and numbers", async () => {
     const { client, sent } = bed({ "/api/wheel/key.finger": json({ return: [{ a: "f" }] }) });
     const kwargs = { match: "007", ids: ["1", "it's"], limit: 5, tgt: "a#b", all: true };

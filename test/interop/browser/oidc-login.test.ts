@@ -24,7 +24,14 @@ async function startProvider(redirectUri: string): Promise<{ readonly issuer: st
     claims: () => ({ sub: accountId, preferred_username: accountId, groups: accountId === "ann" ? ["ops"] : [] }),
   });
   const provider = new Provider(issuer, {
-    clients: [{ client_id: "salt", client_secret: secret, redirect_uris: [redirectUri] }],
+    clients: [
+      {
+        client_id: "salt",
+        client_secret: secret,
+        redirect_uris: [redirectUri],
+        post_logout_redirect_uris: [new URL("/", redirectUri).href],
+      },
+    ],
     claims: { openid: ["sub"], profile: ["preferred_username", "groups"] },
     conformIdTokenClaims: false,
     pkce: { required: () => true },
@@ -55,6 +62,7 @@ describe("the login at an OpenID provider in a browser", { skip: skipsBrowser },
       "^client_id": "salt",
       "^client_secret": secret,
       "^redirect_uri": redirectUri,
+      "^provider_logout": true,
       "ops%": [".*", "@wheel", "@runner", "@jobs"],
     };
     const options = { external_auth: { oidc }, audit_log: "/audit", rest_cherrypy: { port } };
@@ -100,40 +108,51 @@ describe("the login at an OpenID provider in a browser", { skip: skipsBrowser },
       .filter((line) => line !== "")
       .map((line) => JSON.parse(line));
 
-  bed.it("opens a session that works, survives a reload and ends with the logout", async () => {
-    const watched = await WatchedPage.open(browser, site.url);
-    const { page } = watched;
-    const failed = failuresOf(watched);
-    assert.equal(await page.getByLabel("Password").count(), 0);
-    await goToProvider(watched);
-    await logInAs(watched, "ann");
-    await page.locator(".row", { hasText: "web1" }).waitFor();
-    assert.equal(new URL(page.url()).origin + new URL(page.url()).pathname, site.url);
-    assert.doesNotMatch(page.url(), /code=|state=/);
-    const [login] = audit().filter(({ event }) => event === "login");
-    const { outcome, user, eauth, address, via } = login;
-    assert.deepEqual([outcome, user, eauth, address, via], ["authentic", "ann", "oidc", "127.0.0.1", "http"]);
-    // The session is in a cookie that no script reads.
-    assert.equal(
-      await watched.run("document.cookie + JSON.stringify({...sessionStorage})"),
-      '{"saltworks.eauth":"oidc"}',
-    );
-    const [session] = (await watched.context.cookies(site.url)).filter(({ name }) => name === "session_id");
-    assert.deepEqual([session?.httpOnly, session?.sameSite], [true, "Lax"]);
-    await page.reload();
-    await page.locator(".row", { hasText: "web1" }).waitFor();
-    await page.getByRole("link", { name: "Events" }).click();
-    await page.getByRole("link", { name: "Instruments" }).click();
-    await page.locator(".plot canvas").first().waitFor();
-    await page.getByRole("button", { name: "Log out" }).click();
-    await page.getByRole("link", { name: "Log in with OpenID" }).waitFor();
-    const stats = await page.request.get(`${site.url}stats`, { headers: { Cookie: `session_id=${session?.value}` } });
-    assert.equal(stats.status(), 401);
-    await page.reload();
-    await page.getByRole("link", { name: "Log in with OpenID" }).waitFor();
-    assertQuiet(watched, failed, []);
-    await watched.context.close();
-  });
+  bed.it(
+    "opens a session that works, survives a reload and ends with the logout, here and at the provider",
+    async () => {
+      const watched = await WatchedPage.open(browser, site.url);
+      const { page } = watched;
+      const failed = failuresOf(watched);
+      assert.equal(await page.getByLabel("Password").count(), 0);
+      await goToProvider(watched);
+      await logInAs(watched, "ann");
+      await page.locator(".row", { hasText: "web1" }).waitFor();
+      assert.equal(new URL(page.url()).origin + new URL(page.url()).pathname, site.url);
+      assert.doesNotMatch(page.url(), /code=|state=/);
+      const [login] = audit().filter(({ event }) => event === "login");
+      const { outcome, user, eauth, address, via } = login;
+      assert.deepEqual([outcome, user, eauth, address, via], ["authentic", "ann", "oidc", "127.0.0.1", "http"]);
+      // The session is in a cookie that no script reads.
+      assert.equal(
+        await watched.run("document.cookie + JSON.stringify({...sessionStorage})"),
+        '{"saltworks.eauth":"oidc"}',
+      );
+      const [session] = (await watched.context.cookies(site.url)).filter(({ name }) => name === "session_id");
+      assert.deepEqual([session?.httpOnly, session?.sameSite], [true, "Lax"]);
+      await page.reload();
+      await page.locator(".row", { hasText: "web1" }).waitFor();
+      await page.getByRole("link", { name: "Events" }).click();
+      await page.getByRole("link", { name: "Instruments" }).click();
+      await page.locator(".plot canvas").first().waitFor();
+      await page.getByRole("button", { name: "Log out" }).click();
+      // The provider asks, and knows by the ID token where the browser comes from.
+      const yes = page.getByRole("button", { name: "Yes, sign me out" });
+      await yes.waitFor();
+      await watched.shoot("oidc-logout");
+      await yes.click();
+      await page.getByRole("link", { name: "Log in with OpenID" }).waitFor();
+      assert.equal(page.url(), site.url);
+      const stats = await page.request.get(`${site.url}stats`, { headers: { Cookie: `session_id=${session?.value}` } });
+      assert.equal(stats.status(), 401);
+      await page.reload();
+      await page.getByRole("link", { name: "Log in with OpenID" }).waitFor();
+      assertQuiet(watched, failed, []);
+      // The provider has forgotten the login: it asks for a name again.
+      await goToProvider(watched);
+      await watched.context.close();
+    },
+  );
 
   bed.it("gives a user of no group no more than the master grants", async () => {
     const watched = await WatchedPage.open(browser, site.url);

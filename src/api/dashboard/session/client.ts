@@ -9,6 +9,8 @@ export type Session = {
   readonly eauth: string;
   /** Unix time in seconds. */
   readonly expire: number;
+  /** Whether the logout ends the login at the OpenID provider, too. */
+  readonly endsAtProvider?: boolean;
 };
 /** `oidcLogin`: the address where the login at an OpenID provider begins. */
 export type Welcome = {
@@ -16,7 +18,12 @@ export type Welcome = {
   readonly oidcLogin: string | undefined;
   readonly session: Session | undefined;
 };
-type WelcomeReply = { readonly eauth: readonly string[]; readonly oidc_login?: string; readonly session?: Session };
+type WelcomeReply = {
+  readonly eauth: readonly string[];
+  readonly oidc_login?: string;
+  readonly oidc_logout?: string;
+  readonly session?: Session;
+};
 /** `next`: the row after which the next page begins; undefined on the last page. */
 export type Page<Result> = { readonly value: Result; readonly next: string | undefined };
 type PageReply = { readonly _links: { readonly next: readonly { readonly href: string }[] } };
@@ -64,8 +71,9 @@ export class ApiClient {
       headers: { Accept: "application/json" },
       credentials: "same-origin",
     });
-    const { eauth, oidc_login: oidcLogin, session } = (await response.json()) as WelcomeReply;
-    const found = session && { user: session.user, eauth: session.eauth, expire: session.expire };
+    const { eauth, oidc_login: oidcLogin, oidc_logout: oidcLogout, session } = (await response.json()) as WelcomeReply;
+    const ending = oidcLogout === undefined ? {} : { endsAtProvider: true };
+    const found = session && { user: session.user, eauth: session.eauth, expire: session.expire, ...ending };
     return { eauth, oidcLogin, session: found };
   }
 
@@ -81,6 +89,12 @@ export class ApiClient {
   async logout(): Promise<void> {
     this.#closing.abort();
     await this.#ask("logout", {}, new AbortController().signal);
+  }
+
+  /** As `logout`, with the address to which the browser posts a form instead: the page after it belongs to the provider. */
+  leave(): string {
+    this.#closing.abort();
+    return new URL("logout/oidc", this.#options.baseUrl).href;
   }
 
   /** Calls a function that changes something. @throws ApiError with the function's own message if it fails */
