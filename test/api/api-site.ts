@@ -54,7 +54,8 @@ export class ApiSite {
   async fetch(path: string, init: RequestInit = {}): Promise<Response> {
     const answer = await fetch(`http://127.0.0.1:${this.port}${path}`, init);
     const type = answer.headers.get("content-type") ?? undefined;
-    const seen = { method: init.method ?? "GET", path, status: answer.status, type };
+    const headers = Object.fromEntries(answer.headers);
+    const seen = { method: init.method ?? "GET", path, status: answer.status, type, headers };
     const description = await this.description();
     const check = (body: string | undefined) => void this.#faults.push(...description.faultsOf({ ...seen, body }));
     // A stream may end only with the test.

@@ -1,10 +1,15 @@
-/** Compares answers of the HTTP API with its OpenAPI document: status, type and body. */
+/** Compares answers of the HTTP API with its OpenAPI document: status, type, headers and body. */
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { parse } from "yaml";
 
 type Media = { readonly schema?: object; readonly "x-item-schema"?: object };
-type Described = { readonly $ref?: string; readonly content?: Readonly<Record<string, Media>> };
+type Header = { readonly $ref: string };
+type Described = {
+  readonly $ref?: string;
+  readonly content?: Readonly<Record<string, Media>>;
+  readonly headers?: Readonly<Record<string, Header>>;
+};
 export type Operation = {
   readonly operationId?: string;
   readonly summary?: string;
@@ -15,18 +20,26 @@ export type Operation = {
 export type ApiDocument = {
   readonly servers: readonly [{ readonly url: string }];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: { readonly responses: Readonly<Record<string, Described>> };
+  readonly components: {
+    readonly responses: Readonly<Record<string, Described>>;
+    readonly headers: Readonly<Record<string, { readonly required?: boolean; readonly schema: { type?: string } }>>;
+  };
 };
+type Headers = Readonly<Record<string, string | undefined>>;
 
-/** `body`: undefined if only status and type are to be compared. */
+/** `body`: undefined if it is not to be compared. `headers`: the same, with names in lower case. */
 export type AnswerToCheck = {
   readonly method: string;
   readonly path: string;
   readonly status: number;
   readonly type: string | undefined;
   readonly body: string | undefined;
+  readonly headers?: Headers;
 };
 
+/** Of HTTP itself, and those that the document's introduction describes. */
+const generalHeaders =
+  /^(?:connection|content-length|content-type|date|keep-alive|transfer-encoding|vary|access-control-.*)$/;
 const ofUnknownPaths: readonly number[] = [204, 404, 405];
 const pointer = (...parts: readonly string[]) =>
   parts.map((part) => `/${part.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
@@ -70,8 +83,11 @@ export class Description {
     const path = this.pathOf(address);
     const verb = method === "HEAD" ? "get" : method.toLowerCase();
     const operation = path === undefined ? undefined : this.document.paths[path]?.[verb];
-    if (path === undefined || operation === undefined)
-      return ofUnknownPaths.includes(status) ? [] : [`${shown}: the path has no such operation`];
+    if (path === undefined || operation === undefined) {
+      if (!ofUnknownPaths.includes(status)) return [`${shown}: the path has no such operation`];
+      const of = this.document.components.responses[`Error${status}`];
+      return this.#faultsOfHeaders(answer, of).map((fault) => `${shown}: ${fault}`);
+    }
     const described = operation.responses[String(status)];
     if (described === undefined) return [`${shown}: the status is not in the document`];
     const place =
@@ -79,9 +95,34 @@ export class Description {
         ? pointer("paths", path, verb, "responses", String(status))
         : described.$ref.slice(1);
     const name = described.$ref?.split("/").at(-1);
-    const content = name === undefined ? described.content : this.document.components.responses[name]?.content;
-    if (method === "HEAD" || [101, 204, 303, 304, 308].includes(status)) return [];
-    return this.#faultsOfBody(answer, place, content ?? {}).map((fault) => `${shown}: ${fault}`);
+    const whole = name === undefined ? described : this.document.components.responses[name];
+    const faults = this.#faultsOfHeaders(answer, whole);
+    if (method !== "HEAD" && ![101, 204, 303, 304, 308].includes(status))
+      faults.push(...this.#faultsOfBody(answer, place, whole?.content ?? {}));
+    return faults.map((fault) => `${shown}: ${fault}`);
+  }
+
+  /** Headers that are missing, unknown or of another form. */
+  #faultsOfHeaders({ headers }: AnswerToCheck, described: Described | undefined): string[] {
+    if (headers === undefined) return [];
+    const known = new Map(Object.keys(described?.headers ?? {}).map((name) => [name.toLowerCase(), name]));
+    const isCacheable = headers["cache-control"] !== "no-store";
+    const faults = Object.keys(headers)
+      .filter((name) => headers[name] !== undefined && !generalHeaders.test(name) && !known.has(name))
+      .filter((name) => name !== "cache-control" || isCacheable)
+      .map((name) => `the header ${name} is not in the document`);
+    for (const [lower, name] of known) {
+      const { required = false, schema = {} } = this.document.components.headers[name] ?? {};
+      const value = headers[lower];
+      if (value === undefined) faults.push(...(required ? [`the header ${name} is missing`] : []));
+      else {
+        const read = schema.type === "integer" ? Number(value) : value;
+        faults.push(
+          ...this.faultsOfValue(read, `/components/headers/${name}/schema`).map((fault) => `${name}${fault}`),
+        );
+      }
+    }
+    return faults;
   }
 
   #faultsOfBody(

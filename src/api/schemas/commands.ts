@@ -168,6 +168,7 @@ export const runCommandsSchema: RouteSchema = {
   security: bySession,
   body: bodies(oneOrMore("Command"), ref("FormCommand")),
   response: { 200: { ...results, content: { ...results.content, ...lines } } },
+  "x-headers": { 200: ["Cache-Control"] },
   "x-errors": errors(401, 413, 501, 504),
 };
 

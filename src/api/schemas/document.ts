@@ -4,6 +4,7 @@ import { apiErrorCodes } from "../http/error-codes.ts";
 import { commandComponents } from "./commands.ts";
 import { eventComponents } from "./events.ts";
 import { type Components, closed, type ErrorStatus, errorTexts, ref, securitySchemes } from "./forms.ts";
+import { type HeaderName, type HeadersOf, headerComponents, headerRefs, pageHeaderNames } from "./headers.ts";
 import { jobComponents } from "./jobs.ts";
 import { minionComponents } from "./minions.ts";
 import { sessionComponents } from "./sessions.ts";
@@ -39,20 +40,26 @@ const tags = [
 const errorContent = Object.fromEntries(
   ["application/json", "application/x-yaml"].map((type) => [type, { schema: ref("Error") }]),
 );
+/** Headers of errors besides `Cache-Control`, which any may have. */
+const errorHeaders: Partial<Record<ErrorStatus, readonly HeaderName[]>> = {
+  405: ["Allow"],
+  426: ["Upgrade"],
+  429: ["Retry-After"],
+  503: ["Retry-After"],
+};
 const pageOf = (status: ErrorStatus) => ({
   description: errorTexts[status],
+  headers: headerRefs([...(errorHeaders[status] ?? []), "Set-Cookie", ...pageHeaderNames]),
   content: { ...errorContent, "text/html": { schema: { type: "string" } } },
 });
 const errorName = (status: ErrorStatus | string): string => `Error${status}`;
-const retried: ReadonlySet<string> = new Set(["429", "503"]);
-
 function errorResponses(): Record<string, object> {
-  const headers = { "Retry-After": { description: "Seconds.", schema: { type: "integer" } } };
   return Object.fromEntries(
-    Object.entries(errorTexts).map(([status, description]) => [
-      errorName(status),
-      { description, content: errorContent, ...(retried.has(status) ? { headers } : {}) },
-    ]),
+    Object.entries(errorTexts).map(([status, description]) => {
+      const names = errorHeaders[Number(status) as ErrorStatus] ?? [];
+      const headers = headerRefs(["Cache-Control", ...names]);
+      return [errorName(status), { description, headers, content: errorContent }];
+    }),
   );
 }
 
@@ -60,6 +67,7 @@ type Operation = {
   responses: Record<string, object>;
   requestBody?: { required: boolean };
   "x-errors"?: readonly ErrorStatus[];
+  "x-headers"?: HeadersOf;
   "x-optional-body"?: boolean;
   "x-error-page"?: boolean;
 };
@@ -67,12 +75,16 @@ type Operation = {
 /** Adds errors by reference: written out, they would be most of the document. */
 function finish(operation: Operation): void {
   const { "x-errors": statuses = [], "x-optional-body": isOptional, "x-error-page": hasPage } = operation;
+  const { "x-headers": headers = {} } = operation;
   delete operation["x-errors"];
+  delete operation["x-headers"];
   delete operation["x-error-page"];
   delete operation["x-optional-body"];
   for (const status of statuses)
     operation.responses[status] =
       hasPage === true ? pageOf(status) : { $ref: `#/components/responses/${errorName(status)}` };
+  for (const [status, names] of Object.entries(headers))
+    operation.responses[status] = { ...operation.responses[status], headers: headerRefs(names) };
   if (isOptional === true && operation.requestBody !== undefined) operation.requestBody.required = false;
 }
 
@@ -86,13 +98,14 @@ export function documentOptions(prefix: string, version: string): FastifyDynamic
         version,
         license: { name: "Apache-2.0", identifier: "Apache-2.0" },
         description:
-          "The HTTP API of a Salt master, with the paths and answers of Salt's `rest_cherrypy`. Errors have one form in every path: Error. Besides the answers of each path, a path that does not exist gets 404, a method that a path does not have 405, and a request that is not HTTP 400, 408 or 431. `HEAD` is answered as `GET`.",
+          "The HTTP API of a Salt master, with the paths and answers of Salt's `rest_cherrypy`. Errors have one form in every path: Error. Besides the answers of each path, a path that does not exist gets 404, a method that a path does not have 405 with `Allow`, and a request that is not HTTP 400, 408 or 431. `HEAD` is answered as `GET`. With `cors_origin` answers have the headers of CORS, and with `expire_responses` `Cache-Control: no-store`; where an answer depends on headers of the request, `Vary` names them.",
       },
       servers: [{ url: prefix === "" ? "/" : prefix }],
       tags,
       components: {
         securitySchemes,
         schemas: components as never,
+        headers: headerComponents as never,
         responses: errorResponses() as never,
       },
     },

@@ -45,6 +45,7 @@ export const streamEventsSchema: RouteSchema = {
     },
   }),
   response: { 200: { description: "The stream.", content: { "text/event-stream": streamOf(ref("Event")) } } },
+  "x-headers": { 200: ["Cache-Control", "X-Accel-Buffering"] },
   "x-errors": errors(401),
 };
 

@@ -1,4 +1,5 @@
 /** Parts of which the schemas of routes are made: answers in each format, errors, and carriers of credentials. */
+import type { HeadersOf } from "./headers.ts";
 
 /** A schema of JSON Schema 2020-12. A reference has no other member: the generator would drop it. */
 export type Schema = { readonly [keyword: string]: unknown };
@@ -7,7 +8,8 @@ export type Components = Readonly<Record<string, Schema>>;
 export type ErrorStatus = keyof typeof errorTexts;
 
 /**
- * What the document says of a route. `x-errors`, `x-optional-body` and `x-error-page` are for the generator (document.ts) and do not reach the document.
+ * What the document says of a route. `x-errors`, `x-headers`, `x-optional-body` and `x-error-page` are for the generator (document.ts) and do not reach
+ * the document.
  * Fastify neither validates nor writes anything by these schemas: server.ts says why.
  */
 export type RouteSchema = {
@@ -22,6 +24,8 @@ export type RouteSchema = {
   readonly body?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> };
   readonly response: Readonly<Record<number, Answer>>;
   readonly "x-errors": readonly ErrorStatus[];
+  /** Of answers that are no errors. */
+  readonly "x-headers"?: HeadersOf;
   readonly "x-optional-body"?: true;
   /** Browsers get errors as pages. */
   readonly "x-error-page"?: true;
@@ -30,7 +34,6 @@ type Media = { readonly schema: Schema; readonly "x-item-schema"?: Schema };
 type Answer = {
   readonly description: string;
   readonly content?: Readonly<Record<string, Media>>;
-  readonly headers?: Readonly<Record<string, Schema>>;
   /** Of an answer without a body. */
   readonly type?: "null";
 };
@@ -41,6 +44,7 @@ export const errorTexts = {
   401: "No session, wrong credentials, or no permission.",
   403: "This address or origin may not use the API.",
   404: "The path, job or file does not exist.",
+  405: "The path does not have this method.",
   406: "`Accept` names no format of this answer, or the body's type is unknown. Nothing ran.",
   409: "The job or key is in a state that does not allow this.",
   413: "The body is too large.",

@@ -116,8 +116,8 @@ export const createKeyPairSchema: RouteSchema = {
     200: {
       description: "An archive of `minion.pub` and `minion.pem`.",
       content: { "application/x-tar": binary },
-      headers: { "Content-Disposition": text },
     },
   },
+  "x-headers": { 200: ["Content-Disposition"] },
   "x-errors": errors(401, 409, 413),
 };

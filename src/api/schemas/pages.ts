@@ -12,6 +12,7 @@ import {
   text,
   texts,
 } from "./forms.ts";
+import { fileHeaderNames } from "./headers.ts";
 
 const unchanged = { description: "The client has it: `If-None-Match` names its ETag.", type: "null" } as const;
 const html = { "text/html": { schema: text } };
@@ -37,6 +38,7 @@ export function welcomeSchema(hasPage: boolean): RouteSchema {
           308: { description: "The page's address ends with a slash.", type: "null" },
         }
       : { 200: welcome },
+    ...(hasPage ? { "x-headers": { 200: fileHeaderNames, 304: fileHeaderNames, 308: ["Location"] } } : {}),
     "x-errors": errors(404),
   };
 }
@@ -68,6 +70,7 @@ export function fileSchema(operationId: string, summary: string, name?: "path" |
       ? {}
       : { params: object({ [name]: { type: "string", description: "The file's name." } }, [name]) }),
     response: { 200: file, 304: unchanged },
+    "x-headers": { 200: fileHeaderNames, 304: fileHeaderNames },
     "x-errors": ofFiles,
   };
 }
@@ -81,5 +84,6 @@ export const documentSchema: RouteSchema = {
     200: answers("An OpenAPI document.", { type: "object", required: ["openapi", "info", "paths"] }),
     304: unchanged,
   },
+  "x-headers": { 200: ["Cache-Control", "Content-Encoding", "ETag"], 304: ["Cache-Control", "ETag"] },
   "x-errors": errors(),
 };

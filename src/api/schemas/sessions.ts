@@ -15,6 +15,7 @@ import {
   text,
   texts,
 } from "./forms.ts";
+import { pageHeaderNames } from "./headers.ts";
 
 const tags = ["sessions"];
 const html = { "text/html": { schema: text } };
@@ -85,6 +86,7 @@ export const describeLoginSchema: RouteSchema = {
       ),
     ),
   },
+  "x-headers": { 200: ["WWW-Authenticate"] },
   "x-errors": errors(),
 };
 
@@ -94,11 +96,14 @@ const toBrowser: Pick<RouteSchema, "tags" | "security" | "x-error-page"> = {
   "x-error-page": true,
 };
 
+const toBrowserHeaders = ["Cache-Control", "Location", "Referrer-Policy", "Set-Cookie"] as const;
+
 export const beginProviderLoginSchema: RouteSchema = {
   ...toBrowser,
   operationId: "beginProviderLogin",
   summary: "Sends a browser to the OpenID provider.",
-  response: { 303: { description: "To the provider.", type: "null", headers: { Location: text, "Set-Cookie": text } } },
+  response: { 303: { description: "To the provider.", type: "null" } },
+  "x-headers": { 303: toBrowserHeaders },
   "x-errors": errors(502),
 };
 
@@ -107,9 +112,8 @@ export const finishProviderLoginSchema: RouteSchema = {
   operationId: "finishProviderLogin",
   summary: "Opens a session with what a browser brings back from the OpenID provider.",
   querystring: object({ code: text, state: text, error: text }),
-  response: {
-    303: { description: "The session is open.", type: "null", headers: { Location: text, "Set-Cookie": text } },
-  },
+  response: { 303: { description: "The session is open.", type: "null" } },
+  "x-headers": { 303: toBrowserHeaders },
   "x-errors": errors(401, 502),
 };
 
@@ -121,6 +125,7 @@ export const leaveProviderSchema: RouteSchema = {
   response: {
     200: { description: "The session is closed. The page sends a form to the provider.", content: html },
   },
+  "x-headers": { 200: ["Set-Cookie", ...pageHeaderNames] },
   "x-errors": errors(401, 413, 502),
 };
 
@@ -132,17 +137,12 @@ export const loginSchema: RouteSchema = {
   security: open,
   body: bodies(loginBody, ref("Credentials")),
   response: {
-    200: {
-      ...answers(
-        "The session is open.",
-        closed({ return: { type: "array", items: ref("Login"), minItems: 1, maxItems: 1 } }),
-      ),
-      headers: {
-        "X-Auth-Token": { type: "string", description: "The session's id." },
-        "Set-Cookie": { type: "string", description: "The same id as `session_id`." },
-      },
-    },
+    200: answers(
+      "The session is open.",
+      closed({ return: { type: "array", items: ref("Login"), minItems: 1, maxItems: 1 } }),
+    ),
   },
+  "x-headers": { 200: ["Set-Cookie", "X-Auth-Token"] },
   "x-errors": errors(401, 413),
 };
 
@@ -152,6 +152,7 @@ export const logoutSchema: RouteSchema = {
   tags,
   security: bySession,
   response: { 200: answers("The session is closed.", closed({ return: { const: "Your token has been cleared" } })) },
+  "x-headers": { 200: ["Set-Cookie"] },
   "x-errors": errors(401, 413),
 };
 

@@ -80,7 +80,7 @@ export class Replay {
     }
     const { status, headers, text } = answer;
     const body = Buffer.from(text, "latin1").toString();
-    return description.faultsOf({ method, path, status, type: headers["content-type"], body });
+    return description.faultsOf({ method, path, status, type: headers["content-type"], headers, body });
   }
 
   async #untilExpired(recordedId: string): Promise<void> {
