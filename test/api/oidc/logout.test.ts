@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { ConfigMap } from "../../src/config/yaml/values.ts";
-import { apiIdTokenBytesMax } from "../../src/limits.ts";
-import { LittleProvider } from "../openid/little-provider.ts";
-import type { ApiSite } from "./api-site.ts";
-import { homeUrl, startOidcSite } from "./oidc-site.ts";
+import type { ConfigMap } from "../../../src/config/yaml/values.ts";
+import { apiIdTokenBytesMax } from "../../../src/limits.ts";
+import { LittleProvider } from "../../openid/little-provider.ts";
+import type { ApiSite } from "../api-site.ts";
+import { homeUrl, startOidcSite } from "./site.ts";
 
 const browser = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
 const logoutUrl = `${homeUrl}logout/oidc`;

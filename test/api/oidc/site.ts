@@ -1,7 +1,7 @@
 /** An API with an OpenID provider, before a master that believes every token: src/workers/credentials has its check. */
-import type { ConfigMap } from "../../src/config/yaml/values.ts";
-import type { LittleProvider } from "../openid/little-provider.ts";
-import { ApiSite } from "./api-site.ts";
+import type { ConfigMap } from "../../../src/config/yaml/values.ts";
+import type { LittleProvider } from "../../openid/little-provider.ts";
+import { ApiSite } from "../api-site.ts";
 
 export const homeUrl = "https://salt.example:8000/";
 export const redirectUri = `${homeUrl}login/oidc/callback`;

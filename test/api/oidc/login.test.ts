@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { JWTPayload } from "jose";
-import { ExchangeSlots } from "../../src/api/admission/exchange-slots.ts";
-import { ApiError } from "../../src/api/http/errors.ts";
-import { apiOidcExchangesMax, apiOidcExchangesOfAddressMax, oidcFailureMs } from "../../src/limits.ts";
-import { addressKey } from "../../src/transport/zmtp/address.ts";
-import { LittleProvider } from "../openid/little-provider.ts";
-import type { ApiSite } from "./api-site.ts";
-import { homeUrl, redirectUri, startOidcSite } from "./oidc-site.ts";
+import { ExchangeSlots } from "../../../src/api/admission/exchange-slots.ts";
+import { ApiError } from "../../../src/api/http/errors.ts";
+import { apiOidcExchangesMax, apiOidcExchangesOfAddressMax, oidcFailureMs } from "../../../src/limits.ts";
+import { addressKey } from "../../../src/transport/zmtp/address.ts";
+import { LittleProvider } from "../../openid/little-provider.ts";
+import type { ApiSite } from "../api-site.ts";
+import { homeUrl, redirectUri, startOidcSite } from "./site.ts";
 
 const browser = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
 
