@@ -35,11 +35,11 @@ const orchestrationRunner = orchestrations.flatMap(([short, parameters, doc]): [
       parameters: parametersOf(...parameters),
       ...(short === "orchestrate_single" ? { takes: "keywords" as const } : {}),
       doc,
-      run: () => {
-        throw new SaltworksError(
-          "FUNCTION_FAILED",
-          `orchestrations run in the command line, not in the master: run state.${name} there`,
-        );
+      run: ({ config }) => {
+        const text = `orchestrations run in the command line, not in the master: run state.${name} there`;
+        // Salt gives what is wrong with orchestrations in this form, and user interfaces show it.
+        if (short === "orchestrate_show_sls") return new Map([[config.id, [text]]]);
+        throw new SaltworksError("FUNCTION_FAILED", text);
       },
     },
   ]),
