@@ -50,6 +50,7 @@ export const uncountedLimits: Readonly<Record<string, string>> = {
   apiSocketSilentMs: "a bound of the HTTP API: `GET /stats` counts it as `streams.closedSilent`",
   apiStreamUnreadBytesMax: ofApi,
   apiStreamKeptBytesMax: ofApi,
+  apiIdTokenBytesMax: "a bound of the HTTP API: `GET /stats` counts it as `sessions.idTokensLeftOut`",
   apiOidcVisitMs: ofApi,
   apiOidcExchangesMax: ofApi,
   apiOidcExchangesOfAddressMax: ofApi,

@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { EventWatch } from "../event-watch.ts";
 import { type Maker, MasterUnderTest, MinionUnderTest, type TestBed } from "../test-bed.ts";
+import { pageWaitMs } from "./watched-page.ts";
 
 export const password = "what-browsers-send-1";
 const startTimeoutMs = 60_000;
@@ -51,4 +52,10 @@ export async function startMinion(
   const minion = new MinionUnderTest(master, maker, id, options);
   await events.until(`${id} start`, ({ tag }) => tag === `salt/minion/${id}/start`, startTimeoutMs);
   return minion;
+}
+
+/** Starts a minion of ours that nobody has accepted; resolves when its key waits. */
+export async function startStranger({ master, events }: ApiSite, id: string): Promise<void> {
+  new MinionUnderTest(master, "ours", id);
+  await events.until(`the key of ${id}`, ({ tag, data }) => tag === "salt/auth" && data.get("id") === id, pageWaitMs);
 }

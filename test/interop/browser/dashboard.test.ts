@@ -4,13 +4,13 @@ import { execFileSync } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { existsSync, mkdirSync, openSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, describe } from "node:test";
-import type { Browser, Page } from "playwright-core";
-import { openBrowser } from "../../../bench/http/chromium.ts";
+import { before, describe } from "node:test";
+import type { Page } from "playwright-core";
 import { Operator } from "../operator.ts";
-import { MinionUnderTest, TestBed } from "../test-bed.ts";
-import { type ApiSite, password, startMinion, startSite } from "./api-site.ts";
-import { pageWaitMs, skipsBrowser, WatchedPage } from "./watched-page.ts";
+import type { TestBed } from "../test-bed.ts";
+import { type ApiSite, password, startMinion, startSite, startStranger } from "./api-site.ts";
+import { browserBed } from "./browser-bed.ts";
+import { pageWaitMs, skipsBrowser, type WatchedPage } from "./watched-page.ts";
 
 const all = [".*", "@wheel", "@runner", "@jobs"];
 const grants = { ann: all, short: all, vic: ["test.*"] };
@@ -52,32 +52,25 @@ function writeKey({ master }: ApiSite, folder: "minions" | "minions_pre", id: st
   writeFileSync(join(master.pkiDir, folder, id), publicKey.export({ type: "spki", format: "pem" }));
 }
 
+async function start(bed: TestBed): Promise<ApiSite> {
+  const site = await startSite(bed, grants, accepted, { token_expire_user_override: true });
+  writeKey(site, "minions", "gone1");
+  for (const id of ["bad1", "old1"]) writeKey(site, "minions_pre", id);
+  for (const id of accepted) await startMinion(site, "ours", id);
+  await startStranger(site, "new1");
+  return site;
+}
+
 describe("the dashboard in a browser", { skip: skipsBrowser }, () => {
-  const bed = new TestBed();
-  let site: ApiSite;
-  let browser: Browser;
+  const bed = browserBed(start);
   /** Ann's, who stays logged in. */
   let watched: WatchedPage;
   let page: Page;
-
+  let site: ApiSite;
   before(async () => {
-    browser = await openBrowser();
-    site = await startSite(bed, grants, accepted, { token_expire_user_override: true });
-    writeKey(site, "minions", "gone1");
-    for (const id of ["bad1", "old1"]) writeKey(site, "minions_pre", id);
-    for (const id of accepted) await startMinion(site, "ours", id);
-    new MinionUnderTest(site.master, "ours", "new1");
-    await site.events.until(
-      "the key of new1",
-      ({ tag, data }) => tag === "salt/auth" && data.get("id") === "new1",
-      pageWaitMs,
-    );
-    watched = await WatchedPage.open(browser, site.url);
+    ({ site } = bed);
+    watched = await bed.open();
     page = watched.page;
-  });
-  after(async () => {
-    await browser?.close();
-    await bed.close();
   });
 
   async function logIn({ page: of }: WatchedPage, user: string, word = password): Promise<void> {
@@ -86,14 +79,6 @@ describe("the dashboard in a browser", { skip: skipsBrowser }, () => {
     await of.getByLabel("Authentication").selectOption("file");
     await of.getByRole("button", { name: "Log in" }).click();
   }
-  /** Nothing has gone wrong on the page since the last look, except what is expected. */
-  function assertQuiet(of: WatchedPage, expected: RegExp = /^$/): void {
-    assert.deepEqual(of.foreign, [], "requests to other origins");
-    assert.deepEqual(
-      of.complaints.splice(0).filter((text) => !expected.test(text)),
-      [],
-    );
-  }
   const tile = (name: string) => page.locator(".tile", { hasText: name }).locator("dd");
   const rows = (of: Page, label: string) => of.locator(`section[aria-label="${label}"] .row`);
   const go = (name: string) => page.getByRole("navigation").getByRole("link", { name, exact: true }).click();
@@ -101,13 +86,13 @@ describe("the dashboard in a browser", { skip: skipsBrowser }, () => {
   bed.it("refuses a wrong password in the master's words, and shows the fleet after the right one", async () => {
     await logIn(watched, "ann", "wrong");
     await page.getByRole("alert").filter({ hasText: "Could not authenticate" }).waitFor();
-    assertQuiet(watched, /401/);
+    watched.assertQuiet(/401/);
     await logIn(watched, "ann");
     await page.getByRole("heading", { name: "Fleet" }).waitFor();
     await tile("Keys waiting").filter({ hasText: "3" }).waitFor();
     assert.equal(await tile("Connected").textContent(), "2");
     assert.equal(await tile("Silent").textContent(), "1");
-    assertQuiet(watched);
+    watched.assertQuiet();
   });
 
   bed.it("comes with a policy that allows no inline code", async () => {
@@ -119,7 +104,7 @@ describe("the dashboard in a browser", { skip: skipsBrowser }, () => {
       "const script = document.createElement('script'); script.textContent = 'globalThis.isRun = true'; document.body.append(script); })";
     assert.equal(await watched.run(expression), "script-src-elem");
     assert.equal(await watched.run("globalThis.isRun"), undefined);
-    assertQuiet(watched, /Content Security Policy/);
+    watched.assertQuiet(/Content Security Policy/);
   });
 
   bed.it("finds minions, and explains a target before anything is sent", async () => {
@@ -142,7 +127,7 @@ describe("the dashboard in a browser", { skip: skipsBrowser }, () => {
     await page.getByLabel("Search grains").fill("id");
     await rows(page, "Grains").getByText("web1").first().waitFor();
     await watched.shoot("minion");
-    assertQuiet(watched);
+    watched.assertQuiet();
   });
 
   bed.it("runs a command by keyboard alone, and shows its minions one after the other", async () => {
@@ -185,7 +170,7 @@ describe("the dashboard in a browser", { skip: skipsBrowser }, () => {
       .getByText(/^(?:one|two)$/)
       .waitFor();
     await watched.shoot("job");
-    assertQuiet(watched);
+    watched.assertQuiet();
   });
 
   bed.it("pauses, resumes and aborts a batch", async () => {
@@ -207,7 +192,7 @@ describe("the dashboard in a browser", { skip: skipsBrowser }, () => {
     await page.getByRole("button", { name: "Abort" }).click();
     await page.getByRole("button", { name: "Abort" }).waitFor({ state: "detached" });
     writeSync(openSync(fifo, "r+"), "end\n");
-    assertQuiet(watched);
+    watched.assertQuiet();
   });
 
   bed.it("finds jobs by function", async () => {
@@ -226,7 +211,7 @@ describe("the dashboard in a browser", { skip: skipsBrowser }, () => {
     await rows(page, "Jobs").filter({ hasText: "test.echo" }).first().waitFor({ state: "detached" });
     await watched.shoot("jobs");
     assert.ok((await rows(page, "Jobs").allInnerTexts()).every((text) => text.includes("cmd.run")));
-    assertQuiet(watched);
+    watched.assertQuiet();
   });
 
   bed.it("accepts, rejects and deletes keys after a look at their fingerprints", async () => {
@@ -264,7 +249,7 @@ describe("the dashboard in a browser", { skip: skipsBrowser }, () => {
     await rows(page, "Minions")
       .filter({ hasText: /new1\s*connected/ })
       .waitFor();
-    assertQuiet(watched);
+    watched.assertQuiet();
   });
 
   bed.it("shows events as they come", async () => {
@@ -278,7 +263,7 @@ describe("the dashboard in a browser", { skip: skipsBrowser }, () => {
     await watched.shoot("events");
     await page.getByRole("button", { name: "Pause" }).click();
     await page.getByText("paused").waitFor();
-    assertQuiet(watched);
+    watched.assertQuiet();
   });
 
   bed.it("shows the master's instruments", async () => {
@@ -292,16 +277,16 @@ describe("the dashboard in a browser", { skip: skipsBrowser }, () => {
       .waitFor();
     await page.getByRole("img", { name: /^Memory over the last minutes, now \d/ }).waitFor();
     await watched.shoot("instruments");
-    assertQuiet(watched);
+    watched.assertQuiet();
   });
 
   bed.it("shows a user without a permission the master's refusal, and nothing else", async () => {
-    const limited = await WatchedPage.open(browser, site.url);
+    const limited = await bed.open();
     await logIn(limited, "vic");
     await limited.page.getByRole("alert").filter({ hasText: "This user has no permission for that." }).waitFor();
     assert.doesNotMatch((await limited.page.locator("main").textContent()) ?? "", /web1|gone1/);
     await limited.shoot("refused");
-    assertQuiet(limited, /401|403/);
+    limited.assertQuiet(/401|403/);
     await limited.context.close();
   });
 
@@ -324,7 +309,7 @@ describe("the dashboard in a browser", { skip: skipsBrowser }, () => {
 
   for (const [colorScheme, width] of looks)
     bed.it(`is readable by everyone, ${colorScheme}, ${width} pixels wide`, async () => {
-      const look = await WatchedPage.open(browser, site.url, { colorScheme, width });
+      const look = await bed.open({ colorScheme, width });
       await look.page.getByRole("button", { name: "Log in" }).waitFor();
       const found = { login: await faultsOf(look, `login-${colorScheme}-${width}`) };
       await logIn(look, "ann");
@@ -343,7 +328,7 @@ describe("the dashboard in a browser", { skip: skipsBrowser }, () => {
         Object.entries(found).filter(([, faults]) => faults.length > 0),
         [],
       );
-      assertQuiet(look);
+      look.assertQuiet();
       await look.context.close();
     });
 
@@ -359,18 +344,15 @@ describe("the dashboard in a browser", { skip: skipsBrowser }, () => {
     await page.goBack();
     await page.getByRole("button", { name: "Log in" }).waitFor();
     assert.equal(await page.locator(".row").count(), 0);
-    assertQuiet(watched);
+    watched.assertQuiet();
   });
 
   bed.it("asks for a new login when the session expires", async () => {
-    const short = await WatchedPage.open(browser, site.url);
-    await short.page.route("**/login", async (route) => {
-      const body = JSON.parse(route.request().postData() ?? "{}");
-      await route.continue({ postData: JSON.stringify({ ...body, token_expire: 2 }) });
-    });
+    const short = await bed.open();
+    await short.shortenLogins(2);
     await logIn(short, "short");
     await short.page.getByRole("alert").filter({ hasText: "The session has ended. Log in again." }).waitFor();
-    assertQuiet(short, /401/);
+    short.assertQuiet(/401/);
     await short.context.close();
   });
 });

@@ -7,11 +7,10 @@ import { join } from "node:path";
 import { after, before, describe } from "node:test";
 // @ts-expect-error the package has no types
 import Provider from "oidc-provider";
-import type { Browser } from "playwright-core";
-import { openBrowser } from "../../../bench/http/chromium.ts";
-import { freePort, TestBed } from "../test-bed.ts";
+import { freePort, type TestBed } from "../test-bed.ts";
 import { type ApiSite, startMinion, startSite } from "./api-site.ts";
-import { skipsBrowser, WatchedPage } from "./watched-page.ts";
+import { browserBed } from "./browser-bed.ts";
+import { skipsBrowser, type WatchedPage } from "./watched-page.ts";
 
 const secret = "what-the-provider-and-the-master-know";
 
@@ -45,35 +44,39 @@ async function startProvider(redirectUri: string): Promise<{ readonly issuer: st
   return { issuer, server };
 }
 
-describe("the login at an OpenID provider in a browser", { skip: skipsBrowser }, () => {
-  const bed = new TestBed();
-  let site: ApiSite;
-  let browser: Browser;
-  let provider: Server;
+let provider: Server;
 
-  before(async () => {
-    browser = await openBrowser();
-    const port = await freePort();
-    const redirectUri = `http://127.0.0.1:${port}/login/oidc/callback`;
-    const { issuer, server } = await startProvider(redirectUri);
-    provider = server;
-    const oidc = {
-      "^issuer": issuer,
-      "^client_id": "salt",
-      "^client_secret": secret,
-      "^redirect_uri": redirectUri,
-      "^provider_logout": true,
-      "ops%": [".*", "@wheel", "@runner", "@jobs"],
-    };
-    const options = { external_auth: { oidc }, audit_log: "/audit", rest_cherrypy: { port } };
-    site = await startSite(bed, {}, ["web1"], options);
-    await startMinion(site, "ours", "web1");
+async function start(bed: TestBed): Promise<ApiSite> {
+  const port = await freePort();
+  const redirectUri = `http://127.0.0.1:${port}/login/oidc/callback`;
+  const { issuer, server } = await startProvider(redirectUri);
+  provider = server;
+  const oidc = {
+    "^issuer": issuer,
+    "^client_id": "salt",
+    "^client_secret": secret,
+    "^redirect_uri": redirectUri,
+    "^provider_logout": true,
+    "ops%": [".*", "@wheel", "@runner", "@jobs"],
+  };
+  const site = await startSite(bed, {}, ["web1"], {
+    external_auth: { oidc },
+    audit_log: "/audit",
+    rest_cherrypy: { port },
   });
-  after(async () => {
-    await browser?.close();
+  await startMinion(site, "ours", "web1");
+  return site;
+}
+
+describe("the login at an OpenID provider in a browser", { skip: skipsBrowser }, () => {
+  const bed = browserBed(start);
+  let site: ApiSite;
+  before(() => {
+    ({ site } = bed);
+  });
+  after(() => {
     provider?.closeAllConnections();
     provider?.close();
-    await bed.close();
   });
 
   /** From the dashboard to the provider's page for names. */
@@ -111,7 +114,7 @@ describe("the login at an OpenID provider in a browser", { skip: skipsBrowser },
   bed.it(
     "opens a session that works, survives a reload and ends with the logout, here and at the provider",
     async () => {
-      const watched = await WatchedPage.open(browser, site.url);
+      const watched = await bed.open();
       const { page } = watched;
       const failed = failuresOf(watched);
       assert.equal(await page.getByLabel("Password").count(), 0);
@@ -155,7 +158,7 @@ describe("the login at an OpenID provider in a browser", { skip: skipsBrowser },
   );
 
   bed.it("gives a user of no group no more than the master grants", async () => {
-    const watched = await WatchedPage.open(browser, site.url);
+    const watched = await bed.open();
     await goToProvider(watched);
     await logInAs(watched, "bob");
     await watched.page.getByRole("alert").filter({ hasText: "This user has no permission for that." }).waitFor();
@@ -167,7 +170,7 @@ describe("the login at an OpenID provider in a browser", { skip: skipsBrowser },
     ["dark", 400],
   ] as const)
     bed.it(`says what happened to a user who gave up, ${colorScheme}, ${width} pixels wide`, async () => {
-      const watched = await WatchedPage.open(browser, site.url, { colorScheme, width });
+      const watched = await bed.open({ colorScheme, width });
       const { page } = watched;
       const failed = failuresOf(watched);
       await page.getByRole("link", { name: "Log in with OpenID" }).waitFor();

@@ -5,14 +5,14 @@
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, describe } from "node:test";
-import type { Browser, Page } from "playwright-core";
-import { openBrowser } from "../../../bench/http/chromium.ts";
+import { before, describe } from "node:test";
+import type { Page } from "playwright-core";
 import { Operator } from "../operator.ts";
 import { openReleases } from "../salt-releases.ts";
-import { MinionUnderTest, TestBed } from "../test-bed.ts";
-import { type ApiSite, password, startMinion, startSite } from "./api-site.ts";
-import { pageWaitMs, skipsBrowser, WatchedPage } from "./watched-page.ts";
+import type { TestBed } from "../test-bed.ts";
+import { type ApiSite, password, startMinion, startSite, startStranger } from "./api-site.ts";
+import { browserBed } from "./browser-bed.ts";
+import { skipsBrowser, type WatchedPage } from "./watched-page.ts";
 
 const folder = process.env.SALTWORKS_SALTGUI;
 const all = [".*", "@wheel", "@runner", "@jobs"];
@@ -29,8 +29,7 @@ const pages: readonly (readonly [address: string, text: RegExp])[] = [
   ["#keys", /m3\s*unaccepted\s*[0-9a-f]{2}(?::[0-9a-f]{2}){15}/],
   ["#jobs", /m1\s*state\.apply.*done/s],
   ["#highstate", /m1\s*accepted\s*\d{20}\s*m1\s*state\.apply/],
-  // The master has no `state.orchestrate_show_sls`.
-  ["#orchestrations", /\(error\)/],
+  ["#orchestrations", /orchestrations run in the command line.*1 error/s],
   ["#templates", /tpl1\s*cat1\s*f\s*First template/],
   ["#reactors", /No reactors/],
   ["#issues", /Key for minion 'm3' is unaccepted(?!.*loading info)/s],
@@ -68,57 +67,45 @@ function writeTree(root: string): void {
   }
 }
 
+async function start(bed: TestBed): Promise<ApiSite> {
+  const { all: releases } = await openReleases();
+  const release = releases.find(({ name }) => name === "3007");
+  assert.ok(release !== undefined && folder !== undefined, "SaltGUI's test needs Salt 3007");
+  writeTree(bed.folder);
+  const [states, pillar] = ["states", "pillar"].map((name) => join(bed.folder, name));
+  const site = await startSite(bed, grants, ["m1"], {
+    rest_cherrypy: { app: join(folder, "index.html"), static: join(folder, "static") },
+    file_roots: { base: [states] },
+    pillar_roots: { base: [pillar] },
+    nodegroups: { first: "m1" },
+    token_expire_user_override: true,
+    saltgui_templates: {
+      tpl1: { description: "First template", category: "cat1", key: "f", target: "*", command: "test.fib num=10" },
+    },
+  });
+  await startMinion(site, release, "m1", {
+    mine_functions: { "test.ping": [] },
+    schedule: { weekly: { function: "test.ping", days: 7 } },
+  });
+  await startStranger(site, "m3");
+  return site;
+}
+
+/** Its optional files are not there, and it asks for what a user may not have and for what the master has not. */
+const usual = /\b40[014]\b|HTTPError: Unauthorized/;
+
 if (folder !== undefined)
-  describe("SaltGUI on our HTTP API", { skip: skipsBrowser }, async () => {
-    const releases = await openReleases();
-    const release = releases.all.find(({ name }) => name === "3007");
-    const bed = new TestBed();
-    let site: ApiSite;
-    let browser: Browser;
+  describe("SaltGUI on our HTTP API", { skip: skipsBrowser }, () => {
+    const bed = browserBed(start);
     let watched: WatchedPage;
     let page: Page;
-
+    let site: ApiSite;
     before(async () => {
-      assert.ok(release, "SaltGUI's test needs Salt 3007");
-      browser = await openBrowser();
-      writeTree(bed.folder);
-      const [states, pillar] = ["states", "pillar"].map((name) => join(bed.folder, name));
-      site = await startSite(bed, grants, ["m1"], {
-        rest_cherrypy: { app: join(folder, "index.html"), static: join(folder, "static") },
-        file_roots: { base: [states] },
-        pillar_roots: { base: [pillar] },
-        nodegroups: { first: "m1" },
-        token_expire_user_override: true,
-        saltgui_templates: {
-          tpl1: { description: "First template", category: "cat1", key: "f", target: "*", command: "test.fib num=10" },
-        },
-      });
-      await startMinion(site, release, "m1", {
-        mine_functions: { "test.ping": [] },
-        schedule: { weekly: { function: "test.ping", days: 7 } },
-      });
-      new MinionUnderTest(site.master, "ours", "m3");
-      await site.events.until(
-        "the key of m3",
-        ({ tag, data }) => tag === "salt/auth" && data.get("id") === "m3",
-        pageWaitMs,
-      );
-      watched = await WatchedPage.open(browser, site.url);
+      ({ site } = bed);
+      watched = await bed.open();
       page = watched.page;
     });
-    after(async () => {
-      await browser?.close();
-      await bed.close();
-    });
 
-    /** Its optional files are not there, and it asks for what a user may not have and for what the master has not. */
-    function assertQuiet(of: WatchedPage): void {
-      assert.deepEqual(of.foreign, []);
-      assert.deepEqual(
-        of.complaints.splice(0).filter((text) => !/\b40[014]\b|HTTPError: Unauthorized/.test(text)),
-        [],
-      );
-    }
     /** Runs a command in the box for commands. */
     async function command(target: string, words: string, shown: RegExp): Promise<void> {
       await page.locator("#button-manual-run").click();
@@ -142,7 +129,7 @@ if (folder !== undefined)
       await untilShown(page, /Authentication failed/);
       await logIn(watched, "ann");
       await untilShown(page, /m1\s*accepted/);
-      assertQuiet(watched);
+      watched.assertQuiet(usual);
     });
 
     bed.it("runs commands, a highstate and runners", async () => {
@@ -154,7 +141,7 @@ if (folder !== undefined)
       await command("m1", "runners.manage.up", /m1/);
       await command("m3", "wheel.key.finger", /[0-9a-f]{2}:[0-9a-f]{2}/);
       await command("m1", "no.such", /not available/);
-      assertQuiet(watched);
+      watched.assertQuiet(usual);
     });
 
     for (const [address, text] of pages)
@@ -162,14 +149,14 @@ if (folder !== undefined)
         await page.goto(`${site.url}${address}`);
         await untilShown(page, text);
         await watched.shoot(`saltgui-${address.replaceAll(/\W/g, "-")}`);
-        assertQuiet(watched);
+        watched.assertQuiet(usual);
       });
 
     bed.it("shows a job with the results of its states", async () => {
       const { jid } = await new Operator("ours", site.master).job("m1", ["state.apply", "motd"]);
       await page.goto(`${site.url}?id=${jid}#job`);
       await untilShown(page, /1 response.*a change/s);
-      assertQuiet(watched);
+      watched.assertQuiet(usual);
     });
 
     bed.it("accepts, rejects and deletes a key, and follows by events", async () => {
@@ -183,7 +170,7 @@ if (folder !== undefined)
       assert.ok(existsSync(join(site.master.pkiDir, "minions_rejected", "m3")));
       await keyAction(/Delete/);
       await page.locator("#page-keys tr", { hasText: /m3\s*rejected/ }).waitFor({ state: "detached" });
-      assertQuiet(watched);
+      watched.assertQuiet(usual);
     });
 
     bed.it("shows events once it is told to", async () => {
@@ -191,7 +178,7 @@ if (folder !== undefined)
       await page.locator("#page-events").getByText("⯈").first().click();
       const { jid } = await new Operator("ours", site.master).job("m1", ["test.ping"]);
       await untilShown(page, new RegExp(`salt/job/${jid}/ret/m1`));
-      assertQuiet(watched);
+      watched.assertQuiet(usual);
     });
 
     bed.it("shows a restricted user nothing of others, and turns a user without grants away", async () => {
@@ -199,12 +186,12 @@ if (folder !== undefined)
         ["vic", /Authentication failure|Unauthorized|error/i],
         ["none", /No permissions|Authentication failed/],
       ] as const) {
-        const other = await WatchedPage.open(browser, site.url);
+        const other = await bed.open();
         await logIn(other, user);
         await untilShown(other.page, text);
         assert.doesNotMatch((await other.page.locator(".route.current").textContent()) ?? "", /m1\s*accepted|m3/);
         await other.shoot(`saltgui-${user}`);
-        assertQuiet(other);
+        other.assertQuiet(usual);
         await other.context.close();
       }
     });
@@ -212,17 +199,14 @@ if (folder !== undefined)
     bed.it("comes back to the login after a logout and after the session's end", async () => {
       await page.goto(`${site.url}#logout`);
       await untilShown(page, /Logout/);
-      assertQuiet(watched);
-      const short = await WatchedPage.open(browser, site.url);
-      await short.page.route("**/login", async (route) => {
-        const body = JSON.parse(route.request().postData() ?? "{}");
-        await route.continue({ postData: JSON.stringify({ ...body, token_expire: 5 }) });
-      });
+      watched.assertQuiet(usual);
+      const short = await bed.open();
+      await short.shortenLogins(5);
       await logIn(short, "short");
       const isAlive = async () => (await short.page.request.get(`${site.url}stats`)).ok();
       while (await isAlive()) await short.page.waitForEvent("requestfinished", { timeout: 500 }).catch(() => undefined);
       await short.page.goto(`${site.url}#keys`);
       await untilShown(short.page, /Session expired|Not logged in/);
-      assertQuiet(short);
+      short.assertQuiet(usual);
     });
   });

@@ -1,4 +1,5 @@
 /** Pages in headless Chromium that keep what must not happen on them. */
+import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -14,7 +15,7 @@ export const pageWaitMs = 60_000;
 const shotsFolder = process.env.SALTWORKS_SCREENSHOTS;
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-type Look = { readonly width?: number; readonly colorScheme?: "light" | "dark" };
+export type Look = { readonly width?: number; readonly colorScheme?: "light" | "dark" };
 
 /** One page of one browser profile. */
 export class WatchedPage {
@@ -61,6 +62,23 @@ export class WatchedPage {
     } finally {
       await session.detach();
     }
+  }
+
+  /** Nothing has gone wrong on the page since the last look, except what is expected. */
+  assertQuiet(expected: RegExp = /^$/): void {
+    assert.deepEqual(this.foreign, [], "requests to other origins");
+    assert.deepEqual(
+      this.complaints.splice(0).filter((text) => !expected.test(text)),
+      [],
+    );
+  }
+
+  /** Logins of this page ask for a session of so many seconds. */
+  async shortenLogins(seconds: number): Promise<void> {
+    await this.page.route("**/login", async (route) => {
+      const body = JSON.parse(route.request().postData() ?? "{}");
+      await route.continue({ postData: JSON.stringify({ ...body, token_expire: seconds }) });
+    });
   }
 
   /** What axe finds wrong, one line each. */
