@@ -24,7 +24,7 @@ export type RouteSchema = {
   readonly body?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> };
   readonly response: Readonly<Record<number, Answer>>;
   readonly "x-errors": readonly ErrorStatus[];
-  /** Of answers that are no errors. */
+  /** Of answers without an error. */
   readonly "x-headers"?: HeadersOf;
   readonly "x-optional-body"?: true;
   /** Browsers get errors as pages. */
