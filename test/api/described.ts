@@ -37,7 +37,7 @@ export type AnswerToCheck = {
   readonly headers?: Headers;
 };
 
-/** Of HTTP itself, and of the introduction of the document. */
+/** Of HTTP itself, and what the introduction of the document describes. */
 const generalHeaders =
   /^(?:connection|content-length|content-type|date|keep-alive|transfer-encoding|vary|access-control-.*)$/;
 const ofUnknownPaths: readonly number[] = [204, 404, 405];

@@ -54,7 +54,7 @@ export async function startMinion(
   return minion;
 }
 
-/** Starts a minion of ours that nobody has accepted; resolves when its key waits. */
+/** Starts a minion of ours whose key is not accepted; resolves when its key waits. */
 export async function startStranger({ master, events }: ApiSite, id: string): Promise<void> {
   new MinionUnderTest(master, "ours", id);
   await events.until(`the key of ${id}`, ({ tag, data }) => tag === "salt/auth" && data.get("id") === id, pageWaitMs);

@@ -73,7 +73,7 @@ export class WatchedPage {
     );
   }
 
-  /** Logins of this page ask for a session of so many seconds. */
+  /** Logins of this page ask for a session that lasts `seconds`. */
   async shortenLogins(seconds: number): Promise<void> {
     await this.page.route("**/login", async (route) => {
       const body = JSON.parse(route.request().postData() ?? "{}");
