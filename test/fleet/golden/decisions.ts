@@ -12,9 +12,6 @@ const multiFunctionSearch = "a search by function goes past jobs of several func
 const recordedHistory = "the fleet has no older history";
 const byContact = "who is present is known by contact, not guessed from addresses";
 const shellDefault = "commands go through the shell by default, as in Salt's releases";
-/** Typed without comparing, because the job is part of the history. */
-const withoutStates = "states are not there yet";
-const noState = "    'state.single' is not available.\n";
 const failed = { rc: 1, stderr: "ERROR: Minions returned with non-zero exit code\n" };
 const quickly = "without a master it is said at once, and in one line";
 const noContact = "The salt master could not be contacted. Is master running?\n";
@@ -302,12 +299,6 @@ const deviations: { readonly [key: string]: Deviation } = Object.fromEntries([
     { stderr: "Unable to sign_in to master: the master did not answer the authentication\n" },
     "master_down:salt_call",
   ),
-  ...same(
-    withoutStates,
-    { ...failed, stdout: `jid: ${jid}\n${["web1", "web2"].map((id) => `${id}.example.com:\n${noState}`).join("")}` },
-    "jobs_search:j4",
-  ),
-  ...same(withoutStates, { ...failed, stdout: `jid: ${jid}\nes1:\n${noState}` }, "jobs_runner:make_state"),
   ...same(
     "a source that is not there is named",
     { stderr: "[WARNING ] ROOT/nosuch does not exist, so it is not copied\n" },
