@@ -35,7 +35,10 @@ export class BlackHole {
     this.#bytesLeft = bytes;
   }
 
-  /** Cuts each connection at the server's first answer to bytes with `text` in them. The answer does not pass. */
+  /**
+   * Ends each connection once its client has sent `text`: the server reads all that was sent and closes, and no answer passes from then on.
+   * A server may still answer what came before `text`, so an answer alone does not show that it has read `text`.
+   */
   loseAnswerTo(text: string): void {
     this.#lost = text;
   }
@@ -54,18 +57,17 @@ export class BlackHole {
   #join(from: Socket, to: Socket): void {
     let isLost = false;
     const pass = (own: Socket, other: Socket, bytes: Buffer) => {
-      if (own === to && isLost) {
-        from.destroy();
-        return;
-      }
+      if (own === to && isLost) return;
       if (own === from && bytes.length > this.#bytesLeft) {
         this.#bytesLeft = Number.POSITIVE_INFINITY;
         from.destroy();
         return;
       }
       if (own === from) this.#bytesLeft -= bytes.length;
-      isLost ||= own === from && this.#lost !== undefined && bytes.includes(this.#lost);
       other.write(bytes);
+      if (own !== from || this.#lost === undefined || !bytes.includes(this.#lost)) return;
+      isLost = true;
+      to.end();
     };
     for (const [own, other] of [
       [from, to],

@@ -33,7 +33,7 @@ async function underContract(): Promise<DatabaseUnderTest> {
     server: {
       port: server.service.port,
       password: server.password,
-      commitWord: "EXEC",
+      commitWord: "EXEC\r\n",
       kill: () => server.service.kill(),
       run: () => server.run(),
     },
