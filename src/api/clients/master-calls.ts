@@ -74,7 +74,10 @@ export async function startRunner(client: MasterClient, fields: ValueMap): Promi
 }
 
 /** @throws SaltworksError as `MasterClient.wheel` */
-export async function runWheel(client: MasterClient, fields: ValueMap): Promise<Encodable> {
+export async function runWheel(
+  client: MasterClient,
+  fields: ValueMap,
+): Promise<{ readonly tag: string; readonly data: ValueMap }> {
   const { jid, data } = await askWheel(client, fields);
   return { tag: `salt/wheel/${jid}`, data: shown(data) };
 }

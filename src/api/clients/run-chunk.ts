@@ -3,8 +3,10 @@ import type { Login, Sender } from "../../client/credentials.ts";
 import { MasterClient } from "../../client/master-client.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import { ApiError } from "../http/errors.ts";
+import { WrittenOnce } from "../http/json-text.ts";
 import type { Api } from "../sessions/context.ts";
 import type { Chunk } from "./chunk.ts";
+import type { Deadline } from "./deadline.ts";
 import { jobOf, type OnEntry, runBatch, runLocal, startLocal, subsetOf } from "./local.ts";
 import { runRunner, runWheel, startRunner, startWheel } from "./master-calls.ts";
 
@@ -25,18 +27,20 @@ async function wheelOf(api: Api, client: MasterClient, fields: ValueMap, { proof
   const call = () => runWheel(client, fields);
   // `client` and `fun` alone: no arguments.
   if (!("token" in proof) || fields.size !== 2 || !reading.has(fun)) return await call();
-  return await api.wheelCalls.ask(`${sender?.client_address} ${fun} ${proof.token}`, call);
+  const shared = async () => new WrittenOnce(Object.entries(await call()));
+  return await api.wheelCalls.ask(`${sender?.client_address} ${fun} ${proof.token}`, shared);
 }
 
-/** The items of the answer: one, except for `local_batch`. @throws ApiError, 504 if `signal` has ended; SaltworksError */
+/** The items of the answer: one, except for `local_batch`. @throws ApiError, 504 if `deadline` has passed; SaltworksError */
 export async function runChunk(
   api: Api,
   { client: name, fields }: Chunk,
   caller: Caller,
-  signal: AbortSignal,
+  deadline: Deadline,
   onEntry?: OnEntry,
 ): Promise<Encodable[]> {
-  if (signal.aborted) throw new ApiError("DEADLINE_PASSED", "The request has ended before all of its commands began");
+  if (deadline.isPassed)
+    throw new ApiError("DEADLINE_PASSED", "The request has ended before all of its commands began");
   const client = clientFor(api, caller);
   const isFull = fields.get("full_return") === true;
   const found = new Map<string, Encodable>();
@@ -46,21 +50,21 @@ export async function runChunk(
   };
   switch (name) {
     case "local":
-      await runLocal(client, jobOf(api.config, fields), isFull, signal, take);
+      await runLocal(client, jobOf(api.config, fields), isFull, deadline.signal, take);
       return [found];
     case "local_subset": {
       const asked = jobOf(api.config, fields);
       const job = await subsetOf(client, asked, fields);
-      if (job !== undefined) await runLocal(client, { ...job, follow: asked.follow }, isFull, signal, take);
+      if (job !== undefined) await runLocal(client, { ...job, follow: asked.follow }, isFull, deadline.signal, take);
       return [found];
     }
     case "local_batch":
-      await runBatch(client, jobOf(api.config, fields), fields, signal, take);
+      await runBatch(client, jobOf(api.config, fields), fields, deadline.signal, take);
       return [...found].map(([id, value]) => (fields.get("raw") === true ? value : new Map([[id, value]])));
     case "local_async":
       return [await startLocal(client, jobOf(api.config, fields), fields)];
     case "runner":
-      return [await runRunner(client, fields, signal)];
+      return [await runRunner(client, fields, deadline.signal)];
     case "runner_async":
       return [await startRunner(client, fields)];
     case "wheel":

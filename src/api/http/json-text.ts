@@ -18,6 +18,21 @@ function keyText(key: Encodable): string {
   return jsonText(key);
 }
 
+/** A map that goes into many answers: its JSON is written once. It must not be changed after that. */
+export class WrittenOnce extends Map<Encodable, Encodable> {
+  #json: string | undefined;
+
+  get json(): string {
+    this.#json ??= mapText([...this]);
+    return this.#json;
+  }
+}
+
+function mapText(entries: readonly (readonly [Encodable, Encodable])[]): string {
+  const members = entries.filter(([, member]) => member !== undefined);
+  return `{${members.map(([key, member]) => `${JSON.stringify(keyText(key))}: ${jsonText(member)}`).join(", ")}}`;
+}
+
 export function jsonText(value: Encodable): string {
   if (value === null || value === undefined) return "null";
   if (typeof value === "string") return JSON.stringify(value);
@@ -28,7 +43,6 @@ export function jsonText(value: Encodable): string {
   if (value instanceof Ext) return JSON.stringify(Buffer.from(value.data).toString());
   if (value instanceof Packed) return jsonText(decode(Buffer.concat(value.pieces)));
   if (Array.isArray(value)) return `[${value.map(jsonText).join(", ")}]`;
-  const entries = value instanceof Map ? [...value] : isNamed(value) ? Object.entries(value) : [];
-  const members = entries.filter(([, member]) => member !== undefined);
-  return `{${members.map(([key, member]) => `${JSON.stringify(keyText(key))}: ${jsonText(member)}`).join(", ")}}`;
+  if (value instanceof WrittenOnce) return value.json;
+  return mapText(value instanceof Map ? [...value] : isNamed(value) ? Object.entries(value) : []);
 }

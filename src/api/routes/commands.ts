@@ -5,6 +5,7 @@ import { makeToken } from "../../client/credentials.ts";
 import { apiCredentialBodyBytesMax, apiLoginBodyBytesMax } from "../../limits.ts";
 import { type Encodable, floatItem } from "../../wire/values.ts";
 import { loginIn, mapsIn, readChunks } from "../clients/chunk.ts";
+import { Deadline } from "../clients/deadline.ts";
 import { type CallersChunk, runChunk } from "../clients/run-chunk.ts";
 import { answerFormat } from "../http/accept.ts";
 import { answer } from "../http/answer.ts";
@@ -18,22 +19,22 @@ import { answerLines, wantsLines } from "./lines.ts";
 import { credentialIn } from "./login.ts";
 
 /** Ends with the request's deadline, or when its client is gone before the answer is out. */
-export function deadlineOf(api: Api, reply: FastifyReply): AbortSignal {
-  const ending = new AbortController();
-  const timer = setTimeout(() => ending.abort(), api.config.rest_timeout * 1_000);
+export function deadlineOf(api: Api, reply: FastifyReply): Deadline {
+  const deadline = new Deadline();
+  const timer = setTimeout(() => deadline.pass(), api.config.rest_timeout * 1_000);
   onceOver(reply.request.raw.socket, reply.raw, () => {
     clearTimeout(timer);
     // Nothing waits any more after a whole answer, and an abort makes an error with a stack.
-    if (!reply.raw.writableFinished) ending.abort();
+    if (!reply.raw.writableFinished) deadline.pass();
   });
-  return ending.signal;
+  return deadline;
 }
 
 /** Runs chunks one after the other. @throws ApiError, SaltworksError of the first that fails */
-export async function runAll(api: Api, chunks: readonly CallersChunk[], signal: AbortSignal): Promise<Encodable[]> {
+export async function runAll(api: Api, chunks: readonly CallersChunk[], deadline: Deadline): Promise<Encodable[]> {
   if (chunks.length > 0) await api.shared.hub.reach();
   const items: Encodable[] = [];
-  for (const { chunk, ...caller } of chunks) items.push(...(await runChunk(api, chunk, caller, signal)));
+  for (const { chunk, ...caller } of chunks) items.push(...(await runChunk(api, chunk, caller, deadline)));
   return items;
 }
 

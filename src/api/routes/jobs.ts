@@ -92,7 +92,7 @@ async function minions(api: Api, request: FastifyRequest<AskedMinions>, reply: F
   if (!isByLine) answerFormat(request.headers.accept);
   const { jid } = request.params;
   const kwargs = minionArguments(jid, request.query);
-  const signal = isByLine ? deadlineOf(api, reply) : undefined;
+  const signal = isByLine ? deadlineOf(api, reply).signal : undefined;
   const readPage = async (asked: ValueMap): Promise<ValueMap> => {
     const { value } = await read(api, request, reply, { kind: "runner", fun: "jobs.minions", kwargs: asked }, signal);
     const page = value instanceof Map ? value : new Map<Value, Value>([["Error", "unreadable"]]);
@@ -123,7 +123,7 @@ async function control(api: Api, request: FastifyRequest<OneJob>, reply: Fastify
   checkEnabled("runner", api.config.netapi_enable_clients);
   await api.shared.hub.reach();
   const kwargs: ValueMap = new Map([["jid", request.params.jid]]);
-  const signal = deadlineOf(api, reply);
+  const signal = deadlineOf(api, reply).signal;
   let outcome: CommandOutcome;
   try {
     outcome = await client.runner(`jobs.${action}`, [], kwargs, undefined, undefined, signal);

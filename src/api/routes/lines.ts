@@ -4,6 +4,7 @@ import type { OutgoingHttpHeaders } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { apiLinesLookBytes, apiLinesUnreadBytesMax } from "../../limits.ts";
 import type { Encodable } from "../../wire/values.ts";
+import type { Deadline } from "../clients/deadline.ts";
 import { type CallersChunk, runChunk } from "../clients/run-chunk.ts";
 import { boundAnswer } from "../http/answer.ts";
 import { errorBody } from "../http/errors.ts";
@@ -22,12 +23,12 @@ export async function answerLines(
   api: Api,
   reply: FastifyReply,
   chunks: readonly CallersChunk[],
-  signal: AbortSignal,
+  deadline: Deadline,
 ): Promise<void> {
   await withLines(api, reply, async (tell) => {
     for (const [number, { chunk, ...caller }] of chunks.entries()) {
       let count = 0;
-      const items = await runChunk(api, chunk, caller, signal, (id, value) => {
+      const items = await runChunk(api, chunk, caller, deadline, (id, value) => {
         count += 1;
         tell({ chunk: number, id, return: value });
       });

@@ -31,7 +31,7 @@ export async function read(
   const client = clientFor(api, await callerOf(api, request));
   checkEnabled(kind, api.config.netapi_enable_clients);
   await api.shared.hub.reach();
-  return await readValue(client, kind, fun, kwargs, signal ?? deadlineOf(api, reply));
+  return await readValue(client, kind, fun, kwargs, signal ?? deadlineOf(api, reply).signal);
 }
 
 /** Named arguments: values as on a command line; a repeated name is a list. */
