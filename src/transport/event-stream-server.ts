@@ -143,9 +143,17 @@ export class EventStreamServer {
       }
       const bytes = written.get(framing) ?? reframe(frames, framing);
       written.set(framing, bytes);
+      this.#holdForTurn(subscriber.socket);
       this.#tellLost(subscriber);
       subscriber.socket.write(bytes);
     }
+  }
+
+  /** Events of one turn go out in one write: a write costs more than an event. */
+  #holdForTurn(socket: Socket): void {
+    if (socket.writableCorked > 0) return;
+    socket.cork();
+    process.nextTick(() => socket.uncork());
   }
 
   /** Waits `ipcCloseGraceMs` for subscribers to read their queues, then ends every connection and removes the files. */
