@@ -1,12 +1,12 @@
 /** Sockets to the master's request port that a client's requests share: each has one request under way. */
 import type { MasterConfig } from "../config/load.ts";
 import { hasCode, SaltworksError } from "../errors.ts";
-import { clientChannelsMax, wheelReplyTimeoutMs } from "../limits.ts";
-import { RequestChannel } from "../transport/request-channel.ts";
+import { clientChannelsMax } from "../limits.ts";
+import { Requester } from "../transport/zmtp/requester.ts";
 import { encodeClearRequest } from "../wire/request.ts";
 import type { Encodable, ValueMap } from "../wire/values.ts";
 import { readReply } from "./command-reply.ts";
-import { requestEndpoint } from "./request-port.ts";
+import { requestAddress, requestEndpoint } from "./request-port.ts";
 import { timedOutText } from "./texts.ts";
 
 /** The newest request version. A master with Salt's default `minimum_auth_version` accepts no other. */
@@ -15,8 +15,8 @@ const requestVersion = 3;
 export class RequestChannels {
   readonly #endpoint: string;
   readonly #max: number;
-  readonly #idle: RequestChannel[] = [];
-  readonly #open = new Set<RequestChannel>();
+  readonly #idle: Requester[] = [];
+  readonly #open = new Set<Requester>();
   #isClosed = false;
 
   constructor(config: Pick<MasterConfig, "interface" | "ret_port">, max: number = clientChannelsMax) {
@@ -34,7 +34,7 @@ export class RequestChannels {
     const channel = this.#take();
     try {
       const request = encodeClearRequest(load, requestVersion);
-      const reply = await channel.request(request, { timeoutMs, tries: 1, ...(signal ? { signal } : {}) });
+      const reply = await channel.request(request, { timeoutMs, ...(signal ? { signal } : {}) });
       return readReply(reply);
     } catch (error) {
       if (!hasCode(error, "REQUEST_TIMEOUT")) throw error;
@@ -47,20 +47,19 @@ export class RequestChannels {
   /** Abandons all requests under way. Later requests fail with CHANNEL_CLOSED. */
   close(): void {
     this.#isClosed = true;
-    for (const channel of this.#open) channel.close();
+    const closed = new SaltworksError("CHANNEL_CLOSED", "the client was closed");
+    for (const channel of this.#open) channel.abandon(closed);
     this.#open.clear();
     this.#idle.length = 0;
   }
 
-  #take(): RequestChannel {
+  #take(): Requester {
     if (this.#isClosed) throw new SaltworksError("CHANNEL_CLOSED", "the client was closed");
     const idle = this.#idle.pop();
     if (idle !== undefined) return idle;
     if (this.#open.size >= this.#max)
       throw new SaltworksError("QUEUE_FULL", `${this.#max} requests are under way already`, { max: this.#max });
-    const endpoint = this.#endpoint;
-    const isIpv6 = endpoint.includes("[");
-    const channel = new RequestChannel({ endpoint, timeoutMs: wheelReplyTimeoutMs, tries: 1, isIpv6 });
+    const channel = new Requester(requestAddress(this.#endpoint));
     this.#open.add(channel);
     return channel;
   }

@@ -12,6 +12,12 @@ export function requestEndpoint(config: Pick<MasterConfig, "interface" | "ret_po
   return `tcp://${host.includes(":") ? `[${host}]` : host}:${config.ret_port}`;
 }
 
+/** Host and port of an endpoint. */
+export function requestAddress(endpoint: string): { readonly host: string; readonly port: number } {
+  const { hostname, port } = new URL(endpoint);
+  return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) };
+}
+
 /**
  * Connects by TCP once and closes, because ZeroMQ would retry until the reply is overdue. For users of an
  * eauth system, who may not open the event bus.
@@ -20,9 +26,9 @@ export function requestEndpoint(config: Pick<MasterConfig, "interface" | "ret_po
  */
 export function knock(config: Pick<MasterConfig, "interface" | "ret_port">): Promise<void> {
   const endpoint = requestEndpoint(config);
-  const { hostname, port } = new URL(endpoint);
+  const address = requestAddress(endpoint);
   return new Promise((resolve, reject) => {
-    const socket = createConnection({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) });
+    const socket = createConnection(address);
     socket.setTimeout(requestConnectTimeoutMs, () => socket.destroy(new Error("the connection takes too long")));
     socket.once("error", (cause) =>
       reject(new SaltworksError("MASTER_UNREACHABLE", notContactedText, { endpoint }, { cause })),

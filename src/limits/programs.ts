@@ -76,6 +76,10 @@ export const jobFeedBytesMax = 64 * 1024 * 1024;
 export const jobLookMs = 10_000;
 /** Sockets of one client to the master's request port, and so its requests under way at once. */
 export const clientChannelsMax = 64;
+/** One reply of the master to a client, bytes, which the client holds as a whole. Over it the connection is closed. */
+export const replyBytesMax = 1024 * 1024 * 1024;
+/** How often a client with a request tries to connect to a request port without a listener, milliseconds: ZeroMQ's interval. */
+export const requestReconnectMs = 100;
 /**
  * How long a client that has a runner's result waits for the runner's earlier progress events, milliseconds. Result and events come by different
  * channels, and a new subscriber waits for the master to learn how it reads, on a busy machine for seconds.

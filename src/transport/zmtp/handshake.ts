@@ -1,5 +1,5 @@
 /**
- * The ZMTP greeting of a ROUTER or PUB with peers of 1.0, 2.0 and 3.x, NULL mechanism only.
+ * The ZMTP greeting of a ROUTER, PUB or REQ with peers of 1.0, 2.0 and 3.x, NULL mechanism only.
  * Decides what to send next and how the peer frames its messages. Source: the specifications that frames.ts names. Pure: no I/O, no clock.
  */
 import { commandFrame, type Framing, readCommand } from "./frames.ts";
@@ -32,6 +32,13 @@ export const publisherRole: SocketRole = {
   type: 1,
   partners: new Set(["SUB", "XSUB"]),
   partnerTypes: new Set([2, 10]),
+};
+
+export const requesterRole: SocketRole = {
+  name: "REQ",
+  type: 3,
+  partners: new Set(["ROUTER", "REP"]),
+  partnerTypes: new Set([4, 6]),
 };
 
 /** `send`: bytes for the peer, possibly none. `done`: the greeting is complete and took `used` bytes. */
