@@ -77,6 +77,7 @@ export const uncountedLimits: Readonly<Record<string, string>> = {
   returnerTimeoutMs: ofMinion,
   returnerAnswerBytesMax: ofMinion,
   earlyEventsMax: ofClient,
+  replyBytesMax: ofClient,
   jobFeedBytesMax: ofClient,
   watchedEventsBytesMax: ofClient,
   batchFeedBytesMax: ofClient,
