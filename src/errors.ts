@@ -81,6 +81,7 @@ export const errorCodes = {
     retry: false,
     about: "A returner that the minion does not have, or whose client library is not installed.",
   },
+  GIT_FAILED: { http: 502, retry: true, about: "The program `git` failed, or a git repository could not be fetched." },
   FILES_FAILED: { http: 500, retry: false, about: "Files below the file roots that cannot be listed or served." },
   PYTHON_RAISED: {
     http: 400,

@@ -137,6 +137,11 @@ export class FileServer {
     return failures;
   }
 
+  /** @returns sentences about the locks that were set or removed. `remote`: a glob */
+  lock(kind: "lock" | "clearLock", remote: string | undefined, names?: readonly string[]): readonly string[] {
+    return this.#named(names).flatMap((backend) => backend[kind]?.(remote) ?? []);
+  }
+
   /** @returns the changes by backend */
   async update(names?: readonly string[]): Promise<ReadonlyMap<string, FileChanges>> {
     const changes = new Map<string, FileChanges>();

@@ -152,3 +152,38 @@ export const peerRunsMax = 32;
 export const peerWaitMsMax = 55_000;
 /** How often refused publishes and runner calls of minions are written to the log, milliseconds; those between are counted. */
 export const peerRefusalLogMs = 1_000;
+
+// # Git repositories
+
+/** Output of one `git` program, bytes: the list of a commit's files, some 100 bytes each. */
+export const gitOutputBytesMax = 256 * 1024 * 1024;
+/** Characters of git's complaint in an error. */
+export const gitComplaintMax = 500;
+/** How long one fetch of a repository may take, milliseconds: the first one brings all of it. */
+export const gitFetchTimeoutMs = 600_000;
+/** Repositories that one thread fetches at the same time. */
+export const gitFetchesAtOnceMax = 4;
+/** How long git may take to answer one question about a repository on this machine, milliseconds. */
+export const gitReadTimeoutMs = 60_000;
+/** How long a program that reads objects stays without a question, milliseconds. */
+export const gitIdleMs = 60_000;
+/** Questions about objects of one repository that wait. */
+export const gitObjectsWaitingMax = 100_000;
+/** Commits of one repository whose list of files stays in memory; the one used longest ago goes first. */
+export const gitTreesKeptMax = 64;
+/** Links of a git repository that one name may lead through: what Salt follows. */
+export const gitLinksFollowedMax = 100;
+/** Largest file of a git repository that is read into memory as a whole; larger ones become files of their own. */
+export const gitSmallFileBytesMax = 1024 * 1024;
+/** Contents of small files of one git repository that stay in memory, bytes; the one used longest ago goes first. */
+export const gitContentsKeptBytesMax = 64 * 1024 * 1024;
+/** Files of one commit that become files of a pillar's directory. */
+export const gitExportFilesMax = 20_000;
+/** How long the directory of a former commit stays after its last use, milliseconds: pillars that render may still read it. */
+export const gitExportsKeptMs = 3_600_000;
+/** Repositories of pillars that one thread keeps open; the one used longest ago goes first. */
+export const gitRepositoriesMax = 64;
+/** Sets of directories whose parsed templates one rendering thread keeps for `ext_pillar: git`; the one used longest ago goes first. */
+export const pillarTreeRenderersMax = 64;
+/** How long a large file stays beside its repository after its last use, milliseconds. */
+export const gitLargeFilesKeptMs = 24 * 3_600_000;

@@ -2,6 +2,7 @@
  * Runs the master: opens its parts, waits for a signal, and closes them. Start: lock, keys, stores, event bus, threads, publish port, request port.
  * Stop: drains the requests, then closes stores, ports, threads and event bus. docs/ARCHITECTURE.md.
  */
+
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { backendFaults } from "../config/external-auth.ts";
@@ -25,9 +26,9 @@ import type { WorkerStart } from "../workers/messages/worker.ts";
 import { sealSession } from "../workers/state/session-record.ts";
 import { createKeyCounts } from "../workers/state/unproven-keys.ts";
 import { letHeapsGrow } from "../workers/threads/heap-growth.ts";
-import type { LanePool } from "../workers/threads/lane-pool.ts";
 import { createPartitionKey, Partitioner } from "../workers/threads/partition.ts";
 import { type Audit, openAudit } from "./audit/audit.ts";
+import { gitUpdatesOf } from "./git-fetching.ts";
 import { LogLimit } from "./log/log-limit.ts";
 import { Master } from "./master.ts";
 import { localKeysOf } from "./operators/local-users.ts";
@@ -78,7 +79,7 @@ export async function runMaster(config: MasterConfig, log: Logger, hooks: Master
   letHeapsGrow();
   const limit = new LogLimit(log, () => performance.now());
   const { logger } = limit;
-  const faults = [...fileServerSettings(config).faults, ...backendFaults(config.external_auth)];
+  const faults = [...fileServerSettings(config, process.env).faults, ...backendFaults(config.external_auth)];
   const accepted = config.unbuilt.map(unbuiltWarning);
   for (const sentence of [...accepted, ...config.inert, ...faults]) logger.warn(sentence);
   if (config.minion_event_tags === "salt") logger.warn(looseTagsWarning);
@@ -174,7 +175,7 @@ async function openParts({ config, log, openedPorts, audit, apiRestarts }: Start
   };
   const pool = keep(openWorkerPool(config, start, logger));
   const pendingJobs = keep(openPendingJobs(join(config.cachedir, "pending-jobs.lmdb")));
-  const lanes = openLanes(config, saltPlan, logger, keep);
+  const lanes = openLanes(config, { saltPlan, bus }, logger, keep);
   // Before any port opens, because a worker that cannot open its stores would be replaced for ever while clients wait.
   await pool.broadcast(() => ({ kind: "counters" }));
   const master = await Master.open({
@@ -205,6 +206,7 @@ async function openParts({ config, log, openedPorts, audit, apiRestarts }: Start
     onError: (error) => logger.error({ err: error }, "the key directories cannot be watched"),
   });
   master.useKeyWatch(watch);
+  lanes.gitUpdates.start();
   await giveMemoryBack(master);
   await serveMetrics(config, openedPorts.get("metrics_port"), logger, master);
   return master;
@@ -224,19 +226,25 @@ async function giveMemoryBack(master: Master): Promise<void> {
 }
 
 /** Lanes whose threads start when they are needed. `keep` gets each. */
-function openLanes(config: MasterConfig, saltPlan: SaltPlan, logger: Logger, keep: (lane: LanePool) => void) {
+function openLanes(
+  config: MasterConfig,
+  { saltPlan, bus }: { readonly saltPlan: SaltPlan; readonly bus: Bus },
+  logger: Logger,
+  keep: (part: Opened[number]) => void,
+) {
   const copyLanes = openCopyLanes(config, logger);
   const lanes = {
-    runners: openRunnerLane(config, logger),
+    runners: openRunnerLane(config, process.env, logger),
     pillars: openPillarLane(config, logger),
     sources: openExternalLane(config, process.env, logger),
-    files: openFileLane(config, logger),
+    files: openFileLane(config, process.env, logger),
     credentials: openCredentialLane(config, logger),
     saltLane: openSaltLane(config, saltPlan, logger),
     reactions: openReactorLane(config, logger),
   };
-  for (const lane of [...Object.values(lanes), ...Object.values(copyLanes)]) keep(lane);
-  return { ...lanes, copyLanes };
+  const gitUpdates = gitUpdatesOf({ config, bus, logger }, { ...process.env });
+  for (const lane of [...Object.values(lanes), ...Object.values(copyLanes), gitUpdates]) keep(lane);
+  return { ...lanes, copyLanes, gitUpdates };
 }
 
 /** @throws SaltworksError MASTER_RUNNING if the port is taken */

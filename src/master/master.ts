@@ -41,6 +41,7 @@ import { RequestPath } from "./requests/request-path.ts";
 import { finishWithin } from "./shutdown/deadline.ts";
 import { openPublishFront } from "./threads.ts";
 import { Copies, type CopyLanes } from "./upkeep/copies.ts";
+import type { GitUpdates } from "./upkeep/git-updates.ts";
 import { KeyManagement } from "./upkeep/key-management.ts";
 import { Maintenance } from "./upkeep/maintenance.ts";
 import type { Presence } from "./upkeep/presence.ts";
@@ -71,6 +72,7 @@ export type MasterParts = {
   readonly signMasterKey: (aes: string) => Promise<Uint8Array>;
   readonly audit: Audit | undefined;
   readonly apiRestarts: (() => number) | undefined;
+  readonly gitUpdates: GitUpdates;
 };
 
 export class Master {
@@ -225,7 +227,7 @@ export class Master {
   /** Stops reading requests, drains until the deadline, then closes all parts. Minions send unacknowledged returns again. */
   async stop(deadlineMs: number): Promise<void> {
     const { pool, rsa, runners, pillars, sources, files, credentials, saltLane, reactions, copyLanes } = this.#parts;
-    const { bus, secrets, logger } = this.#parts;
+    const { bus, secrets, logger, gitUpdates } = this.#parts;
     const within = (limitMs: number, step: Promise<unknown>, warning: string) =>
       finishWithin(limitMs, step, warning, logger);
     this.#maintenance.close();
@@ -243,14 +245,7 @@ export class Master {
     await this.#requests.close();
     await this.#publishFront.close();
     const lanes = [
-      rsa,
-      runners,
-      pillars,
-      sources,
-      files,
-      credentials,
-      saltLane,
-      reactions,
+      ...[rsa, runners, pillars, sources, files, credentials, saltLane, reactions, gitUpdates],
       ...Object.values(copyLanes),
     ];
     const threadsEnded = Promise.all([pool, ...lanes].map((some) => some.close()));
@@ -351,7 +346,7 @@ export class Master {
 
   #meteredParts(): MeteredParts {
     const { config, logCounters, start, bus, pool, rsa, runners, pillars: pillar, sources, audit } = this.#parts;
-    const { files, credentials, saltLane, reactions, copyLanes } = this.#parts;
+    const { files, credentials, saltLane, reactions, copyLanes, apiRestarts, gitUpdates } = this.#parts;
     return {
       config,
       logCounters,
@@ -384,7 +379,7 @@ export class Master {
       maintenance: this.#maintenance,
       saltFiles: this.#saltFiles,
       copies: this.#copies,
-      ...{ reactor: this.#reactor, apiRestarts: this.#parts.apiRestarts },
+      ...{ reactor: this.#reactor, apiRestarts, gitUpdates },
     };
   }
 

@@ -5,6 +5,7 @@ import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
 import { eventReturnsOf } from "../config/options/event-returns.ts";
 import { databaseOf } from "../config/options/job-cache-drivers.ts";
+import type { GitEnvironment } from "../git/program.ts";
 import {
   credentialChecksMax,
   credentialChecksWaitingMax,
@@ -12,6 +13,8 @@ import {
   fileOverdueGraceMs,
   fileRequestsMax,
   fileTaskTimeoutMs,
+  gitFetchesAtOnceMax,
+  gitFetchTimeoutMs,
   idleFileThreadMs,
   laneOldHeapMb,
   laneQueueMax,
@@ -27,6 +30,7 @@ import type {
   DatabaseStart,
   EventStart,
   FileStart,
+  GitStart,
   MigrationStart,
   RsaStart,
   SaltStart,
@@ -102,7 +106,7 @@ export function openExternalLane(
   });
 }
 
-export function openFileLane(config: MasterConfig, logger: Logger): LanePool {
+export function openFileLane(config: MasterConfig, environment: GitEnvironment, logger: Logger): LanePool {
   return openLane(logger, {
     filename: new URL("../workers/lanes/file-lane.js", import.meta.url).href,
     heap: workerHeap(config),
@@ -110,17 +114,30 @@ export function openFileLane(config: MasterConfig, logger: Logger): LanePool {
     taskTimeoutMs: fileTaskTimeoutMs,
     overdueGraceMs: fileOverdueGraceMs,
     idleMs: idleFileThreadMs,
-    workerData: { config } satisfies FileStart,
+    workerData: { config, environment: { ...environment } } satisfies FileStart,
   });
 }
 
-export function openRunnerLane(config: MasterConfig, logger: Logger): LanePool {
+export function openRunnerLane(config: MasterConfig, environment: GitEnvironment, logger: Logger): LanePool {
   return openLane(logger, {
     filename: new URL("../workers/lanes/runner-lane.js", import.meta.url).href,
     heap: workerHeap(config),
     concurrentTasksPerThread: runnersAtOnceMax,
     taskTimeoutMs: runnerTaskTimeoutMs,
-    workerData: { config } satisfies RunnerStart,
+    workerData: { config, environment: { ...environment } } satisfies RunnerStart,
+  });
+}
+
+/** Its thread starts with the first fetch. A fetch ends by its own deadline; those of one round run side by side. */
+export function openGitLane(config: MasterConfig, start: GitStart, logger: Logger): LanePool {
+  const { remotes } = start;
+  return openLane(logger, {
+    filename: new URL("../workers/lanes/git-lane.js", import.meta.url).href,
+    heap: workerHeap(config),
+    concurrentTasksPerThread: Math.max(1, remotes.length),
+    taskTimeoutMs: gitFetchTimeoutMs * Math.max(1, Math.ceil(remotes.length / gitFetchesAtOnceMax)) + laneTaskTimeoutMs,
+    idleMs: idleFileThreadMs,
+    workerData: start,
   });
 }
 
@@ -196,7 +213,7 @@ export function openCredentialLane(config: MasterConfig, logger: Logger): LanePo
     concurrentTasksPerThread: credentialChecksMax,
     queueMax: credentialChecksMax + credentialChecksWaitingMax,
     taskTimeoutMs: credentialCheckTimeoutMs,
-    workerData: { config } satisfies RunnerStart,
+    workerData: { config } satisfies Pick<RunnerStart, "config">,
   });
 }
 

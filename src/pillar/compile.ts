@@ -5,19 +5,20 @@
 
 import { SaltworksError } from "../errors.ts";
 import { pillarSlsMax } from "../limits.ts";
-import { compileGlob } from "../python/fnmatch.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
 import type { SourceContext, SourceOutcomes, SourceRun } from "./external/contract.ts";
 import { withSources } from "./external/merge-sources.ts";
 import { readInclude, underKey } from "./include.ts";
-import { type PillarFile, PillarFiles } from "./input/files.ts";
+import { PillarFiles } from "./input/files.ts";
 import type { Minion } from "./input/minion.ts";
 import { dynamicRoots } from "./input/roots.ts";
-import type { PillarSettings } from "./input/settings.ts";
+import { type PillarSettings, pillarenvOf } from "./input/settings.ts";
 import { lineOf } from "./jinja/run/evaluate.ts";
 import { asFault } from "./jinja/values/objects.ts";
 import { type SlsContext, SlsRenderer } from "./sls.ts";
+import { type SlsFile, SlsNames } from "./sls-names.ts";
 import { matchTop, mergeTops, shownTop } from "./top.ts";
+import { type TreeRenderer, TreeRenderers } from "./tree-renderers.ts";
 
 /** A minion's `_pillar` request. `override` (a command's `pillar='{...}'`) is merged over all other values. */
 export type PillarRequest = {
@@ -36,8 +37,6 @@ export type CompiledPillar = {
   readonly faults: readonly string[];
   readonly sources: readonly SourceRun[];
 };
-
-type SlsFile = { readonly file: PillarFile; readonly path: string; readonly isInit: boolean };
 
 /** Salt's text for an error of a file, with file and line. */
 export function faultText(error: SaltworksError): string {
@@ -58,20 +57,26 @@ export class PillarCompiler {
   readonly #settings: PillarSettings;
   readonly #files: PillarFiles;
   readonly #renderer: SlsRenderer;
+  readonly #trees: TreeRenderers;
 
   constructor(settings: PillarSettings, files: PillarFiles = new PillarFiles()) {
     this.#settings = settings;
     this.#files = files;
     this.#renderer = new SlsRenderer(settings, files);
+    this.#trees = new TreeRenderers(settings, files);
   }
 
   compile(request: PillarRequest): CompiledPillar {
-    return new Compilation(this.#settings, this.#files, this.#renderer, request).run();
+    return new Compilation(this.#files, this.#own, this.#trees, request).run();
   }
 
   /** Merges the top files of all environments without matching targets, for `pillar.show_top`. */
   top(request: PillarRequest): CompiledPillar {
-    return new Compilation(this.#settings, this.#files, this.#renderer, request).top();
+    return new Compilation(this.#files, this.#own, this.#trees, request).top();
+  }
+
+  get #own(): TreeRenderer {
+    return { settings: this.#settings, renderer: this.#renderer };
   }
 }
 
@@ -80,25 +85,29 @@ class Compilation {
   readonly #files: PillarFiles;
   readonly #renderer: SlsRenderer;
   readonly #request: PillarRequest;
+  readonly #trees: TreeRenderers;
+  readonly #names: SlsNames;
   #context: SlsContext;
   readonly #roots: ReadonlyMap<string, readonly string[]>;
   readonly #pillarenv: string | undefined;
   readonly #errors: string[] = [];
   readonly #faults: string[] = [];
   readonly #sources: SourceRun[] = [];
-  readonly #available = new Map<string, readonly string[]>();
   readonly #ignored = new Map<string, Set<string>>();
   #slsCount = 0;
 
-  constructor(settings: PillarSettings, files: PillarFiles, renderer: SlsRenderer, request: PillarRequest) {
-    const { saltenv, pillarenv, minion } = request;
+  constructor(files: PillarFiles, own: TreeRenderer, trees: TreeRenderers, request: PillarRequest) {
+    const { saltenv, minion } = request;
+    const { settings, renderer } = own;
+    this.#trees = trees;
     this.#settings = settings;
     this.#files = files;
     this.#renderer = renderer;
     this.#request = request;
-    this.#pillarenv = (pillarenv ?? (settings.followsSaltenv ? saltenv : undefined) ?? settings.pillarenv) || undefined;
+    this.#pillarenv = pillarenvOf(settings, request);
     this.#context = { minion, saltenv, pillarenv: this.#pillarenv, opts: undefined };
     this.#roots = dynamicRoots(settings.roots, this.#pillarenv ?? saltenv ?? "base");
+    this.#names = new SlsNames(files, this.#roots);
   }
 
   run(): CompiledPillar {
@@ -135,16 +144,37 @@ class Compilation {
     const render: SourceContext["render"] = (path, text, pipe) =>
       this.#renderer.renderText(this.#context, { path, text }, pipe);
     const renderTree: SourceContext["renderTree"] = (...of) => this.#renderer.renderTree(this.#context, ...of);
+    const compile: SourceContext["compile"] = (...of) => this.#compileTrees(...of);
     const [pillarenv, roots] = [this.#pillarenv, this.#roots];
     return withSources(override.size > 0 ? this.#merge(pillar, override) : pillar, {
       settings,
       onDemand,
       outcomes,
-      contextOf: (note) => ({ minion, settings, pillarenv, saltenv, roots, extraData, render, renderTree, note }),
+      contextOf: (note) => ({
+        minion,
+        settings,
+        pillarenv,
+        saltenv,
+        roots,
+        extraData,
+        render,
+        renderTree,
+        compile,
+        note,
+      }),
       fail: (message) => this.#fail(message),
       note: (fault) => this.#faults.push(fault),
       ran: (run) => this.#sources.push(run),
     });
+  }
+
+  #compileTrees(environment: string, directories: readonly string[]): ValueMap {
+    const { minion } = this.#request;
+    const own = this.#trees.of(environment, directories);
+    const request = { minion, saltenv: environment, pillarenv: this.#pillarenv, override: new Map() };
+    const { pillar, faults } = new Compilation(this.#files, own, this.#trees, request).run();
+    this.#faults.push(...faults);
+    return pillar;
   }
 
   #merge(below: ValueMap, above: ValueMap): ValueMap {
@@ -203,7 +233,7 @@ class Compilation {
     const included = top instanceof Map ? top.get("include") : undefined;
     if (!Array.isArray(included)) return;
     for (const sls of new Set(included.map(String))) {
-      const found = this.#find(environment, sls);
+      const found = this.#names.find(environment, sls);
       try {
         if (found === undefined) continue;
         tops.push(
@@ -217,31 +247,6 @@ class Compilation {
 
   // SLS files
 
-  #find(environment: string, sls: string): SlsFile | undefined {
-    const roots = this.#roots.get(environment) ?? [];
-    const base = sls.replaceAll(".", "/");
-    for (const [path, isInit] of [
-      [`${base}.sls`, false],
-      [`${base}/init.sls`, true],
-    ] as const) {
-      const file = this.#files.read(roots, path);
-      if (file !== undefined) return { file, path, isInit };
-    }
-    return undefined;
-  }
-
-  /** Expands wildcards to names of SLS files. Returns an empty list for a name without wildcards. */
-  #expand(environment: string, pattern: string): readonly string[] {
-    if (!/[*?[]/.test(pattern)) return [];
-    let names = this.#available.get(environment);
-    if (names === undefined) {
-      names = this.#files.slsNames(this.#roots.get(environment) ?? []);
-      this.#available.set(environment, names);
-    }
-    const glob = compileGlob(pattern);
-    return names.filter((name) => glob.matches(name));
-  }
-
   #render(matches: ReadonlyMap<string, readonly string[]>): ValueMap {
     let pillar: ValueMap = new Map(this.#request.override);
     const order = this.#settings.environmentOrder.filter((name) => matches.has(name));
@@ -250,7 +255,7 @@ class Compilation {
       const done = new Map<string, Value>();
       if (!this.#roots.has(environment)) this.#noteUnknown(environment, matches.get(environment) ?? []);
       const files = (matches.get(environment) ?? []).flatMap((name) => {
-        const expanded = this.#expand(environment, name);
+        const expanded = this.#names.expand(environment, name);
         return expanded.length > 0 ? expanded : [name];
       });
       for (const sls of files) {
@@ -267,7 +272,7 @@ class Compilation {
 
   #found(environment: string, sls: string): SlsFile | "unreadable" | undefined {
     try {
-      return this.#find(environment, sls);
+      return this.#names.find(environment, sls);
     } catch (error) {
       this.#failRendering(sls, renderError(error));
       return "unreadable";
@@ -354,7 +359,7 @@ class Compilation {
     for (const entry of included) {
       const { name, key, own } = readInclude(entry);
       defaults = own ?? defaults;
-      for (const sls of this.#includedNames({ ...place, isInit: found.isInit }, name)) {
+      for (const sls of this.#names.included({ ...place, isInit: found.isInit }, name)) {
         const present = done.get(sls);
         const errorCount = this.#errors.length;
         const inner =
@@ -368,27 +373,6 @@ class Compilation {
     }
     const ordered = this.#settings.includesOverride ? [state, ...layers] : [...layers, state];
     return ordered.reduce((below, above) => this.#merge(below, above));
-  }
-
-  #includedNames(
-    place: { readonly sls: string; readonly environment: string; readonly isInit: boolean },
-    name: string,
-  ): readonly string[] {
-    const { sls, environment, isInit } = place;
-    const parts = sls.split(".");
-    const own = isInit ? parts : parts.slice(0, -1);
-    const full = name.startsWith(".") ? [...own, name.slice(1)].join(".") : name;
-    const bare = name.replace(/^\.+/, "").replaceAll("/", ".");
-    const exact = this.#existing(environment, bare);
-    const names = [...exact, ...this.#existing(environment, full)];
-    return names.length > 0 ? names : [full];
-  }
-
-  /** Names of existing SLS files: all that match a wildcard (`fnmatch`), or the given name if its file exists. */
-  #existing(environment: string, pattern: string): readonly string[] {
-    if (/[*?[]/.test(pattern)) return this.#expand(environment, pattern);
-    const isDotted = !pattern.includes("/");
-    return isDotted && this.#find(environment, pattern) !== undefined ? [pattern] : [];
   }
 }
 

@@ -11,6 +11,7 @@ import { configRunner } from "./master/config.ts";
 import { docRunner } from "./master/doc.ts";
 import { eventRunner } from "./master/event.ts";
 import { fileserverRunner } from "./master/fileserver.ts";
+import { gitPillarRunner } from "./master/git-pillar.ts";
 import { reactorRunner } from "./master/reactor.ts";
 import { saltutilRunner } from "./master/saltutil.ts";
 import { saltworksRunner } from "./master/saltworks.ts";
@@ -45,6 +46,7 @@ export const runnerFunctions: ReadonlyMap<string, RunnerFunction> = new Map([
   ),
   ...eventRunner,
   ...fileserverRunner,
+  ...gitPillarRunner,
   ...matchRunner,
   ...mineRunner,
   ...pillarRunner,

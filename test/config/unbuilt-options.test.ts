@@ -35,7 +35,7 @@ describe("options that feed minions or guard something and are not built", () =>
     allow_undefined: "true",
     renderer_blacklist: "[jinja]",
     renderer_whitelist: "[yaml]",
-    fileserver_backend: "[roots, git]",
+    fileserver_backend: "[roots, hgfs]",
     master_tops: "{ext_nodes: /bin/nodes}",
     engines: "[{logstash: {port: 1}}]",
     schedule: "{tidy: {function: cache.clear_all, hours: 1}}",
@@ -105,7 +105,7 @@ describe("options that feed minions or guard something and are not built", () =>
       ["jinja_sls_env", "{keep_trailing_newline: false, line_statement_prefix: null, BLOCK_START_STRING: '{%'}"],
       ["jinja_sls_env", "{no_option_of_jinja: true}"],
       ["renderer_whitelist", "[yaml, jinja, json, py]"],
-      ["fileserver_backend", "[roots]"],
+      ["fileserver_backend", "[roots, git]"],
       ["syndic_master", "masterofmasters"],
       ["cache", "localfs"],
       ["eauth_tokens", "localfs"],
@@ -156,15 +156,15 @@ describe("options that feed minions or guard something and are not built", () =>
 
   it("count the sources of pillar that are not excluded by their first name", () => {
     put(
-      "ext_pillar: [{vault: x, nacl: y}, {cmd_yaml: cat x, git: []}, {mongo: {}}]\nexclude_ext_pillar: [vault, git]\n",
+      "ext_pillar: [{vault: x, nacl: y}, {cmd_yaml: cat x, libvirt: []}, {mongo: {}}]\nexclude_ext_pillar: [vault, libvirt]\n",
     );
     const [line, ...others] = refusals();
-    assert.match(line ?? "", /master:1: ext_pillar: not built here \(git, mongo\)/);
+    assert.match(line ?? "", /master:1: ext_pillar: not built here \(libvirt, mongo\)/);
     assert.deepEqual(others, []);
   });
 
   it("are all reported together, with wrong values, too, and say what they feed", () => {
-    put("fips_mode: true\next_pillar: [{vault: x}, {git: []}]\nret_port: 0\n");
+    put("fips_mode: true\next_pillar: [{vault: x}, {nacl: []}]\nret_port: 0\n");
     put("# x\nmaster_tops: {cobbler: {}}\n", "master.d/a.conf");
     assert.throws(
       () => loadMasterConfig(root),
@@ -172,7 +172,7 @@ describe("options that feed minions or guard something and are not built", () =>
         const lines = error.message.split("\n");
         assert.equal(lines.length, 4);
         assert.match(lines[0] ?? "", /master:1: fips_mode: not built here\. Only algorithms/);
-        assert.match(lines[1] ?? "", /master:2: ext_pillar: not built here \(vault, git\).*every pillar/);
+        assert.match(lines[1] ?? "", /master:2: ext_pillar: not built here \(vault, nacl\).*every pillar/);
         assert.match(lines[2] ?? "", /master:3: ret_port/);
         assert.match(lines[3] ?? "", /a\.conf:2: master_tops: not built here \(cobbler\).*every highstate/);
         return true;
@@ -181,14 +181,14 @@ describe("options that feed minions or guard something and are not built", () =>
   });
 
   it("leave a trace in every pillar or highstate that they would feed", () => {
-    put("ext_pillar: [{vault: x}, {vault: y}]\ndecrypt_pillar: [a]\nfileserver_backend: [git, s3fs]\nssl: {a: b}\n");
+    put("ext_pillar: [{vault: x}, {vault: y}]\ndecrypt_pillar: [a]\nfileserver_backend: [hgfs, s3fs]\nssl: {a: b}\n");
     const { unbuilt } = loadMasterConfig(root);
     assert.deepEqual(pillarErrors(unbuilt), [
       "ext_pillar: vault is not available on the master",
       "decrypt_pillar is set on the master, which does not have it",
     ]);
     assert.deepEqual(absentStates(unbuilt), [
-      "the_master_lacks_fileserver_backend_git",
+      "the_master_lacks_fileserver_backend_hgfs",
       "the_master_lacks_fileserver_backend_s3fs",
     ]);
   });

@@ -32,7 +32,7 @@ export function openFiles(
     file_roots: { base: [join(folder, "base")], dev: [join(folder, "dev")] },
     ...inFolder,
   });
-  const settings = fileServerSettings(config);
+  const settings = fileServerSettings(config, process.env);
   const server = new FileServer(settings);
   const write = (path: string, content: string | Uint8Array): string => {
     const full = join(folder, path);

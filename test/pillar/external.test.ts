@@ -57,7 +57,7 @@ async function compiled(
   const settings = settingsOf({ pillar_roots: { base: [join(root, "base")] }, ...options });
   const { id = "web1.example.org" } = asked;
   const minion = { id, grains: grains().set("id", id) };
-  const { outcomes, counts } = await runSources(settings, minion, process.env, timeoutMs);
+  const { outcomes, counts } = await runSources(settings, { ...minion, ...asked }, process.env, timeoutMs);
   const request = { minion, saltenv: undefined, pillarenv: undefined, override: new Map(), ...asked, outcomes };
   return { ...new PillarCompiler(settings).compile(request), counts };
 }

@@ -7,7 +7,7 @@
 export const openToAll = ["deadline", "errors", "limits"] as const;
 
 const data = ["wire", "crypto", "config", "python", "target"] as const;
-const engine = ["databases", "pillar", "fileserver", "runners"] as const;
+const engine = ["git", "databases", "pillar", "fileserver", "runners"] as const;
 
 /** In the order of the layers, foundation first. */
 export const layers: Readonly<Record<string, readonly string[]>> = {
@@ -20,10 +20,11 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   openid: ["config"],
   transport: ["wire", "crypto", "config"],
   store: ["wire", "crypto", "config"],
+  git: ["config", "python", "store"],
   databases: ["wire", "config", "python", "store"],
-  pillar: ["wire", "config", "python", "target", "store", "databases"],
-  fileserver: ["wire", "config", "python", "target", "store"],
-  runners: ["wire", "config", "python", "target", "store", "databases"],
+  pillar: ["wire", "config", "python", "target", "store", "git", "databases"],
+  fileserver: ["wire", "config", "python", "target", "store", "git"],
+  runners: ["wire", "config", "python", "target", "store", "git", "databases"],
   takeover: ["config", "store", "pillar", "runners"],
   workers: [...data, "openid", "store", ...engine],
   master: [...data, "transport", "store", ...engine, "workers"],

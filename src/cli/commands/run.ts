@@ -211,8 +211,18 @@ async function readOffline(config: MasterConfig, name: string, args: readonly Va
   const { jobs, saltJobs, databases, close } = openJobReader(config, { isReadOnly: true, onLeftOut: note });
   const minions = openMinionDataReadOnly(config);
   try {
-    const files = new FileServer(fileServerSettings(config));
-    const context = { config, jobs, saltJobs, databases, minions, files, master: undefined, note };
+    const files = new FileServer(fileServerSettings(config, process.env));
+    const context = {
+      config,
+      environment: process.env,
+      jobs,
+      saltJobs,
+      databases,
+      minions,
+      files,
+      master: undefined,
+      note,
+    };
     const value = await runRunner(context, name, args, new Map());
     // Encoded as in a master's reply, so that the display is the same with and without a master.
     return { value: decode(encode(value, "bin")), isSuccess: true, notes };

@@ -12,6 +12,18 @@ export function isNotThere(error: unknown): boolean {
   return hasCodeIn(error, "ENOENT", "ENOTDIR", "EACCES", "EPERM", "ELOOP", "ENAMETOOLONG");
 }
 
+/** For a file or directory that may be gone by the time it is read. @throws any other error */
+export function undefinedIfGone(error: unknown): undefined {
+  if (isNotThere(error)) return undefined;
+  throw error;
+}
+
+/** The same for the listing of a directory. */
+export function nothingIfGone(error: unknown): [] {
+  undefinedIfGone(error);
+  return [];
+}
+
 /** An error's message. Appends the system's message if a failed system call is the cause and the message lacks it. */
 export function withSystemReason({ message, cause }: Error): string {
   const isSystems = cause instanceof Error && "errno" in cause && "syscall" in cause;

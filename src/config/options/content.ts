@@ -11,7 +11,7 @@ export const contentOptions = {
   pillar_roots: map({ base: ["/srv/pillar", "/srv/spm/pillar"] }, "Directories of pillar files, by environment."),
   ext_pillar: list(
     [],
-    "Sources of pillar other than files, in their order: `cmd_yaml`, `cmd_json`, `file_tree`, `extra_minion_data_in_pillar`. Others [refuse the start](#options-that-are-not-built).",
+    "Sources of pillar other than files, in their order ([pillar.md](pillar.md)). Others [refuse the start](#options-that-are-not-built).",
   ),
   ext_pillar_first: boolean(false, "Sources of `ext_pillar` come before pillar files, which then see their values."),
   exclude_ext_pillar: list([], "Names of sources in `ext_pillar` that are skipped."),
@@ -77,7 +77,7 @@ export const contentOptions = {
   ),
   fileserver_backend: list(
     ["roots"],
-    "Sources of files. Here `roots` alone; another [refuses the start](#options-that-are-not-built), and so does an empty list.",
+    "Sources of files, in the order of their search: `roots`, `git` ([git.md](git.md)). Another [refuses the start](#options-that-are-not-built), and so does an empty list.",
   ),
   fileserver_followsymlinks: boolean(true, "Links below a file root may lead out of it."),
   fileserver_ignoresymlinks: boolean(false, "Links are left out of lists of files."),

@@ -5,6 +5,7 @@
 import { apiOptions } from "./api.ts";
 import { contentOptions } from "./content.ts";
 import { day, kept, logLevels, mebibyte, ours, path, port, seconds, timerSecondsMax } from "./details.ts";
+import { gitOptions } from "./git.ts";
 import { jobOptions } from "./jobs.ts";
 import { networksFault } from "./networks.ts";
 import { any, boolean, choice, integer, list, listOrMap, map, number, optional, text, textOrList } from "./option.ts";
@@ -374,6 +375,7 @@ export const masterOptionGroups = {
   Minions: minions,
   Trust: trust,
   Content: contentOptions,
+  "Git repositories": gitOptions,
   "HTTP API": apiOptions,
   Metrics: metrics,
 } as const;
@@ -386,6 +388,7 @@ export const masterOptions = {
   ...minions,
   ...trust,
   ...contentOptions,
+  ...gitOptions,
   ...apiOptions,
   ...metrics,
 };

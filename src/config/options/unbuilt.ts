@@ -88,6 +88,7 @@ export const builtPillarSources = [
   "cmd_yamlex",
   "csv",
   "file_tree",
+  "git",
   "http_json",
   "http_yaml",
   "mysql",

@@ -5,10 +5,13 @@
 import type { FileBackendName } from "../../config/options/file-backends.ts";
 import type { FileBackend } from "./contract/backend.ts";
 import type { FileServerSettings } from "./contract/settings.ts";
+import { GitBackend } from "./git/backend.ts";
 import { RootsBackend } from "./roots/backend.ts";
 
 const backends: Readonly<Record<FileBackendName, (settings: FileServerSettings) => FileBackend>> = {
   roots: (settings) => new RootsBackend(settings),
+  git: (settings) => new GitBackend("git", settings.git),
+  gitfs: (settings) => new GitBackend("gitfs", settings.git),
 };
 
 /** The configured backends, in the order of their search. */

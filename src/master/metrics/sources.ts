@@ -1,4 +1,5 @@
 /** Samples the metrics of the main thread's parts and of the workers. Only reads: each part counts for itself. */
+
 import type { MasterConfig } from "../../config/load.ts";
 import {
   allUnreadRepliesBytesMax,
@@ -49,6 +50,7 @@ import type { Publisher } from "../publish/publisher.ts";
 import type { AuthResponder } from "../requests/auth-responder.ts";
 import type { Batcher } from "../requests/batcher.ts";
 import type { Copies } from "../upkeep/copies.ts";
+import type { GitUpdates } from "../upkeep/git-updates.ts";
 import type { KeyManagement } from "../upkeep/key-management.ts";
 import type { Maintenance } from "../upkeep/maintenance.ts";
 import type { Presence } from "../upkeep/presence.ts";
@@ -94,6 +96,7 @@ export type MeteredParts = {
   readonly reactor: MeteredReactor;
   /** Starts of the HTTP API after its first; undefined if no program watches one. */
   readonly apiRestarts: (() => number) | undefined;
+  readonly gitUpdates: Pick<GitUpdates, "counters">;
 };
 
 /** Samples everything that the main thread knows without asking a thread. */
@@ -114,6 +117,8 @@ export function sampleMain(samples: Samples, parts: MeteredParts): void {
   sampleEventReturns(samples, parts.copies.eventReturns);
   sampleReactor(samples, parts.reactor);
   samples.set("saltworks_api_restarts_total", {}, parts.apiRestarts?.() ?? 0);
+  for (const [outcome, count] of Object.entries(parts.gitUpdates.counters))
+    samples.set("saltworks_git_fetches_total", { outcome }, count);
   for (const [lane, pool] of Object.entries(parts.lanes)) sampleLane(samples, lane, pool);
   sampleProcess(samples);
 }

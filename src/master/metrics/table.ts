@@ -3,10 +3,10 @@
  * Names follow Prometheus' conventions: base units, and `_total` for counters.
  */
 import { delayBounds, itemsBounds, secondsBounds } from "../../workers/measures/histogram.ts";
-import { apiProcess } from "./api-process.ts";
 import { pillars, reactor } from "./content-table.ts";
 import { histogram, type Metric, metric } from "./metric.ts";
 import { minionBounds } from "./minion-bounds.ts";
+import { apiProcess, gitFetches } from "./own-programs.ts";
 import { databases, eventReturns, saltFiles } from "./store-copies.ts";
 
 export type { Metric } from "./metric.ts";
@@ -348,7 +348,7 @@ export const metricGroups = {
   "Salt's own files": saltFiles,
   "Database of jobs": databases,
   "Returners of events": eventReturns,
-  ...{ Reactor: reactor, "HTTP API": apiProcess },
+  ...{ Reactor: reactor, "HTTP API": apiProcess, Git: gitFetches },
   Events: events,
   Limits: limits,
   Process: process,
@@ -367,7 +367,7 @@ export const metrics = {
   ...saltFiles,
   ...databases,
   ...eventReturns,
-  ...{ ...reactor, ...apiProcess },
+  ...{ ...reactor, ...apiProcess, ...gitFetches },
   ...events,
   ...limits,
   ...process,

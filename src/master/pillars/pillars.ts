@@ -210,7 +210,8 @@ export class Pillars {
     if (sources === undefined || task.isTopOnly === true) return undefined;
     return await this.#commands.run(async () => {
       const startedMs = performance.now();
-      const asked: SourceTask = { id: task.id, grains: sourcesNeedGrains ? task.grains : undefined };
+      const { id, saltenv, pillarenv } = task;
+      const asked: SourceTask = { id, saltenv, pillarenv, grains: sourcesNeedGrains ? task.grains : undefined };
       const { outcomes, counts } = await sources.run<SourceResult>(asked);
       for (const [ending, count] of Object.entries(counts))
         this.commandCounters[ending as keyof typeof counts] += count;

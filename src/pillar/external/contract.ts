@@ -23,7 +23,12 @@ export type SourceQuestion = (limits: {
 export type SourceAsked = {
   readonly id: string;
   readonly grains: ValueMap;
+  /** The environments that the request names, with the defaults of the configuration. */
+  readonly pillarenv?: string | undefined;
+  readonly saltenv?: string | undefined;
   readonly option: (name: string) => unknown;
+  /** Variables for programs. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
   /** Milliseconds that are left. At the deadline `signal` aborts, and the answer is not waited for any more. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
@@ -61,6 +66,8 @@ export type SourceContext = {
   readonly render: (path: string, text: string, pipe: TemplatePipe) => Value;
   /** Renders a file below `root` as Jinja alone. Unknown names are empty there, and templates reach only files below `root`. */
   readonly renderTree: (place: TreePlace, names: TemplateNames) => string;
+  /** Compiles the top file of these directories for the minion, without external sources. Errors are in `_errors`. */
+  readonly compile: (environment: string, directories: readonly string[]) => ValueMap;
   /** Writes to the master's log only. */
   readonly note: (fault: string) => void;
 };

@@ -73,7 +73,7 @@ export type SourceTurn = {
 /** What runs before this minion's pillar is compiled, in order. A source with invalid arguments is a fault instead. */
 export function turnsOf(
   settings: PillarSettings,
-  { id, grains }: Pick<SourceAsked, "id" | "grains">,
+  asked: Pick<SourceAsked, "id" | "grains" | "pillarenv" | "saltenv" | "environment">,
   shell: string,
 ): readonly SourceTurn[] {
   const { option } = settings;
@@ -82,8 +82,8 @@ export function turnsOf(
     if (command === undefined && ask === undefined) return [];
     try {
       const args = boundArguments(source, written);
-      if (command !== undefined) return [{ place, run: command(args, { id, option }, shell) }];
-      return ask === undefined ? [] : [{ place, run: (limits) => ask(args, { id, grains, option, ...limits }) }];
+      if (command !== undefined) return [{ place, run: command(args, { id: asked.id, option }, shell) }];
+      return ask === undefined ? [] : [{ place, run: (limits) => ask(args, { ...asked, option, ...limits }) }];
     } catch (error) {
       return [{ place, run: faultOf(error) }];
     }

@@ -53,13 +53,13 @@ function workingDirectory(): string {
 /** `guard`: kills running commands if this process dies. @returns the outcome of each source that this minion's pillar waits for, and counts by outcome */
 export async function runSources(
   settings: PillarSettings,
-  asked: Pick<SourceAsked, "id" | "grains">,
+  asked: Pick<SourceAsked, "id" | "grains" | "pillarenv" | "saltenv">,
   environment: Environment,
   timeoutMs: number,
   guard?: CommandGuard,
 ): Promise<{ readonly outcomes: SourceOutcomes; readonly counts: CommandCounts }> {
   // A minion writes its grains itself. What a source asks for by the grain `id` is that of the minion that signed in.
-  const own = { id: asked.id, grains: new Map(asked.grains).set("id", asked.id) };
+  const own = { ...asked, environment, grains: new Map(asked.grains).set("id", asked.id) };
   const outcomes: Record<string, SourceOutcomes[string]> = {};
   const counts: Record<Ending, number> = { ended: 0, failed: 0, timeout: 0, tooLarge: 0 };
   const env = commandEnvironment(environment);

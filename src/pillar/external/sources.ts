@@ -3,6 +3,7 @@ import { cmdJson, cmdYaml, cmdYamlex } from "./commands.ts";
 import type { ExternalSource } from "./contract.ts";
 import { csv } from "./csv.ts";
 import { fileTree } from "./file-tree.ts";
+import { git } from "./git.ts";
 import { httpJson, httpYaml } from "./http.ts";
 import { minionData } from "./minion-data.ts";
 import { mysql } from "./mysql.ts";
@@ -18,6 +19,7 @@ export const externalSources: ReadonlyMap<string, ExternalSource> = new Map([
   ["cmd_yamlex", cmdYamlex],
   ["csv", csv],
   ["file_tree", fileTree],
+  ["git", git],
   ["http_json", httpJson],
   ["http_yaml", httpYaml],
   ["mysql", mysql],

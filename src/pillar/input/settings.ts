@@ -98,6 +98,14 @@ function rootsOf(option: unknown): ReadonlyMap<string, readonly string[]> {
   return roots;
 }
 
+/** The pillar environment of a request. */
+export function pillarenvOf(
+  settings: Pick<PillarSettings, "followsSaltenv" | "pillarenv">,
+  { saltenv, pillarenv }: { readonly saltenv: string | undefined; readonly pillarenv: string | undefined },
+): string | undefined {
+  return (pillarenv ?? (settings.followsSaltenv ? saltenv : undefined) ?? settings.pillarenv) || undefined;
+}
+
 /** `place`: whose configuration this is. A minion without a master compiles its own pillar. */
 export function pillarSettings(config: MasterConfig, place: "master" | "minion" = "master"): PillarSettings {
   const opts: ReadonlyMap<string, unknown> = config.opts;

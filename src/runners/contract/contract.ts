@@ -244,6 +244,8 @@ export type MasterFiles = {
   ): Promise<ReadonlyMap<string, readonly string[]>>;
   /** @returns texts about what could not be removed, by backend that has a cache */
   clearCaches(backends: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>>;
+  /** Sets or removes the locks of remotes whose URL the glob `remote` matches, or of all. @returns a sentence about each */
+  lock(kind: "lock" | "clearLock", remote: string | undefined, backends: readonly string[]): readonly string[];
   update(backends: readonly string[]): Promise<
     ReadonlyMap<
       string,
@@ -252,6 +254,7 @@ export type MasterFiles = {
         readonly changed: readonly string[];
         readonly added: readonly string[];
         readonly removed: readonly string[];
+        readonly failure?: string;
       }
     >
   >;
@@ -273,6 +276,8 @@ export type RunnerCaller = {
 
 export type RunnerContext = {
   readonly config: MasterConfig;
+  /** Variables for programs that the function starts. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
   readonly jobs: RunnerJobReader;
   /** Data that exists only in Salt's own files. */
   readonly saltJobs: RunnerJobReader;

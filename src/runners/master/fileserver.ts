@@ -33,13 +33,23 @@ function listing(name: "files" | "dirs" | "emptyDirs", doc: string): RunnerFunct
   };
 }
 
-/** Answers with Salt's sentence: no backend here takes locks. */
-function withoutEffect(sentence: string, doc: string, ...names: readonly string[]): RunnerFunction {
-  return { parameters: parametersOf("backend", ...names), doc, isOffline: true, run: () => sentence };
+/** `member`: of the answer, if any lock was set or removed. */
+function locking(kind: "lock" | "clearLock", member: string, nothing: string, doc: string): RunnerFunction {
+  return {
+    parameters: parametersOf("backend", "remote"),
+    doc,
+    isOffline: true,
+    run: (context, args) => {
+      const remote = textArgument(args, "remote", "") || undefined;
+      const sentences = filesOf(context).lock(kind, remote, meantBackends(context, args));
+      return sentences.length === 0 ? nothing : { [member]: sentences };
+    },
+  };
 }
 
 async function update(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const changes = await filesOf(context).update(meantBackends(context, args));
+  for (const { failure } of changes.values()) if (failure !== undefined) context.note?.(failure);
   if (!context.config.fileserver_events) return true;
   for (const [backend, { isChanged, changed, added, removed }] of changes) {
     const data = { changed: isChanged, files: { changed, removed, added }, backend };
@@ -69,7 +79,7 @@ export const fileserverRunner: ReadonlyMap<string, RunnerFunction> = new Map<str
     "fileserver.envs",
     {
       parameters: parametersOf("backend", "sources"),
-      doc: "Environments of the master's files, from file_roots.",
+      doc: "Environments of the master's files, from file_roots and git remotes.",
       isOffline: true,
       run: (context, args) => {
         const backends = meantBackends(context, args);
@@ -95,7 +105,7 @@ export const fileserverRunner: ReadonlyMap<string, RunnerFunction> = new Map<str
     {
       parameters: parametersOf("backend"),
       takes: "keywords",
-      doc: "Looks for changes below the file roots; with fileserver_events an event lists them.",
+      doc: "Looks for changes below the file roots, and fetches git remotes; with fileserver_events an event lists the changes.",
       isOffline: true,
       run: update,
     },
@@ -113,18 +123,19 @@ export const fileserverRunner: ReadonlyMap<string, RunnerFunction> = new Map<str
     "fileserver.clear_cache",
     {
       parameters: parametersOf("backend"),
-      doc: "Backends that fetch from elsewhere have a cache; `roots` does not.",
+      doc: "Removes what was fetched from git remotes, until the next fetch; `roots` has no cache.",
       isOffline: true,
       run: clearCache,
     },
   ],
   [
     "fileserver.clear_lock",
-    withoutEffect(
+    locking(
+      "clearLock",
+      "cleared",
       "No locks were removed",
-      "Backends that fetch from elsewhere take locks; `roots` does not.",
-      "remote",
+      "Allows fetches of git remotes again, after fileserver.lock.",
     ),
   ],
-  ["fileserver.lock", withoutEffect("No locks were set", "As clear_lock: `roots` does not take locks.", "remote")],
+  ["fileserver.lock", locking("lock", "locked", "No locks were set", "Keeps git remotes from being fetched.")],
 ]);

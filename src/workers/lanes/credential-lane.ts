@@ -12,7 +12,7 @@ import { countTurns } from "../threads/turns.ts";
 if (isMainThread)
   throw new SaltworksError("WORKER_LOST", "workers/lanes/credential-lane.ts runs in a worker thread only");
 
-const { config, startedThreads, turns } = workerData as RunnerStart & LaneStart;
+const { config, startedThreads, turns } = workerData as Pick<RunnerStart, "config"> & LaneStart;
 answerForMeasures(nameLaneThread("eauth", startedThreads));
 countTurns(turns);
 

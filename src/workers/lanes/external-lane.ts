@@ -6,7 +6,7 @@ import { isMainThread, workerData } from "node:worker_threads";
 import { SaltworksError } from "../../errors.ts";
 import { CommandGuard } from "../../pillar/external/command-guard.ts";
 import { runSources } from "../../pillar/external/run-sources.ts";
-import { pillarSettings } from "../../pillar/input/settings.ts";
+import { pillarenvOf, pillarSettings } from "../../pillar/input/settings.ts";
 import { DecodeBudget } from "../../wire/decoder.ts";
 import { decode } from "../../wire/msgpack.ts";
 import { answerForMeasures } from "../measures/lane-measures.ts";
@@ -26,8 +26,9 @@ yieldToOthers();
 const settings = pillarSettings(config);
 const guard = new CommandGuard();
 
-export default function handle({ id, grains }: SourceTask): Promise<SourceResult> {
+export default function handle({ id, grains, saltenv, pillarenv }: SourceTask): Promise<SourceResult> {
   const read = grains === undefined ? undefined : decode(grains, "text", DecodeBudget.ofRequest());
-  const asked = { id, grains: read instanceof Map ? read : new Map() };
+  const environments = { saltenv, pillarenv: pillarenvOf(settings, { saltenv, pillarenv }) };
+  const asked = { id, grains: read instanceof Map ? read : new Map(), ...environments };
   return runSources(settings, asked, environment, config.ext_pillar_timeout * 1_000, guard);
 }

@@ -19,10 +19,10 @@ import { transferring } from "../threads/worker-pool.ts";
 
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/lanes/file-lane.ts runs in a worker thread only");
 
-const { config, startedThreads, turns } = workerData as FileStart & LaneStart;
+const { config, environment, startedThreads, turns } = workerData as FileStart & LaneStart;
 answerForMeasures(nameLaneThread("files", startedThreads));
 countTurns(turns);
-const server = new FileServer(fileServerSettings(config));
+const server = new FileServer(fileServerSettings(config, environment));
 server.countPushed();
 
 export default async function handle({ cmd, load, id }: FileTask): Promise<FileResult> {

@@ -30,11 +30,11 @@ import { RunnerStores } from "./runner-stores.ts";
 
 if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/lanes/runner-lane.ts runs in a worker thread only");
 
-const { config, startedThreads, turns } = workerData as RunnerStart & LaneStart;
+const { config, environment, startedThreads, turns } = workerData as RunnerStart & LaneStart;
 answerForMeasures(nameLaneThread("runner", startedThreads));
 countTurns(turns);
 const stores = new RunnerStores(config);
-const files = new FileServer(fileServerSettings(config));
+const files = new FileServer(fileServerSettings(config, environment));
 
 export default async function handle(task: RunnerTask): Promise<RunnerResult> {
   const { fun, caller, port } = task;
@@ -45,6 +45,7 @@ export default async function handle(task: RunnerTask): Promise<RunnerResult> {
   try {
     const context: RunnerContext = {
       config,
+      environment,
       ...stores.open(),
       files,
       master: askThrough(port),

@@ -1,10 +1,14 @@
 /** Tasks of the lanes for RSA, files, Salt's own files, the database of jobs and the returners of events, and their answers. Types only. */
+
 import type { MasterConfig } from "../../config/load.ts";
 import type { DatabaseName } from "../../config/options/job-cache-drivers.ts";
 import type { EventReturnStates } from "../../databases/events/returning.ts";
 import type { ExpiryTask } from "../../databases/expiry.ts";
 import type { MigrationTask } from "../../databases/migration/thread.ts";
 import type { PushRefusal, Usage } from "../../fileserver/pushed/usage.ts";
+import type { Fetched } from "../../git/fetch-all.ts";
+import type { GitEnvironment } from "../../git/program.ts";
+import type { GitRemote } from "../../git/remotes.ts";
 import type { MinionLayout } from "../../store/salt/minion-files.ts";
 
 /** Reply i starts where reply i - 1 ends, and ends at `ends[i]`. It is empty if the lane failed to make it. */
@@ -36,7 +40,8 @@ export type FileResult = {
   readonly push?: { readonly refusedBy: PushRefusal | undefined; readonly total: Readonly<Usage> | undefined };
 };
 
-export type FileStart = { readonly config: MasterConfig };
+/** `environment`: variables for programs. */
+export type FileStart = { readonly config: MasterConfig; readonly environment: GitEnvironment };
 
 /**
  * Each task does one step. `mirror`: updates Salt's files. `takeJobs`: takes over a Salt master's jobs whose directories changed after `sinceMs`.
@@ -82,6 +87,12 @@ export type EventTask =
 /** `thread`: its name. Another one than before means that what waited in the former thread is lost. */
 export type EventTaskAnswer = EventReturnStates & { readonly thread: string };
 export type EventStart = { readonly config: MasterConfig };
+
+export type GitStart = { readonly remotes: readonly GitRemote[]; readonly environment: GitEnvironment };
+/** `directories`: of the remotes to fetch. */
+export type GitTask = { readonly directories: readonly string[] };
+/** `failure`: names the remotes that failed. */
+export type GitResult = Omit<Fetched, "failure"> & { readonly failure?: string };
 
 export type RsaTask =
   | {

@@ -31,7 +31,7 @@ export type PillarTask = {
   readonly mark?: ForgetMark;
 };
 /** Runs the commands of external sources for this minion's pillar, and asks their servers. `grains`: only if a source needs them. */
-export type SourceTask = { readonly id: string; readonly grains: Uint8Array | undefined };
+export type SourceTask = Pick<PillarTask, "id" | "grains" | "saltenv" | "pillarenv">;
 export type SourceResult = { readonly outcomes: SourceOutcomes; readonly counts: CommandCounts };
 /** A rendered pillar, for the minion (network encoding) and for the store (new flavour). `faults` are for the log. */
 export type PillarResult = {

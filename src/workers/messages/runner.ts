@@ -1,7 +1,9 @@
 /** Tasks of the runner lane, the questions of runners to the main thread, and the answers of both. Types only. */
+
 import type { MessagePort } from "node:worker_threads";
 import type { MasterConfig } from "../../config/load.ts";
 import type { ErrorCode } from "../../errors.ts";
+import type { GitEnvironment } from "../../git/program.ts";
 import type { JobRequest, MasterAccess, RunnerCaller } from "../../runners/contract/contract.ts";
 
 /** A call of a runner or wheel function. The function asks the main thread for jobs, presence and counters over `port`. */
@@ -30,7 +32,8 @@ export type RunnerResult = {
   readonly callerEvents: number;
 };
 
-export type RunnerStart = { readonly config: MasterConfig };
+/** `environment`: variables for programs. */
+export type RunnerStart = { readonly config: MasterConfig; readonly environment: GitEnvironment };
 
 /** A runner's question to the main thread. `name`: the method of `MasterAccess`. */
 export type RunnerAsk = { readonly id: number; readonly name: keyof MasterAccess; readonly question: unknown };

@@ -34,6 +34,8 @@ export type FileChanges = {
   readonly changed: readonly string[];
   readonly added: readonly string[];
   readonly removed: readonly string[];
+  /** What could not be fetched, and why. */
+  readonly failure?: string;
 };
 
 export interface FileBackend {
@@ -50,4 +52,7 @@ export interface FileBackend {
   update(): Promise<FileChanges>;
   /** Removes what was fetched from elsewhere. @returns texts about what could not be removed. Absent if the backend fetches nothing */
   clearCache?(): Promise<readonly string[]>;
+  /** Locks or unlocks the fetches of remotes whose URL a glob matches, or of all. @returns what was done. Absent if the backend fetches nothing */
+  lock?(remote: string | undefined): readonly string[];
+  clearLock?(remote: string | undefined): readonly string[];
 }

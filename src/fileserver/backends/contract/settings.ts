@@ -3,16 +3,20 @@
 import { matchingPaths } from "../../../config/files/path-pattern.ts";
 import type { MasterConfig } from "../../../config/load.ts";
 import { type FileBackendName, usedFileBackends } from "../../../config/options/file-backends.ts";
+import type { GitOptions } from "../../../config/options/git.ts";
 import { SaltworksError } from "../../../errors.ts";
+import type { GitEnvironment } from "../../../git/program.ts";
 import { compileGlob } from "../../../python/fnmatch.ts";
 import { compilePythonPattern } from "../../../python/regex/match.ts";
 import type { UsageBounds } from "../../pushed/usage.ts";
+import { type GitBackendSettings, gitBackendSettings } from "./git-settings.ts";
 
 export type FileServerSettings = {
   /** Directories by environment, in the order of the file. */
   readonly roots: ReadonlyMap<string, readonly string[]>;
   /** In the order of their search. */
   readonly backends: readonly FileBackendName[];
+  readonly git: GitBackendSettings;
   readonly isIgnored: (path: string) => boolean;
   readonly followsLinks: boolean;
   readonly hidesLinks: boolean;
@@ -35,6 +39,7 @@ export type FileServerSettings = {
 export type FileServerConfig = Pick<
   MasterConfig,
   | "file_roots"
+  | keyof GitOptions
   | "fileserver_backend"
   | "file_ignore_regex"
   | "file_ignore_glob"
@@ -55,12 +60,19 @@ export type FileServerConfig = Pick<
 
 const mebibyte = 1024 * 1024;
 
-export function fileServerSettings(config: FileServerConfig): FileServerSettings {
+/** `environment`: variables for the program git. @throws SaltworksError CONFIG_INVALID that names a remote of `gitfs_remotes` */
+export function fileServerSettings(config: FileServerConfig, environment: GitEnvironment): FileServerSettings {
   const faults: string[] = [];
   const ignored = ignoreRules(config, faults);
+  const backends = usedFileBackends(config.fileserver_backend);
   return {
     roots: rootsOf(config),
-    backends: usedFileBackends(config.fileserver_backend),
+    backends,
+    git: gitBackendSettings(
+      config,
+      backends.some((name) => name !== "roots"),
+      environment,
+    ),
     isIgnored: (path) => ignored.some((matches) => matches(path)),
     followsLinks: config.fileserver_followsymlinks,
     hidesLinks: config.fileserver_ignoresymlinks,

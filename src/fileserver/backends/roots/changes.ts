@@ -5,7 +5,7 @@
 import { mkdirSync } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { isNotThere } from "../../../config/files/system-errors.ts";
+import { isNotThere, nothingIfGone, undefinedIfGone } from "../../../config/files/system-errors.ts";
 import { SaltworksError } from "../../../errors.ts";
 import { listedFilesMax } from "../../../limits.ts";
 import { replaceFile } from "../../../store/disk/durable-file.ts";
@@ -68,14 +68,4 @@ async function timesBelow({ roots, isIgnored }: ChangeSettings): Promise<Times> 
 function pythonSeconds(modifiedMs: number): string {
   const seconds = String(modifiedMs / 1_000);
   return seconds.includes(".") ? seconds : `${seconds}.0`;
-}
-
-function nothingIfGone(error: unknown): [] {
-  if (isNotThere(error)) return [];
-  throw error;
-}
-
-function undefinedIfGone(error: unknown): undefined {
-  if (isNotThere(error)) return undefined;
-  throw error;
 }

@@ -1,0 +1,152 @@
+/**
+ * The contents of a repository's files. Small ones stay in memory; larger ones are taken out of the repository into files, which are removed when no
+ * client has asked for them for a day. Contents are known by their ids, so they never change.
+ */
+import { createHash } from "node:crypto";
+import { closeSync, mkdirSync, openSync, renameSync, rmSync, utimesSync } from "node:fs";
+import { open, readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { nothingIfGone, undefinedIfGone } from "../../../config/files/system-errors.ts";
+import { SaltworksError } from "../../../errors.ts";
+import type { Repository } from "../../../git/repository.ts";
+import type { TreeEntry } from "../../../git/tree.ts";
+import { fileHashesMax, gitContentsKeptBytesMax, gitLargeFilesKeptMs, gitSmallFileBytesMax } from "../../../limits.ts";
+import { FileHashes } from "../local/hashes.ts";
+
+type Blob = Pick<TreeEntry, "oid" | "size">;
+
+export class Blobs {
+  readonly #repository: Repository;
+  readonly #hashType: string;
+  readonly #fileHashes: FileHashes;
+  /** By id, least recently used first. */
+  readonly #contents = new Map<string, Promise<Buffer>>();
+  readonly #hashes = new Map<string, string>();
+  readonly #takenOut = new Map<string, Promise<string>>();
+  #keptBytes = 0;
+
+  constructor(repository: Repository, hashType: string) {
+    this.#repository = repository;
+    this.#hashType = hashType;
+    this.#fileHashes = new FileHashes(hashType);
+  }
+
+  isSmall({ size }: Blob): boolean {
+    return size <= gitSmallFileBytesMax;
+  }
+
+  /** The whole content of a small file. @throws SaltworksError GIT_FAILED */
+  content(blob: Blob): Promise<Buffer> {
+    const { oid } = blob;
+    const known = this.#contents.get(oid);
+    if (known !== undefined) {
+      this.#contents.delete(oid);
+      this.#contents.set(oid, known);
+      return known;
+    }
+    const reading = this.#read(oid);
+    this.#contents.set(oid, reading);
+    this.#keptBytes += blob.size;
+    reading.catch(() => this.#forget(oid, blob.size));
+    for (const [oldest, content] of this.#contents) {
+      if (this.#keptBytes <= gitContentsKeptBytesMax || oldest === oid) break;
+      this.#contents.delete(oldest);
+      // Unread contents are counted by their size, which the answer repeats.
+      void content.then(({ length }) => {
+        this.#keptBytes -= length;
+      });
+    }
+    return reading;
+  }
+
+  /** In hexadecimal. @throws SaltworksError GIT_FAILED */
+  async hash(blob: Blob): Promise<string> {
+    const known = this.#hashes.get(blob.oid);
+    if (known !== undefined) return known;
+    const hash = this.isSmall(blob)
+      ? createHash(this.#hashType)
+          .update(await this.content(blob))
+          .digest("hex")
+      : await this.#hashOfLarge(blob);
+    this.#hashes.set(blob.oid, hash);
+    const [oldest] = this.#hashes.keys();
+    if (this.#hashes.size > fileHashesMax && oldest !== undefined) this.#hashes.delete(oldest);
+    return hash;
+  }
+
+  /** @throws SaltworksError GIT_FAILED */
+  async read(blob: Blob, offset: number, bytesMax: number): Promise<Uint8Array> {
+    if (this.isSmall(blob)) return (await this.content(blob)).subarray(offset, offset + bytesMax);
+    const file = await open(await this.#path(blob));
+    try {
+      const piece = Buffer.allocUnsafeSlow(Math.max(0, Math.min(bytesMax, blob.size - offset)));
+      let length = 0;
+      while (length < piece.length) {
+        const { bytesRead } = await file.read(piece, length, piece.length - length, offset + length);
+        if (bytesRead === 0) throw new SaltworksError("GIT_FAILED", "a file taken out of a repository is cut");
+        length += bytesRead;
+      }
+      return piece;
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** Removes large files that no client has asked for lately. */
+  async sweep(nowMs: number): Promise<void> {
+    const directory = this.#repository.pathFor("large");
+    for (const name of await readdir(directory).catch(nothingIfGone)) {
+      const path = join(directory, name);
+      const stats = await stat(path).catch(undefinedIfGone);
+      if (stats !== undefined && nowMs - stats.mtimeMs > gitLargeFilesKeptMs) rmSync(path, { force: true });
+    }
+  }
+
+  async #read(oid: string): Promise<Buffer> {
+    const object = await this.#repository.objects.read(oid);
+    if (object === undefined) throw new SaltworksError("GIT_FAILED", `the repository has no object ${oid}`);
+    return object.content;
+  }
+
+  #forget(oid: string, size: number): void {
+    if (this.#contents.delete(oid)) this.#keptBytes -= size;
+  }
+
+  async #hashOfLarge(blob: Blob): Promise<string> {
+    const path = await this.#path(blob);
+    return await this.#fileHashes.hash(path, await stat(path, { bigint: true }));
+  }
+
+  /** The file that has the content of a large one; requests for it share its making. */
+  async #path(blob: Blob): Promise<string> {
+    const path = this.#repository.pathFor("large", blob.oid);
+    const stats = await stat(path).catch(undefinedIfGone);
+    if (stats?.size === blob.size) {
+      const nowSeconds = Date.now() / 1_000;
+      // Its time says when it was last asked for.
+      if (nowSeconds - stats.mtimeMs / 1_000 > 3_600) utimesSync(path, nowSeconds, nowSeconds);
+      return path;
+    }
+    const underWay = this.#takenOut.get(blob.oid) ?? this.#takeOut(blob, path);
+    this.#takenOut.set(blob.oid, underWay);
+    try {
+      return await underWay;
+    } finally {
+      this.#takenOut.delete(blob.oid);
+    }
+  }
+
+  async #takeOut({ oid }: Blob, path: string): Promise<string> {
+    mkdirSync(this.#repository.pathFor("large"), { recursive: true, mode: 0o700 });
+    const temporary = `${path}.${process.pid}.${performance.now()}`;
+    const file = openSync(temporary, "wx", 0o600);
+    try {
+      await this.#repository.writeBlob(oid, file);
+      renameSync(temporary, path);
+    } finally {
+      closeSync(file);
+      rmSync(temporary, { force: true });
+    }
+    return path;
+  }
+}
