@@ -65,7 +65,7 @@ function entriesOf(value: unknown): [string, unknown][] {
 }
 
 /** Salt's options whose maps and lists hold passwords beside other values: those of external sources, and the sources themselves. */
-const optionsWithSecrets = ["ext_pillar", "mysql", "postgres"];
+const optionsWithSecrets = ["ext_pillar", "gitfs_remotes", "mysql", "postgres"];
 const secretOptions = new Set([
   ...Object.entries(masterOptions).flatMap(([name, option]) => (option.isSecret === true ? [name] : [])),
   ...optionsWithSecrets,
