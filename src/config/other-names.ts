@@ -26,7 +26,7 @@ const names = `
   master_failback master_failback_interval master_mworker_max_inflight master_roots master_shuffle master_stats
   master_stats_event_iter master_tops master_tops_first memcache_debug memcache_expire_seconds memcache_full_cleanup
   memcache_max_items metrics min_extra_mods minion_memory_headroom minion_memory_max minion_restart_command
-  minionfs_blacklist minionfs_env minionfs_mountpoint minionfs_update_interval minionfs_whitelist modules_max_memory
+  minionfs_update_interval modules_max_memory
   multifunc_ordered mworker_niceness mworker_queue_niceness netapi_allow_raw_shell no_proxy on_demand_ext_pillar
   optimization_order os outputter_dirs pass_dir pass_gnupghome pass_strict_fetch pass_to_ext_pillars
   pass_variable_prefix password pillar.cache_driver pillar_cache pillar_cache_backend pillar_cache_ttl

@@ -1,6 +1,5 @@
 /** Which environments of files a remote has, and which branch, tag or commit each is. Pure. Source: Salt 3007's `GitProvider` and `GitFS`. */
-import { compileGlob } from "../python/fnmatch.ts";
-import { compilePythonPattern } from "../python/regex/match.ts";
+import { isExposed } from "../python/expression.ts";
 import type { EnvironmentOptions, GitRemote, RefType } from "./remotes.ts";
 
 /** Commits by the full names of their refs: `refs/remotes/origin/BRANCH`, `refs/tags/TAG`. */
@@ -19,21 +18,8 @@ export function isHex(text: string): boolean {
   return /^[0-9a-f]+$/i.test(text);
 }
 
-function matches(text: string, expressions: readonly string[]): boolean {
-  return expressions.some((expression) => {
-    if (compileGlob(expression).matches(text)) return true;
-    try {
-      return compilePythonPattern(`(?:${expression})\\Z`).matchesStart(text);
-    } catch {
-      // A glob need not be a regular expression.
-      return false;
-    }
-  });
-}
-
 function isServed({ whitelist, blacklist }: GitRemote, environment: string): boolean {
-  if (matches(environment, blacklist)) return false;
-  return whitelist.length === 0 || matches(environment, whitelist);
+  return isExposed(environment, whitelist, blacklist);
 }
 
 /** Environments by the ref that the configuration gives them. */

@@ -6,7 +6,7 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, statS
 import { join } from "node:path";
 import { hasCodeIn, isNotThere } from "../config/files/system-errors.ts";
 import { SaltworksError } from "../errors.ts";
-import { gitFetchTimeoutMs, gitReadTimeoutMs, gitTreesKeptMax } from "../limits.ts";
+import { gitFetchTimeoutMs, gitReadTimeoutMs, gitTreeFilesKeptMax } from "../limits.ts";
 import { replaceFile } from "../store/disk/durable-file.ts";
 import { accessEnvironment } from "./access.ts";
 import { type Candidate, candidatesOf, type Refs } from "./environments.ts";
@@ -24,6 +24,7 @@ export class Repository {
   readonly #gitDirectory: string;
   /** By the id of the commit, least recently used first. A commit's tree never changes. */
   readonly #trees = new Map<string, Promise<Tree>>();
+  readonly #fileCounts = new Map<string, number>();
   #refs: { readonly stamp: string; readonly refs: Refs } = { stamp: "", refs: noRefs };
 
   /** `environment`: variables for git, which gets none that would lead it elsewhere. */
@@ -109,16 +110,30 @@ export class Repository {
     return true;
   }
 
-  /** The files of a commit. Trees of the last commits stay in memory. @throws SaltworksError GIT_FAILED */
+  /** The files of a commit. Lists of the last commits stay in memory. @throws SaltworksError GIT_FAILED */
   tree(commit: string): Promise<Tree> {
     const known = this.#trees.get(commit);
     this.#trees.delete(commit);
     const tree = known ?? this.#readTree(commit);
     this.#trees.set(commit, tree);
-    tree.catch(() => this.#trees.delete(commit));
-    const [oldest] = this.#trees.keys();
-    if (this.#trees.size > gitTreesKeptMax && oldest !== undefined) this.#trees.delete(oldest);
+    if (known === undefined)
+      tree.then(
+        (read) => this.#keep(commit, read),
+        () => this.#trees.delete(commit),
+      );
     return tree;
+  }
+
+  /** Counts the files of a tree that was read, and forgets trees over the bound, but never this one. */
+  #keep(commit: string, { files }: Tree): void {
+    this.#fileCounts.set(commit, files.size);
+    let count = [...this.#fileCounts.values()].reduce((sum, one) => sum + one, 0);
+    for (const oldest of this.#trees.keys()) {
+      if (count <= gitTreeFilesKeptMax || oldest === commit) return;
+      count -= this.#fileCounts.get(oldest) ?? 0;
+      this.#fileCounts.delete(oldest);
+      this.#trees.delete(oldest);
+    }
   }
 
   /** The first of the candidates that is there. @returns undefined without one. @throws SaltworksError GIT_FAILED */

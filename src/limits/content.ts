@@ -169,8 +169,8 @@ export const gitReadTimeoutMs = 60_000;
 export const gitIdleMs = 60_000;
 /** Questions about objects of one repository that wait. */
 export const gitObjectsWaitingMax = 100_000;
-/** Commits of one repository whose list of files stays in memory; the one used longest ago goes first. */
-export const gitTreesKeptMax = 64;
+/** Files in the lists of one repository's commits that stay in memory, some 200 bytes each; the commit used longest ago goes first. */
+export const gitTreeFilesKeptMax = 500_000;
 /** Links of a git repository that one name may lead through: what Salt follows. */
 export const gitLinksFollowedMax = 100;
 /** Largest file of a git repository that is read into memory as a whole; larger ones become files of their own. */

@@ -97,7 +97,7 @@ export const uncountedLimits: Readonly<Record<string, string>> = {
   targetPathsMax: remembered,
   pillarFilesMax: remembered,
   pillarTreeRenderersMax: remembered,
-  gitTreesKeptMax: remembered,
+  gitTreeFilesKeptMax: remembered,
   gitContentsKeptBytesMax: remembered,
   gitRepositoriesMax: remembered,
   pillarCacheEnvironmentsMax: remembered,

@@ -77,7 +77,7 @@ export const contentOptions = {
   ),
   fileserver_backend: list(
     ["roots"],
-    "Sources of files, in the order of their search: `roots`, `git` ([git.md](git.md)). Another [refuses the start](#options-that-are-not-built), and so does an empty list.",
+    "Sources of files, in the order of their search: `roots`, `git` ([git.md](git.md)), `minionfs` (what minions have pushed, without top files). Another [refuses the start](#options-that-are-not-built), and so does an empty list.",
   ),
   fileserver_followsymlinks: boolean(true, "Links below a file root may lead out of it."),
   fileserver_ignoresymlinks: boolean(false, "Links are left out of lists of files."),
@@ -106,6 +106,10 @@ export const contentOptions = {
       unit: "bytes",
     },
   ),
+  minionfs_env: text("base", "The environment in which the backend `minionfs` serves what minions have pushed."),
+  minionfs_mountpoint: text("", "A path before the ids of minions in the backend `minionfs`."),
+  minionfs_whitelist: list([], "The only minions whose pushed files are served: globs or regular expressions."),
+  minionfs_blacklist: list([], "Minions whose pushed files are not served: globs or regular expressions."),
   file_recv: boolean(false, "Minions may send files (`cp.push`), which are kept in `cachedir/minions/ID/files`."),
   file_recv_max_size: integer(100, "Largest file that a minion may send.", { min: 0, max: 1_048_576, unit: "MiB" }),
   file_recv_minion_max_size: integer(1_024, "Size of all files that one minion has sent, together.", {

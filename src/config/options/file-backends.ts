@@ -2,13 +2,14 @@
  * The file server's backends by their names in `fileserver_backend`. src/fileserver/backends/registry.ts has the backends; it compiles only with the
  * same names.
  */
-export const fileBackendNames = ["roots", "git", "gitfs"] as const;
+export const fileBackendNames = ["roots", "git", "gitfs", "minionfs", "minion"] as const;
 export type FileBackendName = (typeof fileBackendNames)[number];
 
 /** The configured backends that exist here, in the order of their search. */
 export function usedFileBackends(configured: readonly unknown[]): FileBackendName[] {
   const wanted = new Set(configured.map(String));
-  // `gitfs` is the other name of `git`.
+  // The second of each is another name of the first.
   if (wanted.has("git")) wanted.delete("gitfs");
+  if (wanted.has("minionfs")) wanted.delete("minion");
   return [...wanted].filter((name): name is FileBackendName => fileBackendNames.some((known) => known === name));
 }

@@ -63,7 +63,6 @@ export const otherDefaults: Readonly<Record<string, ConfigValue>> = {
     resource_attributes: {},
     service_name: "",
   },
-  minionfs_env: "base",
   minionfs_update_interval: 60,
   modules_max_memory: -1,
   on_demand_ext_pillar: ["libvirt", "virtkey"],

@@ -6,11 +6,14 @@ import type { FileBackendName } from "../../config/options/file-backends.ts";
 import type { FileBackend } from "./contract/backend.ts";
 import type { FileServerSettings } from "./contract/settings.ts";
 import { GitBackend } from "./git/backend.ts";
+import { MinionfsBackend } from "./minionfs/backend.ts";
 import { RootsBackend } from "./roots/backend.ts";
 
 const backends: Readonly<Record<FileBackendName, (settings: FileServerSettings) => FileBackend>> = {
   roots: (settings) => new RootsBackend(settings),
   git: (settings) => new GitBackend("git", settings.git),
+  minionfs: (settings) => new MinionfsBackend("minionfs", settings),
+  minion: (settings) => new MinionfsBackend("minion", settings),
   gitfs: (settings) => new GitBackend("gitfs", settings.git),
 };
 

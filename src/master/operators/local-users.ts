@@ -5,8 +5,8 @@ import type { Logger } from "pino";
 import { apiKeyUser } from "../../config/api-key.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import { localKeysMax, probeOutputBytesMax, probeTimeoutMs } from "../../limits.ts";
+import { expressionMatches } from "../../python/expression.ts";
 import { ensureLocalKey } from "../../store/keys/local-key.ts";
-import { expressionMatches } from "./permissions.ts";
 
 type UsersConfig = Pick<MasterConfig, "cachedir" | "user" | "publisher_acl" | "external_auth" | "client_acl_verify">;
 

@@ -4,10 +4,9 @@
  */
 import { entriesOf } from "../../config/external-auth.ts";
 import { type ConfigMap, type ConfigValue, isConfigMap } from "../../config/yaml/values.ts";
-import { hasCode } from "../../errors.ts";
 import { permissionPatternsMax } from "../../limits.ts";
-import { compileGlob } from "../../python/fnmatch.ts";
-import { compilePythonPattern, type PythonPattern } from "../../python/regex/match.ts";
+import { expressionMatches, patternOf } from "../../python/expression.ts";
+import type { PythonPattern } from "../../python/regex/match.ts";
 import { strOf } from "../../python/repr.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { argumentsAsSent, type CallArguments, callArguments } from "./call-arguments.ts";
@@ -31,26 +30,11 @@ export function grantsOfLocalUser(acl: ConfigMap, user: string): ConfigValue[] {
   );
 }
 
-/** Whether a glob or regular expression matches the whole text. */
-export function expressionMatches(text: string, expression: string): boolean {
-  return compileGlob(expression).matches(text) || (patternOf(`(?:${expression})\\Z`)?.matchesStart(text) ?? false);
-}
-
 /** Whether `publisher_acl_blacklist` has the user, or one of the functions. */
 export function isBlacklisted(blacklist: ConfigMap, user: string, functions: readonly string[]): boolean {
   const isListed = (text: string, list: ConfigValue | undefined) =>
     entriesOf(list).some((expression) => typeof expression === "string" && expressionMatches(text, expression));
   return isListed(user, blacklist.users) || functions.some((fun) => isListed(fun, blacklist.modules));
-}
-
-/** Undefined, which matches nothing, for a pattern that our engine refuses. */
-function patternOf(source: string): PythonPattern | undefined {
-  try {
-    return compilePythonPattern(source);
-  } catch (error) {
-    if (!hasCode(error, "TARGET_INVALID")) throw error;
-    return undefined;
-  }
 }
 
 /** Decides about calls. Caches compiled patterns, because every publish uses the same few. */

@@ -6,11 +6,11 @@ import { grantsOfUser } from "../../../src/config/external-auth.ts";
 import type { ConfigMap, ConfigValue } from "../../../src/config/yaml/values.ts";
 import {
   type AskedCall,
-  expressionMatches,
   grantsOfLocalUser,
   isBlacklisted,
   Permissions,
 } from "../../../src/master/operators/permissions.ts";
+import { expressionMatches } from "../../../src/python/expression.ts";
 import type { Value } from "../../../src/wire/values.ts";
 import { repositoryRoot } from "../../root.ts";
 

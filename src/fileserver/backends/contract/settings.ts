@@ -17,6 +17,13 @@ export type FileServerSettings = {
   /** In the order of their search. */
   readonly backends: readonly FileBackendName[];
   readonly git: GitBackendSettings;
+  /** Files that minions have pushed. `mountpoint`: without slashes at its ends. */
+  readonly minionfs: {
+    readonly environment: string;
+    readonly mountpoint: string;
+    readonly whitelist: readonly string[];
+    readonly blacklist: readonly string[];
+  };
   readonly isIgnored: (path: string) => boolean;
   readonly followsLinks: boolean;
   readonly hidesLinks: boolean;
@@ -50,6 +57,10 @@ export type FileServerConfig = Pick<
   | "hash_type"
   | "file_buffer_size"
   | "file_recv"
+  | "minionfs_env"
+  | "minionfs_mountpoint"
+  | "minionfs_whitelist"
+  | "minionfs_blacklist"
   | "file_recv_max_size"
   | "file_recv_minion_max_size"
   | "file_recv_minion_max_files"
@@ -65,14 +76,22 @@ export function fileServerSettings(config: FileServerConfig, environment: GitEnv
   const faults: string[] = [];
   const ignored = ignoreRules(config, faults);
   const backends = usedFileBackends(config.fileserver_backend);
+  if (!config.file_recv && backends.some((name) => name.startsWith("minion")))
+    faults.push("fileserver_backend: minionfs serves nothing, because file_recv is False");
   return {
     roots: rootsOf(config),
     backends,
     git: gitBackendSettings(
       config,
-      backends.some((name) => name !== "roots"),
+      backends.some((name) => name === "git" || name === "gitfs"),
       environment,
     ),
+    minionfs: {
+      environment: config.minionfs_env,
+      mountpoint: config.minionfs_mountpoint.replace(/^salt:\/\//, "").replace(/^\/+|\/+$/g, ""),
+      whitelist: textsOf(config.minionfs_whitelist),
+      blacklist: textsOf(config.minionfs_blacklist),
+    },
     isIgnored: (path) => ignored.some((matches) => matches(path)),
     followsLinks: config.fileserver_followsymlinks,
     hidesLinks: config.fileserver_ignoresymlinks,

@@ -19,6 +19,11 @@ export class LocalFile implements FoundFile {
     this.#hashes = hashes;
   }
 
+  /** The same file under another name. */
+  named(name: string): LocalFile {
+    return new LocalFile(this.path, name, this.#stats, this.#hashes);
+  }
+
   stat(): Value[] {
     const seconds = (ns: bigint) => ns / 1_000_000_000n;
     const { mode, ino, dev, nlink, uid, gid, size, atimeNs, mtimeNs, ctimeNs } = this.#stats;

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { SampleRepository } from "../git/sample-repositories.ts";
-import { Operator } from "./operator.ts";
-import { openReleases, type SaltRelease } from "./salt-releases.ts";
-import { MasterUnderTest, MinionUnderTest, TestBed } from "./test-bed.ts";
+import { SampleRepository } from "../../git/sample-repositories.ts";
+import { Operator } from "../operator.ts";
+import { openReleases, type SaltRelease } from "../salt-releases.ts";
+import { MasterUnderTest, MinionUnderTest, TestBed } from "../test-bed.ts";
 
 const releases = await openReleases();
 const release = releases.all.find(({ name }) => name === "3007");
