@@ -7,6 +7,7 @@ import { type UnbuiltSetting, unbuiltOptions } from "../config/options/unbuilt.t
 import { type Fault, masterOptions } from "../config/schema.ts";
 import { nearMissOf, type Standing, standingOf } from "../config/standing.ts";
 import type { Finding } from "./finding.ts";
+import { remoteFindings } from "./git-remotes.ts";
 
 const role = { name: "master", table: masterOptions } as const;
 
@@ -36,7 +37,12 @@ export function optionFindings(config: MasterConfig): readonly Finding[] {
   const starts = config.startFaults.map((fault): Finding => refusal(fault));
   const external = settings.get("external_auth");
   const logins = external === undefined ? [] : backendFaults(config.external_auth);
-  return [...found, ...starts, ...logins.map((fault): Finding => lostLogin(fault, external))];
+  return [
+    ...found,
+    ...starts,
+    ...remoteFindings(config),
+    ...logins.map((fault): Finding => lostLogin(fault, external)),
+  ];
 }
 
 function refusal(fault: Fault): Finding {

@@ -73,6 +73,16 @@ describe("saltworks check", () => {
     assert.match(out, /What is LOST ends with a takeover/);
   });
 
+  it("names git remotes with which no master starts, without their passwords", async () => {
+    configure(
+      "fileserver_backend: [git]\ngitfs_remotes: ['ext::sh -c x']\n" +
+        "ext_pillar: [{git: [{'master http://u:hidden@h/x': [{nosuch: 1}]}]}]\n",
+    );
+    const abouts = (await found("options")).filter(({ verdict }) => verdict === "lost").map(({ about }) => about);
+    assert.match(abouts[0] ?? "", /^gitfs remote ext::sh -c x has an address of another form/);
+    assert.match(abouts[1] ?? "", /^git_pillar remote master http:\/\/h\/x has no option 'nosuch'/);
+  });
+
   it("names renderers, filters and functions of pillar files that are missing", async () => {
     put("pillar/a/init.sls", "#!no_such_renderer|yaml\nx: 1\n");
     put("pillar/b.sls", "a: {{ 'x' | upper }}\nb: {{ 'x' | no_such_filter }}\nc: {{ salt['site.function']() }}\n");

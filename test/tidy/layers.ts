@@ -25,7 +25,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   pillar: ["wire", "config", "python", "target", "store", "git", "databases"],
   fileserver: ["wire", "config", "python", "target", "store", "git"],
   runners: ["wire", "config", "python", "target", "store", "git", "databases"],
-  takeover: ["config", "store", "pillar", "runners"],
+  takeover: ["config", "store", "git", "pillar", "runners"],
   workers: [...data, "openid", "store", ...engine],
   master: [...data, "transport", "store", ...engine, "workers"],
   client: [...data, "transport", "store"],
