@@ -66,6 +66,12 @@ const ofOtherPrograms = /^(?:api|netapi|rest|ssh|syndic|thin)_/;
 const read: Readonly<Record<"master" | "minion", readonly string[]>> = {
   master: ["log_dir", "state_output_diff", "state_output_pct", "state_output_profile"],
   minion: [
+    "decrypt_pillar_default",
+    "decrypt_pillar_delimiter",
+    "decrypt_pillar_renderers",
+    "gpg_cache",
+    "gpg_cache_ttl",
+    "gpg_decrypt_must_succeed",
     "log_dir",
     "multifunc_ordered",
     "pillar_includes_override_sls",

@@ -8,6 +8,14 @@ export const pillarTextBytesMax = 16 * 1024 * 1024;
 export const pillarFileBytesMax = 4 * 1024 * 1024;
 /** Pillar files kept in memory by one rendering thread, with their parsed templates; the one used longest ago goes first. */
 export const pillarFilesMax = 4_096;
+/** How long gpg may take for one message of a pillar, milliseconds: it takes some 10, and its agent's start a second. */
+export const gpgTimeoutMs = 10_000;
+/** One encrypted message of a pillar, characters: as large as a pillar file. */
+export const gpgMessageBytesMax = 4 * 1024 * 1024;
+/** What gpg may write for one message, bytes: it unpacks, so that a small message can hold much. */
+export const gpgOutputBytesMax = 4 * 1024 * 1024;
+/** Decrypted messages that `gpg_cache` keeps in one rendering thread, bytes; the one kept longest goes first. */
+export const gpgCacheBytesMax = 16 * 1024 * 1024;
 /** Nesting of directories below a root of pillars: stops symlinks that lead in circles. */
 export const pillarDirectoryDepthMax = 32;
 /** Nesting of macro calls, includes and imports: stops a template that includes itself. */

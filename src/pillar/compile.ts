@@ -8,12 +8,14 @@ import { pillarSlsMax } from "../limits.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
 import type { SourceContext, SourceOutcomes, SourceRun } from "./external/contract.ts";
 import { withSources } from "./external/merge-sources.ts";
+import { faultText } from "./fault-text.ts";
+import { decryptionExcept } from "./gpg/decrypt.ts";
+import { decryptPillar } from "./gpg/decrypt-pillar.ts";
 import { readInclude, underKey } from "./include.ts";
 import { PillarFiles } from "./input/files.ts";
 import type { Minion } from "./input/minion.ts";
 import { dynamicRoots } from "./input/roots.ts";
 import { type PillarSettings, pillarenvOf } from "./input/settings.ts";
-import { lineOf } from "./jinja/run/evaluate.ts";
 import { asFault } from "./jinja/values/objects.ts";
 import { type SlsContext, SlsRenderer } from "./sls.ts";
 import { type SlsFile, SlsNames } from "./sls-names.ts";
@@ -37,20 +39,6 @@ export type CompiledPillar = {
   readonly faults: readonly string[];
   readonly sources: readonly SourceRun[];
 };
-
-/** Salt's text for an error of a file, with file and line. */
-export function faultText(error: SaltworksError): string {
-  const prefixes: Readonly<Record<string, string>> = {
-    undefined: "Jinja variable ",
-    template: "Jinja syntax error: ",
-    python: "Jinja error: ",
-  };
-  const kind = typeof error.detail.kind === "string" ? error.detail.kind : "";
-  const line = lineOf(error) ?? error.detail.line;
-  const text = "isOfResult" in error && error.isOfResult === true ? " of the rendered text" : "";
-  const file = "file" in error && typeof error.file === "string" ? `; file ${error.file}` : "";
-  return `${prefixes[kind] ?? ""}${error.message}${line === undefined ? "" : `; line ${line}${text}`}${file}`;
-}
 
 /** Compiles pillars. Caches files and parsed templates between them. */
 export class PillarCompiler {
@@ -105,7 +93,11 @@ class Compilation {
     this.#renderer = renderer;
     this.#request = request;
     this.#pillarenv = pillarenvOf(settings, request);
-    this.#context = { minion, saltenv, pillarenv: this.#pillarenv, opts: undefined };
+    const { extraData = new Map() } = request;
+    const decryption = decryptionExcept([minion.grains, request.override, extraData], (fault) =>
+      this.#faults.push(fault),
+    );
+    this.#context = { minion, saltenv, pillarenv: this.#pillarenv, opts: undefined, decryption };
     this.#roots = dynamicRoots(settings.roots, this.#pillarenv ?? saltenv ?? "base");
     this.#names = new SlsNames(files, this.#roots);
   }
@@ -122,6 +114,9 @@ class Compilation {
     if (addsOptions) pillar.set("master", this.#settings.opts().set("id", this.#request.minion.id));
     if (this.#errors.length > 0) pillar.set("_errors", this.#errors);
     if (this.#request.override.size > 0) pillar = this.#merge(pillar, this.#request.override);
+    this.#faults.push(
+      ...decryptPillar(pillar, this.#settings.decryptPillar, this.#renderer.decryptionIn(this.#context)),
+    );
     return { pillar, faults: this.#faults, sources: this.#sources };
   }
 

@@ -1,6 +1,6 @@
 /**
  * Renders one pillar file to a value through a pipe of renderers. Its first line or the option `renderer` names the pipe, by default Jinja and YAML.
- * Source: Salt's `compile_template`, observed. Supports the renderers jinja, yaml, yamlex and json.
+ * Source: Salt's `compile_template`, observed. Supports the renderers jinja, yaml, yamlex, json and gpg.
  */
 
 import { basename, dirname, posix } from "node:path";
@@ -9,6 +9,8 @@ import { pillarFilesMax } from "../limits.ts";
 import type { Dict, Item } from "../python/values.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
 import type { TemplateNames, TemplatePipe, TreePlace } from "./external/contract.ts";
+import { type Decryption, decryptIn } from "./gpg/decrypt.ts";
+import { GpgMessages } from "./gpg/messages.ts";
 import { isInside, type PillarFile, type PillarFiles } from "./input/files.ts";
 import type { Minion } from "./input/minion.ts";
 import type { PillarSettings } from "./input/settings.ts";
@@ -30,6 +32,8 @@ export type SlsContext = {
   readonly saltenv: string | undefined;
   readonly pillarenv: string | undefined;
   opts: ValueMap | undefined;
+  /** Which messages the renderer `gpg` leaves alone, and where it logs. */
+  readonly decryption: Omit<Decryption, "gpg">;
 };
 
 const oldNames: ReadonlyMap<string, string> = new Map([
@@ -38,7 +42,8 @@ const oldNames: ReadonlyMap<string, string> = new Map([
   ["yamlex_jinja", "jinja|yamlex"],
 ]);
 export const plainJinja: LexerOptions = { trimBlocks: false, lstripBlocks: false };
-const renderers = ["jinja", "yaml", "yamlex", "json"];
+const stateRenderers = ["jinja", "yaml", "yamlex", "json"];
+const renderers = [...stateRenderers, "gpg"];
 
 /** The renderers that a file's first line names, else those of `byDefault`. */
 export function stagesOf(text: string, byDefault: string): readonly string[] {
@@ -52,10 +57,15 @@ export function isPillarRenderer(name: string): boolean {
   return renderers.includes(name);
 }
 
+/** The renderers of a state file's pipe: those of pillars without `gpg`. @throws SaltworksError PILLAR_FAILED */
+export function statePipeOf(file: PillarFile, byDefault: string): readonly string[] {
+  return pipeOf(file, byDefault, stateRenderers);
+}
+
 /** Returns the renderers of a file's pipe. @throws SaltworksError PILLAR_FAILED for an unsupported renderer */
-export function pipeOf({ path, text }: PillarFile, byDefault: string): readonly string[] {
+function pipeOf({ path, text }: PillarFile, byDefault: string, known = renderers): readonly string[] {
   const stages = stagesOf(text, byDefault);
-  const refused = stages.find((stage) => !isPillarRenderer(stage));
+  const refused = stages.find((stage) => !known.includes(stage));
   if (refused !== undefined) {
     const error = new SaltworksError("PILLAR_FAILED", `the renderer '${refused}' is not supported`, { line: 1 });
     throw Object.assign(error, { file: path });
@@ -100,12 +110,14 @@ export function slsNames(sls: string, path: string): [string, Item][] {
 export class SlsRenderer {
   readonly #settings: PillarSettings;
   readonly #files: PillarFiles;
+  readonly #gpg: GpgMessages;
   /** Parsed templates by options and path. A file whose text has changed is parsed again. */
   readonly #parsed = new Map<string, { readonly text: string; readonly template: ParsedTemplate }>();
 
   constructor(settings: PillarSettings, files: PillarFiles) {
     this.#settings = settings;
     this.#files = files;
+    this.#gpg = new GpgMessages(settings.gpg);
   }
 
   /**
@@ -156,6 +168,10 @@ export class SlsRenderer {
     return renderTemplate(environment, template, names);
   }
 
+  decryptionIn(context: SlsContext): Decryption {
+    return { ...context.decryption, gpg: this.#gpg };
+  }
+
   #through(
     stages: readonly string[],
     context: SlsContext,
@@ -167,6 +183,7 @@ export class SlsRenderer {
     for (const stage of stages) {
       const text: Item = data;
       data = inStage({ file, text }, () => {
+        if (stage === "gpg") return decryptIn(text as Value, this.decryptionIn(context));
         if (typeof text !== "string")
           throw new SaltworksError("PILLAR_FAILED", `the renderer '${stage}' stands behind one that gives no text`);
         if (stage === "jinja") return this.#jinja(context, file, text, place, defaults);
@@ -175,7 +192,7 @@ export class SlsRenderer {
       });
     }
     // A copy would lose the marks of YAMLEX, which merges need.
-    return stages.at(-1) === "yamlex" ? (data as Value) : dataOf(data);
+    return stages.includes("yamlex") ? (data as Value) : dataOf(data);
   }
 
   #jinja(

@@ -6,14 +6,14 @@ import { dirname, posix } from "node:path";
 import { hasCode, SaltworksError } from "../errors.ts";
 import type { Item } from "../python/values.ts";
 import type { Value } from "../wire/values.ts";
-import { faultText } from "./compile.ts";
+import { faultText } from "./fault-text.ts";
 import { isInside } from "./input/files.ts";
 import { loadYaml } from "./input/yaml.ts";
 import { loadYamlex } from "./input/yamlex.ts";
 import type { LexerOptions } from "./jinja/syntax/lexer.ts";
 import { readJson } from "./jinja/values/json.ts";
 import { asFault, dataOf, fault } from "./jinja/values/objects.ts";
-import { inStage, isEmptyList, isPlain, parseSls, pipeOf, placeNames, slsNames, stripShebang } from "./sls.ts";
+import { inStage, isEmptyList, isPlain, parseSls, placeNames, slsNames, statePipeOf, stripShebang } from "./sls.ts";
 import { answering, type LoadedTemplate, type Surroundings } from "./text-template.ts";
 
 export type StateTemplate = LoadedTemplate & { readonly sls: string };
@@ -39,7 +39,7 @@ async function throughPipe(file: StateTemplate, surroundings: StateSurroundings)
   if (file.text.trim() === "") return new Map();
   const source = { path: file.place, text: file.text };
   let data: Item = file.text;
-  for (const stage of pipeOf(source, surroundings.renderer)) {
+  for (const stage of statePipeOf(source, surroundings.renderer)) {
     const text: Item = data;
     if (typeof text !== "string")
       throw new SaltworksError("PILLAR_FAILED", `the renderer '${stage}' stands behind one that gives no text`);

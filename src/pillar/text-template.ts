@@ -8,7 +8,7 @@ import { hasCode, SaltworksError } from "../errors.ts";
 import { templateCallsMax } from "../limits.ts";
 import type { Item } from "../python/values.ts";
 import type { Value, ValueMap } from "../wire/values.ts";
-import { faultText } from "./compile.ts";
+import { faultText } from "./fault-text.ts";
 import { loadYaml } from "./input/yaml.ts";
 import { lineOf } from "./jinja/run/evaluate.ts";
 import { type ParsedTemplate, renderTemplate, type TemplateEnvironment } from "./jinja/run/template.ts";

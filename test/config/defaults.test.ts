@@ -30,6 +30,7 @@ const withoutSaltDefault: Record<string, readonly string[]> = {
     "ext_pillar_first",
     "fileserver_events",
     "fileserver_list_cache_time",
+    "gpg_keydir",
     "id",
     "include",
     "mine_get",
@@ -78,6 +79,7 @@ const withoutSaltDefault: Record<string, readonly string[]> = {
 };
 /** If releases differ, our default is 3007's; these are the defaults of the others. */
 const otherReleases: Record<string, Record<string, unknown>> = {
+  "3006 master": { gpg_decrypt_must_succeed: false },
   "3006 minion": { master_tries: 1, zmq_monitor: false },
   "3008 master": { master_pubkey_signature: null },
 };

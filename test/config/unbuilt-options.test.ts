@@ -29,7 +29,7 @@ function refusals(): string[] {
 describe("options that feed minions or guard something and are not built", () => {
   const asking: Readonly<Record<string, string>> = {
     ext_pillar: "[{cmd_yaml: cat x}, {vault: path=secret}]",
-    decrypt_pillar: "['secrets:deep': gpg]",
+    decrypt_pillar: "['secrets:deep': nacl]",
     renderer: "mako|yaml",
     jinja_sls_env: "{trim_blocks: true, line_statement_prefix: '%'}",
     allow_undefined: "true",
@@ -101,6 +101,8 @@ describe("options that feed minions or guard something and are not built", () =>
     const harmless: readonly [string, string][] = [
       ["pillar_source_merging_strategy", "aggregate"],
       ["renderer", "jinja | yaml"],
+      ["renderer", "jinja|yaml|gpg"],
+      ["decrypt_pillar", "['secrets:deep': gpg, other]"],
       ["jinja_sls_env", "{TRIM_BLOCKS: true}"],
       ["jinja_sls_env", "{keep_trailing_newline: false, line_statement_prefix: null, BLOCK_START_STRING: '{%'}"],
       ["jinja_sls_env", "{no_option_of_jinja: true}"],
@@ -181,11 +183,13 @@ describe("options that feed minions or guard something and are not built", () =>
   });
 
   it("leave a trace in every pillar or highstate that they would feed", () => {
-    put("ext_pillar: [{vault: x}, {vault: y}]\ndecrypt_pillar: [a]\nfileserver_backend: [hgfs, s3fs]\nssl: {a: b}\n");
+    put(
+      "ext_pillar: [{vault: x}, {vault: y}]\ndecrypt_pillar: [a: nacl]\nfileserver_backend: [hgfs, s3fs]\nssl: {a: b}\n",
+    );
     const { unbuilt } = loadMasterConfig(root);
     assert.deepEqual(pillarErrors(unbuilt), [
       "ext_pillar: vault is not available on the master",
-      "decrypt_pillar is set on the master, which does not have it",
+      "decrypt_pillar: nacl is not available on the master",
     ]);
     assert.deepEqual(absentStates(unbuilt), [
       "the_master_lacks_fileserver_backend_hgfs",

@@ -91,12 +91,12 @@ describe("a pillar whose sources are not all there", () => {
   };
 
   it("has all existing files, and an error for each missing one", () => {
-    const pillar = compiled({ ext_pillar: [{ vault: "x" }, { nacl: [] }], decrypt_pillar: ["a"] });
+    const pillar = compiled({ ext_pillar: [{ vault: "x" }, { nacl: [] }], decrypt_pillar: [{ b: "nacl" }] });
     assert.equal(pillar.get("a"), 1);
     assert.deepEqual(pillar.get("_errors"), [
       "ext_pillar: vault is not available on the master",
       "ext_pillar: nacl is not available on the master",
-      "decrypt_pillar is set on the master, which does not have it",
+      "decrypt_pillar: nacl is not available on the master",
     ]);
   });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { SaltworksError } from "../../src/errors.ts";
-import { faultText } from "../../src/pillar/compile.ts";
+import { faultText } from "../../src/pillar/fault-text.ts";
 import { answersOf, corpusOf } from "./corpus.ts";
 import { refusedHere } from "./refused.ts";
 import { renderOne } from "./rendering.ts";

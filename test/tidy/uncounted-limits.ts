@@ -102,6 +102,7 @@ export const uncountedLimits: Readonly<Record<string, string>> = {
   gitRepositoriesMax: remembered,
   pillarCacheEnvironmentsMax: remembered,
   pillarCacheMemoryBytesMax: remembered,
+  gpgCacheBytesMax: remembered,
   smallFilesKeptBytesMax: "a cache: what goes is read again",
   fileAnswersKeptBytesMax: "a cache: what goes is answered by the file lane",
   fileHashesMax: remembered,

@@ -22,6 +22,14 @@ const pillarOptions = [
   "env_order",
   "state_top",
   "nodegroups",
+  "decrypt_pillar",
+  "decrypt_pillar_default",
+  "decrypt_pillar_delimiter",
+  "decrypt_pillar_renderers",
+  "gpg_cache",
+  "gpg_cache_ttl",
+  "gpg_decrypt_must_succeed",
+  "gpg_keydir",
 ] as const satisfies readonly (keyof typeof masterOptions)[];
 
 /** Reads `pillarOptions` from the minion's file. A value of the wrong form is logged and replaced by the default. */
@@ -40,8 +48,8 @@ function ownOptions({ opts }: MinionConfig, log: Logger): Record<string, unknown
 /** As on a master, options that are not built put an error into the pillar. */
 export function localPillar(config: MinionConfig, log: Logger): LocalPillar {
   const defaults = Object.fromEntries(Object.entries(masterOptions).map(([name, option]) => [name, option.default]));
-  const { pillar_roots, file_roots, pillarenv, renderer, opts, unbuilt, saltenv: ownEnvironment } = config;
-  const own = { pillar_roots, file_roots, pillarenv, renderer, opts, unbuilt };
+  const { configDir, pillar_roots, file_roots, pillarenv, renderer, opts, unbuilt, saltenv: ownEnvironment } = config;
+  const own = { configDir, pillar_roots, file_roots, pillarenv, renderer, opts, unbuilt };
   const settings = { ...defaults, ...own, ...ownOptions(config, log) } as unknown as MasterConfig;
   const compiler = new PillarCompiler(pillarSettings(settings, "minion"));
   return (grains: ValueMap, { saltenv: asked, pillarenv: askedPillar, override }) => {

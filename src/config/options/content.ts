@@ -1,5 +1,6 @@
 /** The master's options about content for minions: files, pillar, and options that `_master_opts` sends. Part of the table in master.ts. */
 
+import { decryptionOptions } from "./decryption.ts";
 import { kept, mebibyte, ours, timerSecondsMax } from "./details.ts";
 import { any, boolean, choice, integer, list, map, optional, text, textOrList } from "./option.ts";
 
@@ -35,6 +36,7 @@ export const contentOptions = {
     ["libvirt", "virtkey"],
     "Sources that minions may ask for themselves (`pillar.ext`). Here only `extra_minion_data_in_pillar` is built. A request for any other gets a pillar with an error.",
   ),
+  ...decryptionOptions,
   pillar_cache: boolean(
     false,
     "Keep rendered pillars, by minion and `pillarenv`, until they are older than `pillar_cache_ttl` or `saltutil.refresh_pillar` asks for new ones.",

@@ -69,6 +69,15 @@ function withoutExcluded(sources: ConfigValue, settings: Settings): ConfigValue 
   return sources.filter((entry: ConfigValue) => !excluded.includes(keysOf([entry])[0] ?? ""));
 }
 
+/** Renderers that `decrypt_pillar` names or leaves to `decrypt_pillar_default`, other than `gpg`. */
+function otherDecryption(value: ConfigValue, settings: Settings): string[] {
+  const byDefault = textsOf(settings.get("decrypt_pillar_default")?.value ?? null)[0] ?? "gpg";
+  const named = (Array.isArray(value) ? value : [value]).flatMap((entry: ConfigValue) =>
+    isConfigMap(entry) ? Object.values(entry).map((name) => textsOf(name)[0] ?? byDefault) : [byDefault],
+  );
+  return isEmpty(value) ? [] : named.filter((name) => name !== "gpg");
+}
+
 /** The database that gets jobs. */
 function databaseIn(settings: Settings): string | undefined {
   const nameIn = (option: string) => textsOf(settings.get(option)?.value ?? null)[0] ?? "";
@@ -76,7 +85,7 @@ function databaseIn(settings: Settings): string | undefined {
 }
 
 const usualRenderers = ["jinja", "yaml", "json"];
-const builtRenderers = [...usualRenderers, "yamlex"];
+const builtRenderers = [...usualRenderers, "yamlex", "gpg"];
 const otherDrivers = jobCacheDriverNames
   .slice(1)
   .map((name) => `\`${name}\``)
@@ -108,9 +117,14 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
     missing: (value, settings) =>
       keysOf(withoutExcluded(value, settings)).filter((name) => !builtPillarSources.includes(name)),
   },
-  decrypt_pillar: { about: "Decrypts values of pillars.", warns: "pillar", missing: whole },
+  decrypt_pillar: {
+    about: "Values of pillars that are decrypted; here by `gpg`.",
+    warns: "pillar",
+    missing: (value, settings) => otherDecryption(value, settings),
+  },
   renderer: {
-    about: "How pillar files are rendered, and states by minions; here `jinja`, `yaml`, `yamlex` and `json`.",
+    about:
+      "How pillar files are rendered, and states by minions; here `jinja`, `yaml`, `yamlex` and `json`, and in pillars `gpg`.",
     warns: "pillar",
     missing: (value) =>
       textsOf(value)

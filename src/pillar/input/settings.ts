@@ -1,4 +1,5 @@
 /** Reads the master's options for pillars. docs/pillar.md lists the refused ones. */
+import { join } from "node:path";
 import type { MasterConfig } from "../../config/load.ts";
 import { pillarErrors } from "../../config/options/unbuilt.ts";
 import { masterOptions } from "../../config/schema.ts";
@@ -6,6 +7,7 @@ import { isTrue } from "../../python/values.ts";
 import { type Nodegroups, readNodegroups } from "../../target/nodegroups.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import type { LexerOptions } from "../jinja/syntax/lexer.ts";
+import { type GpgSettings, type PillarDecryption, readDecryptPillar } from "./decryption.ts";
 import { type Merge, mergeBy } from "./merge.ts";
 
 export type PillarSettings = {
@@ -40,6 +42,9 @@ export type PillarSettings = {
   readonly onDemandSources: readonly string[];
   /** Whether a failing command leaves no error in the pillar. */
   readonly ignoresFailures: boolean;
+  readonly gpg: GpgSettings;
+  /** Which values are decrypted at the end; undefined: none. */
+  readonly decryptPillar: PillarDecryption | undefined;
   /** Errors that every pillar gets: configured sources that do not exist here. */
   readonly errors: readonly string[];
   /** An option with its secrets, for the connections of external sources. */
@@ -106,6 +111,17 @@ export function pillarenvOf(
   return (pillarenv ?? (settings.followsSaltenv ? saltenv : undefined) ?? settings.pillarenv) || undefined;
 }
 
+function decryptionOf(config: MasterConfig): PillarDecryption | undefined {
+  const { decrypt_pillar: option } = config;
+  if (!isTrue(toValue(option))) return undefined;
+  return {
+    paths: readDecryptPillar(option),
+    delimiter: config.decrypt_pillar_delimiter,
+    byDefault: config.decrypt_pillar_default,
+    renderers: textsOf(config.decrypt_pillar_renderers),
+  };
+}
+
 /** `place`: whose configuration this is. A minion without a master compiles its own pillar. */
 export function pillarSettings(config: MasterConfig, place: "master" | "minion" = "master"): PillarSettings {
   const opts: ReadonlyMap<string, unknown> = config.opts;
@@ -133,6 +149,12 @@ export function pillarSettings(config: MasterConfig, place: "master" | "minion" 
     excludedSources: textsOf(config.exclude_ext_pillar),
     onDemandSources: textsOf(config.on_demand_ext_pillar),
     ignoresFailures: config.ext_pillar_failures === "ignore",
+    gpg: {
+      keyDirectory: config.gpg_keydir ?? join(config.configDir, "gpgkeys"),
+      keptMs: config.gpg_cache ? config.gpg_cache_ttl * 1_000 : 0,
+      mustSucceed: config.gpg_decrypt_must_succeed,
+    },
+    decryptPillar: decryptionOf(config),
     errors: pillarErrors(config.unbuilt, place),
     option: (name) => opts.get(name),
     opts: () => new Map(visible.map(([name, value]): [Value, Value] => [name, shownOption(name, value)])),

@@ -5,7 +5,8 @@
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { reactionsOfEventMax } from "../../limits.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { faultText } from "../compile.ts";
+import { faultText } from "../fault-text.ts";
+import { decryptionExcept } from "../gpg/decrypt.ts";
 import { filesNamed } from "../input/file-glob.ts";
 import { type PillarFile, PillarFiles } from "../input/files.ts";
 import type { PillarSettings } from "../input/settings.ts";
@@ -67,7 +68,9 @@ export class ReactionRenderer {
     try {
       const file = this.#files.readAt(path);
       if (file === undefined) throw new SaltworksError("PILLAR_FAILED", "not a file");
-      const rendered = padded(this.#renderFile(file, tag, data), path, (text) => faults.push(`${path}: ${text}`));
+      const rendered = padded(this.#renderFile(file, tag, data, faults), path, (text) =>
+        faults.push(`${path}: ${text}`),
+      );
       for (const [id, body] of rendered) high.set(id, body);
     } catch (raised) {
       const error = asFault(raised);
@@ -77,10 +80,11 @@ export class ReactionRenderer {
     }
   }
 
-  #renderFile(file: PillarFile, tag: string, data: ValueMap): Value {
+  #renderFile(file: PillarFile, tag: string, data: ValueMap, faults: string[]): Value {
     const masterId = this.#masterId;
     const minion = { id: masterId, grains: new Map<Value, Value>([["id", masterId]]) };
-    const context = { minion, saltenv: "base", pillarenv: undefined, opts: undefined };
+    const decryption = decryptionExcept(data, (fault) => faults.push(`${file.path}: ${fault}`));
+    const context = { minion, saltenv: "base", pillarenv: undefined, opts: undefined, decryption };
     const names = new Map<Value, Value>([
       ["tag", tag],
       ["data", data],
