@@ -68,6 +68,11 @@ export const pillarCacheMemoryBytesMax = 256 * 1024 * 1024;
 /** Counts of forgotten pillars: a rendering is not kept if its minion's count rose meanwhile. With more counts fewer minions share one. */
 export const forgetCountsMax = 65_536;
 
+/** Requests for states of `master_tops` under way or waiting, some 500 bytes each. */
+export const topsWaitingMax = 20_000;
+/** A request for states of `master_tops` that has waited this long is no longer answered, milliseconds: its minion asks again after 60 s. */
+export const topsWaitMs = 60_000;
+
 // # Files
 
 /** Files and directories of one environment: a list of 1,000,000 takes 60 MB. Over it: FILES_FAILED. */

@@ -36,6 +36,10 @@ export const contentOptions = {
     ["libvirt", "virtkey"],
     "Sources that minions may ask for themselves (`pillar.ext`). Here only `extra_minion_data_in_pillar` is built. A request for any other gets a pillar with an error.",
   ),
+  master_tops: map(
+    {},
+    "Further sources of the states in minions' highstates; here `ext_nodes: COMMAND`, which gets the minion's id and writes YAML. `ext_pillar_timeout` and `ext_pillar_commands` count here, too. Others [refuse the start](#options-that-are-not-built).",
+  ),
   ...decryptionOptions,
   pillar_cache: boolean(
     false,

@@ -152,7 +152,11 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
     warns: "highstate",
     missing: (value) => keysOf(value).filter((name) => !fileBackendNames.some((known) => known === name)),
   },
-  master_tops: { about: "Further sources of the states in minions' highstates.", warns: "highstate", missing: keysOf },
+  master_tops: {
+    about: "Further sources of the states in minions' highstates; here `ext_nodes`.",
+    warns: "highstate",
+    missing: (value) => keysOf(value).filter((name) => name !== "ext_nodes"),
+  },
   // Acts without a request, or on further minions:
   engines: {
     about: "Long-running plug-ins; here the reactor.",

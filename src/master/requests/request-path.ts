@@ -23,6 +23,7 @@ import type { Route } from "../admission/route.ts";
 import type { FileAnswers } from "../answers/files.ts";
 import type { MineAnswers } from "../answers/mines.ts";
 import type { Peers } from "../answers/peers.ts";
+import { TopAnswers } from "../answers/tops.ts";
 import type { Audit } from "../audit/audit.ts";
 import type { Jobs } from "../jobs/jobs.ts";
 import { RefusalLog } from "../log/refusal-log.ts";
@@ -47,6 +48,8 @@ export type RequestPathParts = {
   readonly bus: Bus;
   readonly pool: WorkerPool;
   readonly rsa: LanePool;
+  /** Runs the commands of `master_tops`. */
+  readonly sources: LanePool;
   readonly partitioner: Partitioner;
   readonly openedPorts: OpenedPorts;
   readonly audit: Pick<Audit, "wrongKey"> | undefined;
@@ -73,6 +76,7 @@ export class RequestPath {
   readonly #parts: RequestPathParts;
   readonly #ends: RequestPathEnds;
   readonly #answers: OwedAnswers;
+  readonly #tops: TopAnswers;
   readonly #refusals: RefusalLog;
   readonly #isProxy: (address: string) => boolean;
   #front: RequestFront | undefined;
@@ -80,6 +84,7 @@ export class RequestPath {
   constructor(parts: RequestPathParts, ends: RequestPathEnds) {
     this.#parts = parts;
     this.#ends = ends;
+    this.#tops = new TopAnswers(parts);
     const { rsa, start, logger } = parts;
     this.#refusals = new RefusalLog(logger, Date.now);
     this.#isProxy = networkMatcher(parts.config.trusted_proxies);
@@ -178,6 +183,9 @@ export class RequestPath {
         break;
       case "peer":
         this.#answers.owe(connection, this.#ends.peers.answer(work.ask));
+        break;
+      case "tops":
+        this.#answers.owe(connection, this.#tops.answer(work));
         break;
       case "publish":
       case "command":

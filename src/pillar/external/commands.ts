@@ -22,11 +22,15 @@ const plainId = /^[\p{L}\p{N}_][\p{L}\p{N}_.@:+=,-]*$/u;
 /** Shells that take `-c`. For an account without a login, `SHELL` names another program. */
 const shells = /^\/(?:.*\/)?(?:sh|bash|dash|ash|ksh|zsh)$/;
 
+export function isPlainId(id: string): boolean {
+  return plainId.test(id);
+}
+
 function commandText(args: SourceArguments, id: string): string {
   const command = args.get("command");
   if (typeof command !== "string") throw sourceFault("the command is not a text");
   if (!command.includes(idMark)) return command;
-  if (plainId.test(id)) return command.replaceAll(idMark, () => id);
+  if (isPlainId(id)) return command.replaceAll(idMark, () => id);
   throw sourceFault("the minion's id holds characters that a command must not be given", { isFatal: true });
 }
 

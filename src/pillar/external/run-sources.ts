@@ -79,6 +79,16 @@ export async function runSources(
   return { outcomes, counts };
 }
 
+/** Runs one command of another kind of source, under the same limits. */
+export async function runCommand(
+  command: SourceCommand,
+  environment: Environment,
+  { timeoutMs, guard }: { readonly timeoutMs: number; readonly guard?: CommandGuard },
+): Promise<SourceOutcome> {
+  const limits = { remainingMs: timeoutMs, timeoutMs, guard };
+  return (await run(command, commandEnvironment(environment), limits)).outcome;
+}
+
 type Ended = { readonly ending: Ending; readonly outcome: SourceOutcome };
 
 /** Asks a server. Its answer is not waited for after the deadline. */

@@ -103,7 +103,7 @@ function answerSealed(worker: WorkerState, batch: BatchEffects, opened: Opened):
       return handleMasterOpts(worker, opened);
     case "_master_tops":
     case "_ext_nodes":
-      return handleMasterTops(worker);
+      return handleMasterTops(worker, opened);
     case "minion_pub":
     case "minion_publish":
     case "minion_runner":

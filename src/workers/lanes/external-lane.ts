@@ -3,14 +3,17 @@
  * command or server blocks neither rendering nor requests.
  */
 import { isMainThread, workerData } from "node:worker_threads";
+import { absentStates } from "../../config/options/unbuilt.ts";
 import { SaltworksError } from "../../errors.ts";
 import { CommandGuard } from "../../pillar/external/command-guard.ts";
 import { runSources } from "../../pillar/external/run-sources.ts";
 import { pillarenvOf, pillarSettings } from "../../pillar/input/settings.ts";
+import { extNodes } from "../../pillar/tops/ext-nodes.ts";
 import { DecodeBudget } from "../../wire/decoder.ts";
-import { decode } from "../../wire/msgpack.ts";
+import { decode, encode } from "../../wire/msgpack.ts";
+import type { Value } from "../../wire/values.ts";
 import { answerForMeasures } from "../measures/lane-measures.ts";
-import type { SourceResult, SourceStart, SourceTask } from "../messages/pillar.ts";
+import type { SourceResult, SourceStart, SourceTask, TopsResult, TopsTask } from "../messages/pillar.ts";
 import type { LaneStart } from "../threads/lane-pool.ts";
 import { nameLaneThread } from "../threads/name.ts";
 import { yieldToOthers } from "../threads/priority.ts";
@@ -25,8 +28,26 @@ countTurns(turns);
 yieldToOthers();
 const settings = pillarSettings(config);
 const guard = new CommandGuard();
+/** States that make a highstate fail, because `accept_missing` names a source of it. */
+const absent = [...absentStates(config.unbuilt)];
 
-export default function handle({ id, grains, saltenv, pillarenv }: SourceTask): Promise<SourceResult> {
+export default function handle(task: SourceTask | TopsTask): Promise<SourceResult | TopsResult> {
+  return "masterTops" in task ? findTops(task) : runFor(task);
+}
+
+async function findTops({ id, masterTops }: TopsTask): Promise<TopsResult> {
+  const limits = { timeoutMs: config.ext_pillar_timeout * 1_000, guard };
+  const { states, fault } = await extNodes(masterTops, id, environment, limits);
+  for (const [name, files] of states) states.set(name, Array.isArray(files) ? [...files, ...absentIn(name)] : files);
+  if (!states.has("base") && absent.length > 0) states.set("base", absent);
+  return { states: encode(states, "raw"), fault };
+}
+
+function absentIn(environmentName: Value): readonly string[] {
+  return environmentName === "base" ? absent : [];
+}
+
+function runFor({ id, grains, saltenv, pillarenv }: SourceTask): Promise<SourceResult> {
   const read = grains === undefined ? undefined : decode(grains, "text", DecodeBudget.ofRequest());
   const environments = { saltenv, pillarenv: pillarenvOf(settings, { saltenv, pillarenv }) };
   const asked = { id, grains: read instanceof Map ? read : new Map(), ...environments };

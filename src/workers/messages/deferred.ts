@@ -62,6 +62,7 @@ export type Deferred = { readonly item: number } & (
     }
   | { readonly kind: "mineGet"; readonly ask: MineAsk }
   | { readonly kind: "peer"; readonly ask: PeerAsk }
+  | { readonly kind: "tops"; readonly id: string; readonly command: string; readonly seal: ReplySeal }
   /** `id`: the minion whose worker seals the answer; empty for an older request without an id. */
   | {
       readonly kind: "files";

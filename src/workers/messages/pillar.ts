@@ -33,6 +33,10 @@ export type PillarTask = {
 /** Runs the commands of external sources for this minion's pillar, and asks their servers. `grains`: only if a source needs them. */
 export type SourceTask = Pick<PillarTask, "id" | "grains" | "saltenv" | "pillarenv">;
 export type SourceResult = { readonly outcomes: SourceOutcomes; readonly counts: CommandCounts };
+/** Runs the command of `master_tops` for this minion. */
+export type TopsTask = { readonly id: string; readonly masterTops: string };
+/** `states`: SLS files by environment, in the network encoding. */
+export type TopsResult = { readonly states: Uint8Array; readonly fault: string | undefined };
 /** A rendered pillar, for the minion (network encoding) and for the store (new flavour). `faults` are for the log. */
 export type PillarResult = {
   readonly pillar: Uint8Array;

@@ -1,13 +1,22 @@
 /**
- * `_master_tops` and the older `_ext_nodes`: answer the states that a highstate runs beside those of the top files. This master has no sources of
- * such states, so the answer is empty, as in Salt without a source. If the operator configured a source and accepted that it is missing
- * (`accept_missing`), the answer is a state that no file defines: the highstate then fails and names the source instead of leaving states out.
+ * `_master_tops` and the older `_ext_nodes`: answer the states that a highstate runs beside those of the top files. The command of
+ * `master_tops: {ext_nodes: COMMAND}` tells them in a thread of its own. If the operator configured a source that is not built, and accepted that it
+ * is missing (`accept_missing`), the answer has a state that no file defines: the highstate then fails and names the source instead of leaving
+ * states out.
  */
 import { absentStates } from "../../config/options/unbuilt.ts";
+import { extNodesOf } from "../../pillar/tops/ext-nodes.ts";
 import type { WorkerState } from "../state/worker-state.ts";
-import type { Answer } from "./context.ts";
+import type { Answer, Opened } from "./context.ts";
+import { replySeal } from "./reply-seal.ts";
 
-export function handleMasterTops(worker: WorkerState): Answer {
-  const states = absentStates(worker.start.config.unbuilt);
+/** Unlike Salt, asks for the minion that proved its id, and not for the id in its `opts`. */
+export function handleMasterTops(worker: WorkerState, opened: Opened): Answer {
+  const { config } = worker.start;
+  const { id, isProven } = opened;
+  const command = extNodesOf(config.master_tops);
+  if (command !== undefined && id !== undefined && isProven)
+    return { deferred: { kind: "tops", id, command, seal: replySeal(worker, opened) } };
+  const states = absentStates(config.unbuilt);
   return { value: new Map(states.length > 0 ? [["base", states]] : []) };
 }
