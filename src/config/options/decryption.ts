@@ -1,10 +1,10 @@
 /** Options of the renderer `gpg` and of `decrypt_pillar`: a master's, and those of a minion that compiles its own pillar. */
-import { path, timerSecondsMax } from "./details.ts";
+import { timerSecondsMax } from "./details.ts";
 import { any, boolean, choice, integer, list, optional, text } from "./option.ts";
 
 export const decryptionOptions = {
   gpg_keydir: optional(
-    text("", "gpg's directory with the secret keys. Without it `gpgkeys` beside the configuration.", path),
+    text("", "gpg's directory with the secret keys. Without it `gpgkeys` beside the configuration."),
   ),
   gpg_decrypt_must_succeed: boolean(
     true,
