@@ -22,3 +22,10 @@ export const reactorFilesMax = 1_000;
 export const reactorsMax = 10_000;
 /** How long an entry of `reactor` rests after its files took longer than `reactor_render_timeout`, milliseconds: each try would hold up all others. */
 export const reactorRestMs = 60_000;
+
+// # Orchestrations
+
+/** Orchestrations that the master runs at once, each in a process of some 80 MB. A further one fails: to let it wait would block one that waits for it. */
+export const orchestrationsMax = 16;
+/** One orchestration of the master, milliseconds: some take hours. Over it: its process is killed. */
+export const orchestrationMs = 86_400_000;

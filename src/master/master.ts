@@ -232,7 +232,7 @@ export class Master {
       finishWithin(limitMs, step, warning, logger);
     this.#maintenance.close();
     this.metrics.close();
-    for (const step of this.#stopSteps) step();
+    for (const step of [...this.#stopSteps, () => this.#commands.close()]) step();
     this.#presence.close();
     await within(deadlineMs, this.#requests.drain(), "requests were still under way at the deadline");
     this.#batches.close();
@@ -379,7 +379,7 @@ export class Master {
       maintenance: this.#maintenance,
       saltFiles: this.#saltFiles,
       copies: this.#copies,
-      ...{ reactor: this.#reactor, apiRestarts, gitUpdates },
+      ...{ reactor: this.#reactor, apiRestarts, gitUpdates, commands: this.#commands },
     };
   }
 

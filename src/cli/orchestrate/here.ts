@@ -12,4 +12,8 @@ export type Here = {
   readonly host: Host;
   readonly log: Logger;
 };
-export type HereFunction = (here: Here, args: ValueMap, extra: ExtraArguments) => Promise<HereOutcome>;
+/** What orchestrations need of it: they run without a terminal, too. */
+export type OrchestrationHere = Omit<Here, "host"> & { readonly host: Pick<Host, "user" | "environment"> };
+type Run<Place> = (here: Place, args: ValueMap, extra: ExtraArguments) => Promise<HereOutcome>;
+export type HereFunction = Run<Here>;
+export type OrchestrationFunction = Run<OrchestrationHere>;

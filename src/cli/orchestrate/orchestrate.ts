@@ -18,14 +18,14 @@ import { isGood } from "../../states/run/retcode.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { minionExtras } from "../input/minion-extras.ts";
-import type { Here, HereFunction, HereOutcome } from "./here.ts";
+import type { HereOutcome, OrchestrationFunction, OrchestrationHere } from "./here.ts";
 import { masterPort } from "./port.ts";
 
 /** Keywords of these runners that go on to the execution function. */
 const passedOn = ["saltenv", "pillar", "pillarenv", "exclude", "test", "queue"];
 
-export const orchestrationFunctions: readonly [string, HereFunction][] = [
-  ...["state.orchestrate", "state.orch", "state.sls"].map((name): [string, HereFunction] => [name, orchestrate]),
+export const orchestrationFunctions: readonly [string, OrchestrationFunction][] = [
+  ...["state.orchestrate", "state.orch", "state.sls"].map((name): [string, OrchestrationFunction] => [name, orchestrate]),
   ["state.orchestrate_single", orchestrateSingle],
   ["state.orchestrate_show_sls", showSls],
 ];
@@ -39,7 +39,7 @@ function keywordsOf(args: ValueMap): ValueMap {
   return new Map(given.filter(([, value]) => value !== null));
 }
 
-async function orchestrate(here: Here, args: ValueMap): Promise<HereOutcome> {
+async function orchestrate(here: OrchestrationHere, args: ValueMap): Promise<HereOutcome> {
   const keywords = keywordsOf(args);
   if (!keywords.has("saltenv")) keywords.set("saltenv", "base");
   const jid = args.get("orchestration_jid");
@@ -53,13 +53,13 @@ async function orchestrate(here: Here, args: ValueMap): Promise<HereOutcome> {
   return outcomeOf(here.config, value);
 }
 
-async function orchestrateSingle(here: Here, args: ValueMap, { keywords: more }: ExtraArguments): Promise<HereOutcome> {
+async function orchestrateSingle(here: OrchestrationHere, args: ValueMap, { keywords: more }: ExtraArguments): Promise<HereOutcome> {
   const keywords = new Map([...more, ...keywordsOf(args)]);
   const positional = [args.get("fun") ?? null, args.get("name") ?? null];
   return outcomeOf(here.config, await called(here, "state.single", positional, keywords, undefined));
 }
 
-async function showSls(here: Here, args: ValueMap): Promise<HereOutcome> {
+async function showSls(here: OrchestrationHere, args: ValueMap): Promise<HereOutcome> {
   const keywords = keywordsOf(args);
   if (!keywords.has("saltenv")) keywords.set("saltenv", "base");
   const value = await called(here, "state.show_sls", [args.get("mods") ?? null], keywords, undefined);
@@ -87,7 +87,7 @@ function outcomeOf(config: MasterConfig, called: Called): HereOutcome {
 
 /** Calls a function of the module `state` with the master's files, pillar and options. */
 async function called(
-  { config, host, log }: Here,
+  { config, host, log }: OrchestrationHere,
   fun: string,
   args: readonly Value[],
   kwargs: ValueMap,

@@ -110,6 +110,7 @@ const ofMinions = {
   reactionsOfEventMax: at("saltworks_reactor_events_total", { outcome: "failed" }),
   reactorFilesMax: at("saltworks_reactor_events_total", { outcome: "failed" }),
   reactorRestMs: hits("reactor_render_timeout"),
+  orchestrationsMax: hits("orchestrationsMax"),
   ext_pillar_timeout: hits("ext_pillar_timeout"),
   extPillarBytesMax: at("saltworks_pillar_commands_total", { outcome: "tooLarge" }),
   extPillarReceivedBytesMax: at("saltworks_pillar_commands_total", { outcome: "tooLarge" }),

@@ -14,6 +14,7 @@ import {
   heldPublishesBytesMax,
   jobRecordsMax,
   laneQueueMax,
+  orchestrationsMax,
   peerRequestsMax,
   pendingJobsMax,
   pendingMinionsMax,
@@ -40,6 +41,7 @@ import type { Batches } from "../batch-jobs/batches.ts";
 import type { Deliveries } from "../jobs/deliveries.ts";
 import type { JobTracker } from "../jobs/tracker.ts";
 import type { LogLimit } from "../log/log-limit.ts";
+import type { Commands } from "../operators/commands.ts";
 import { type CredentialChecks, checkOutcomes } from "../operators/credential-checks.ts";
 import { guessBounds } from "../operators/guess-bounds.ts";
 import type { Pillars } from "../pillars/pillars.ts";
@@ -94,6 +96,7 @@ export type MeteredParts = {
   readonly saltFiles: Pick<SaltFiles, "counters">;
   readonly copies: Pick<Copies, "eventReturns" | "jobShipping">;
   readonly reactor: MeteredReactor;
+  readonly commands: Pick<Commands, "orchestrations">;
   /** Starts of the HTTP API after its first; undefined if no program watches one. */
   readonly apiRestarts: (() => number) | undefined;
   readonly gitUpdates: Pick<GitUpdates, "counters">;
@@ -372,5 +375,7 @@ export function sampleLimits(
   limit("feedEntriesMax", parts.copies.jobShipping.waiting, feedEntriesMax, undefined);
   sampleEventReturnLimits(limit, parts.copies.eventReturns, config);
   sampleReactorLimits(limit, parts.reactor, config);
+  const { running, refused } = parts.commands.orchestrations;
+  limit("orchestrationsMax", running, orchestrationsMax, refused);
   limit("deliveryTriesMax", 0, deliveryTriesMax, deliveries.counters.spent);
 }

@@ -41,7 +41,7 @@ export type CommandsOptions = {
   /** Wheel functions that the main thread answers without events, even while all runners are busy. */
   readonly direct: ReadonlyMap<string, DirectFunction>;
   readonly logger: Logger;
-  readonly config: Pick<MasterConfig, "pki_dir">;
+  readonly config: MasterConfig;
   readonly audit?: Pick<Audit, "about"> | undefined;
 };
 
@@ -59,8 +59,17 @@ export class Commands {
 
   constructor(options: CommandsOptions) {
     this.#options = options;
-    this.#lane = new RunnerLaneCalls({ ...options, pkiDir: options.config.pki_dir });
+    this.#lane = new RunnerLaneCalls(options);
     this.#direct = new Map([...options.direct, ...jobFunctions(options.jobs)]);
+  }
+
+  get orchestrations(): RunnerLaneCalls["orchestrations"] {
+    return this.#lane.orchestrations;
+  }
+
+  /** Ends the orchestrations that run. */
+  close(): void {
+    this.#lane.close();
   }
 
   /** Answers an operator's request that a worker has passed on. */

@@ -1,11 +1,14 @@
 /** Runs runner and wheel functions in the runner lane, and answers what they ask the main thread meanwhile. */
 import { MessageChannel } from "node:worker_threads";
 import type { Logger } from "pino";
+import type { MasterConfig } from "../../config/load.ts";
 import type { RunnerCaller } from "../../runners/contract/contract.ts";
+import { orchestrationNames } from "../../runners/master/event.ts";
 import { encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import type { RunnerAsk, RunnerResult, RunnerTask } from "../../workers/messages/runner.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
+import { Orchestrations } from "../orchestrations/orchestrations.ts";
 import { KeptKeyList } from "../upkeep/kept-key-list.ts";
 import { answerRunner, type RunnerAsks } from "./runner-asks.ts";
 
@@ -13,16 +16,27 @@ type Options = {
   readonly runners: LanePool;
   readonly asks: RunnerAsks;
   readonly logger: Logger;
-  readonly pkiDir: string;
+  readonly config: MasterConfig;
 };
 
 export class RunnerLaneCalls {
   readonly #options: Options;
   readonly #keyList: KeptKeyList;
+  readonly #orchestrations: Orchestrations;
 
   constructor(options: Options) {
     this.#options = options;
-    this.#keyList = new KeptKeyList(options.pkiDir);
+    this.#keyList = new KeptKeyList(options.config.pki_dir);
+    this.#orchestrations = new Orchestrations(options);
+  }
+
+  get orchestrations(): Orchestrations["counts"] {
+    return this.#orchestrations.counts;
+  }
+
+  /** Ends the orchestrations. */
+  close(): void {
+    this.#orchestrations.close();
   }
 
   /** Never throws: a failure is a result without success. */
@@ -33,6 +47,23 @@ export class RunnerLaneCalls {
   }
 
   async #run(fun: string, args: Value[], kwargs: ValueMap, caller: RunnerCaller): Promise<RunnerResult> {
+    const { logger } = this.#options;
+    const isOrchestration = caller.kind === "runner" && orchestrationNames.has(fun);
+    try {
+      const result = isOrchestration
+        ? { ...(await this.#orchestrations.run(fun, args, kwargs, caller)), notes: [], callerEvents: 0 }
+        : await this.#inLane(fun, args, kwargs, caller);
+      for (const fault of result.faults) logger.error({ fault, fun }, "a runner met a fault");
+      return result;
+    } catch (error) {
+      logger.error({ err: error, fun }, "a runner failed");
+      const text = `Exception occurred in ${caller.kind} ${fun}: ${(error as Error).message}`;
+      const answer = { value: encode(text, "bin"), reply: encode(text, "raw") };
+      return { ...answer, success: false, notes: [], faults: [], callerEvents: 0 };
+    }
+  }
+
+  async #inLane(fun: string, args: Value[], kwargs: ValueMap, caller: RunnerCaller): Promise<RunnerResult> {
     const { asks, logger, runners } = this.#options;
     const { port1, port2 } = new MessageChannel();
     port1.on("message", (ask: RunnerAsk) => {
@@ -42,14 +73,7 @@ export class RunnerLaneCalls {
     });
     const task: RunnerTask = { fun, args: encode(args, "bin"), kwargs: encode(kwargs, "bin"), caller, port: port2 };
     try {
-      const result = await runners.run<RunnerResult>(task, { transfer: [port2] });
-      for (const fault of result.faults) logger.error({ fault, fun }, "a runner met a fault");
-      return result;
-    } catch (error) {
-      logger.error({ err: error, fun }, "a runner failed");
-      const text = `Exception occurred in ${caller.kind} ${fun}: ${(error as Error).message}`;
-      const answer = { value: encode(text, "bin"), reply: encode(text, "raw") };
-      return { ...answer, success: false, notes: [], faults: [], callerEvents: 0 };
+      return await runners.run<RunnerResult>(task, { transfer: [port2] });
     } finally {
       port1.close();
     }

@@ -35,15 +35,14 @@ const orchestrationRunner = orchestrations.flatMap(([short, parameters, doc]): [
       parameters: parametersOf(...parameters),
       ...(short === "orchestrate_single" ? { takes: "keywords" as const } : {}),
       doc,
-      run: ({ config }) => {
-        const text = `orchestrations run in the command line, not in the master: run state.${name} there`;
-        // Salt gives what is wrong with orchestrations in this form, and user interfaces show it.
-        if (short === "orchestrate_show_sls") return new Map([[config.id, [text]]]);
-        throw new SaltworksError("FUNCTION_FAILED", text);
+      run: () => {
+        throw new SaltworksError("FUNCTION_FAILED", "an orchestration runs in a process of its own");
       },
     },
   ]),
 );
+/** Runners that the master, like the command line, runs in a process of their own. */
+export const orchestrationNames: ReadonlySet<string> = new Set(orchestrationRunner.map(([name]) => name));
 
 export const eventRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
   [

