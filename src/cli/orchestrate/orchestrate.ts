@@ -25,7 +25,10 @@ import { masterPort } from "./port.ts";
 const passedOn = ["saltenv", "pillar", "pillarenv", "exclude", "test", "queue"];
 
 export const orchestrationFunctions: readonly [string, OrchestrationFunction][] = [
-  ...["state.orchestrate", "state.orch", "state.sls"].map((name): [string, OrchestrationFunction] => [name, orchestrate]),
+  ...["state.orchestrate", "state.orch", "state.sls"].map((name): [string, OrchestrationFunction] => [
+    name,
+    orchestrate,
+  ]),
   ["state.orchestrate_single", orchestrateSingle],
   ["state.orchestrate_show_sls", showSls],
 ];
@@ -53,7 +56,11 @@ async function orchestrate(here: OrchestrationHere, args: ValueMap): Promise<Her
   return outcomeOf(here.config, value);
 }
 
-async function orchestrateSingle(here: OrchestrationHere, args: ValueMap, { keywords: more }: ExtraArguments): Promise<HereOutcome> {
+async function orchestrateSingle(
+  here: OrchestrationHere,
+  args: ValueMap,
+  { keywords: more }: ExtraArguments,
+): Promise<HereOutcome> {
   const keywords = new Map([...more, ...keywordsOf(args)]);
   const positional = [args.get("fun") ?? null, args.get("name") ?? null];
   return outcomeOf(here.config, await called(here, "state.single", positional, keywords, undefined));

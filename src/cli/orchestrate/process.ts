@@ -25,7 +25,12 @@ async function answerTo(call: OrchestrationCall): Promise<OrchestrationAnswer> {
     const [run, described] = [functions.get(fun), runnerFunctions.get(fun)];
     if (run === undefined || described === undefined)
       throw new SaltworksError("FUNCTION_UNKNOWN", `'${fun}' is not available.`, { name: fun });
-    const { bound, extra } = bindArguments(fun, described, decode(call.args) as Value[], decode(call.kwargs) as ValueMap);
+    const { bound, extra } = bindArguments(
+      fun,
+      described,
+      decode(call.args) as Value[],
+      decode(call.kwargs) as ValueMap,
+    );
     if (!bound.has("orchestration_jid")) bound.set("orchestration_jid", jid);
     const host = { user: ownUserName(), environment: process.env };
     const { value, isSuccess } = await run({ config, host, log }, bound, extra);

@@ -1,4 +1,4 @@
-/** Orchestrations that the master runs: for the reactor, for other orchestrations, and their end with the master. */
+/** Orchestrations that the master runs: for the reactor, for other orchestrations. */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,18 +23,9 @@ wrong:
 shown:
   salt.runner: [{name: state.orchestrate_show_sls}, {mods: bad}]
 `,
-  "many.sls": `
-many:
-  salt.parallel_runners:
-    - runners:
-{%- for number in range(17) %}
-        r{{ number }}: [{name: state.orchestrate}, {kwarg: {mods: short, pillar: {mark: MARK}}}]
-{%- endfor %}
-`,
-  "short.sls": "short:\n  cmd.run: [{name: 'until test -e {{ pillar.get('mark') }}; do sleep 0.1; done'}]\n",
-  "on-event.sls": "go:\n  runner.state.orchestrate:\n    - args:\n      - mods: inner\n      - pillar: {who: {{ data['who'] }}}\n",
+  "on-event.sls":
+    "go:\n  runner.state.orchestrate:\n    - args:\n      - mods: inner\n      - pillar: {who: {{ data['who'] }}}\n",
 };
-const refusedText = "16 orchestrations are running";
 
 describe("an orchestration that the master runs", { timeout: 300_000 }, () => {
   let root: string;
@@ -44,7 +35,7 @@ describe("an orchestration that the master runs", { timeout: 300_000 }, () => {
   before(async () => {
     root = mkdtempSync(join(tmpdir(), "sw-master-orchestration-"));
     mkdirSync(join(root, "roots"));
-    for (const [name, text] of Object.entries(files)) writeFileSync(join(root, "roots", name), text.replaceAll("MARK", join(root, "mark")));
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(root, "roots", name), text);
     master = await startOurMaster(1, {
       id: "m_master",
       file_roots: { base: [join(root, "roots")] },
@@ -90,20 +81,5 @@ describe("an orchestration that the master runs", { timeout: 300_000 }, () => {
     assert.match(wrong.changes.return, /Passed invalid arguments: orchestrate\(\) got an unexpected keyword argument/);
     const shown = of("shown", "state.orchestrate_show_sls");
     assert.deepEqual(shown.changes.return.m_master.bad.test[0], "fail_without_changes");
-  });
-
-  it("is refused beside sixteen others, and one that ends makes room", async () => {
-    const many = orchestrate("many");
-    await watch.until(
-      "the refusal",
-      ({ tag, data }) => /^salt\/run\/\d+\/ret$/.test(tag) && String(data.get("return")).includes(refusedText),
-      waitMs,
-    );
-    writeFileSync(join(root, "mark"), "");
-    const { ret } = (await many)["salt_|-many_|-many_|-parallel_runners"].changes;
-    const texts = Object.values(ret).filter((value) => typeof value === "string");
-    assert.deepEqual(texts, [`Exception occurred in runner state.orchestrate: ${refusedText}`]);
-    const again = await orchestrate("outer");
-    assert.equal(again["salt_|-good_|-state.orchestrate_|-runner"].result, true);
   });
 });
