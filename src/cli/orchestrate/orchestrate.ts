@@ -20,6 +20,7 @@ import type { Value, ValueMap } from "../../wire/values.ts";
 import { minionExtras } from "../input/minion-extras.ts";
 import type { HereOutcome, OrchestrationFunction, OrchestrationHere } from "./here.ts";
 import { masterPort } from "./port.ts";
+import { templateFunctions } from "./template-functions.ts";
 
 /** Keywords of these runners that go on to the execution function. */
 const passedOn = ["saltenv", "pillar", "pillarenv", "exclude", "test", "queue"];
@@ -107,7 +108,10 @@ async function called(
       const given = new Map<Value, Value>([["data", decode(encode(data as Value, "bin"))]]);
       await client.runner("event.send", [tag], given);
     };
-    const extras = { ...minionExtras, orchestration: { states: masterStates(port), fire } };
+    const extras = {
+      ...minionExtras,
+      orchestration: { states: masterStates(port), functions: templateFunctions(port), fire },
+    };
     const compiler = new PillarCompiler(pillarSettings(config));
     const answer = await callHere(
       minionConfigOf(config),

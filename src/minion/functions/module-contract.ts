@@ -77,9 +77,10 @@ export type Extras = {
   ): Promise<string>;
   /** Renders an SLS file of states to its value. @throws PILLAR_FAILED with Salt's text for the fault */
   renderState(file: StateFile, surroundings: StateRendering): Promise<Value>;
-  /** In an orchestration: its own states, and how events reach the master's bus. */
+  /** In an orchestration: its own states, functions of its templates, and how events reach the master's bus. */
   readonly orchestration?: {
     readonly states: StateTable;
+    readonly functions: ReadonlyMap<string, TemplateFunction>;
     readonly fire: (tag: string, data: Encodable) => Promise<void>;
   };
   /** Whole names: `jobs.list_jobs`. */

@@ -65,10 +65,33 @@ refused:
   salt.state:
     - tgt: web1
     - sls: web
-    - batch: 1
+    - ssh: True
+`,
+  "top.sls": "base:\n  '*': [web]\n",
+  "ways.sls": `
+top:
+  salt.state: [{tgt: web1}, {top: top.sls}]
+batch:
+  salt.state: [{tgt: '*'}, {sls: web}, {batch: '50%'}, {queue: False}]
+subset:
+  salt.function: [{name: test.arg}, {tgt: 'web1,web2'}, {tgt_type: list}, {subset: 1}, {arg: [a]}]
+some:
+  salt.function: [{name: test.ping}, {tgt: 'web1,gone'}, {tgt_type: list}]
+all:
+  salt.function: [{name: test.ping}, {tgt: 'web1,gone'}, {tgt_type: list}, {expect_minions: True}]
+batch of a list:
+  salt.function: [{name: test.ping}, {tgt: 'web1'}, {tgt_type: list}, {batch: 1}]
+`,
+  "asks.sls": `
+{% set up = salt['saltutil.runner']('manage.up') %}
+{% set found = salt.saltutil.cmd('web1', 'test.arg', arg=['a'], kwarg={'k': 'v'}) %}
+{% set keys = salt.saltutil.wheel('key.list', match='accepted') %}
+{{ up | join }} {{ found.web1.ret.args[0] }} {{ found.web1.ret.kwargs.k }} {{ keys.return.minions | join }}:
+  test.nop
 `,
 };
 
+const failed = "Run failed on minions: web1";
 type State = { readonly result: boolean | null; readonly comment: string; readonly changes: Record<string, unknown> };
 
 describe("an orchestration", { timeout: 300_000 }, () => {
@@ -127,7 +150,6 @@ describe("an orchestration", { timeout: 300_000 }, () => {
     assert.deepEqual([outputter, retcode], ["highstate", 1]);
     const states: [string, State][] = Object.entries(data.m_master);
     const outcomes = states.map(([tag, { result, comment }]) => [tag.split("_|-")[1], result, comment]);
-    const failed = "Run failed on minions: web1";
     assert.deepEqual(outcomes, [
       ["ping", true, "Function ran successfully. Function test.ping ran on web1."],
       ["nobody", false, "No minions responded"],
@@ -139,7 +161,7 @@ describe("an orchestration", { timeout: 300_000 }, () => {
       ["wheel", true, "Wheel function 'key.list' executed."],
       ["send", true, "Event fired"],
       ["wait", false, "Timeout value reached."],
-      ["refused", false, "batch of salt.state is not supported by this program's states"],
+      ["refused", false, "ssh of salt.state is not supported by this program's states"],
     ]);
     const { changes } = data.m_master["salt_|-deploy_|-deploy_|-state"];
     assert.deepEqual(Object.keys(changes.ret.web1), [
@@ -147,6 +169,28 @@ describe("an orchestration", { timeout: 300_000 }, () => {
       "test_|-still_|-given_|-nop",
     ]);
     await watch.until("the orchestration's event", ({ tag }) => tag === "my/orchestration", waitMs);
+  });
+
+  it("runs states by a top file, in batches, and on some minions; a list's unknown minions are silent", async () => {
+    const { stdout } = await run("run", "--out=json", "state.orchestrate", "ways");
+    const states: [string, State][] = Object.entries(JSON.parse(stdout).data.m_master);
+    assert.deepEqual(
+      states.map(([tag, { result, comment }]) => [tag.split("_|-")[1], result, comment]),
+      [
+        // Our minion does not have it; real ones do.
+        ["top", false, `${failed}\nMinion web1 returned "'state.top' is not available." instead of a state result.`],
+        ["batch", true, "States ran successfully. Updating web1."],
+        ["subset", true, "Function ran successfully. Function test.arg ran on web1."],
+        ["some", true, "Function ran successfully. Function test.ping ran on web1."],
+        ["all", false, "Running function test.ping failed on minions: gone Function test.ping ran on web1, gone."],
+        ["batch of a list", true, "Function ran successfully. Function test.ping ran on web1."],
+      ],
+    );
+  });
+
+  it("answers the runners, wheel functions and jobs of its templates", async () => {
+    const { stdout } = await run("run", "--out=json", "state.orchestrate", "asks");
+    assert.deepEqual(Object.keys(JSON.parse(stdout).data.m_master), ["test_|-web1 a v web1_|-web1 a v web1_|-nop"]);
   });
 
   it("shows the runs on minions as runs", async () => {

@@ -60,7 +60,8 @@ export function slsSource(context: CallContext, { pillar, saltenv }: RunFacts): 
 
 /** Functions see the run's pillar, which the command may have changed (`pillar=`). */
 function functionOf(context: CallContext, name: string, pillar: ValueMap): TemplateFunction | undefined {
-  if (!context.functions.has(name)) return undefined;
+  const own = context.extras?.orchestration?.functions.get(name);
+  if (own !== undefined || !context.functions.has(name)) return own;
   return async (args, kwargs) => asValue(await callWith(context, name, { pillar }, args, kwargs));
 }
 

@@ -39,7 +39,7 @@ const stateParams = {
 };
 const functionParams = { ...jobParams, expect_minions: false, fail_function: null, arg: null, kwarg: null };
 /** Arguments of Salt's states that this program does not have. */
-const unsupported = ["ssh", "roster", "ret_config", "ret_kwargs", "batch", "subset", "top", "queue", "fail_function"];
+const unsupported = ["ssh", "roster", "fail_function"];
 
 function refusal(args: ValueMap, state: string): string | undefined {
   const found = unsupported.find((name) => isTrue(args.get(name) ?? null));
@@ -56,6 +56,15 @@ function askOf(args: ValueMap, fun: string, positional: readonly Value[], kwargs
     kwargs,
     ret: strOf(args.get("ret") ?? ""),
     timeoutSeconds: numberOf(args.get("timeout") ?? null),
+    returnerSettings: Object.fromEntries(
+      ["ret_config", "ret_kwargs"].flatMap((name) =>
+        isTrue(args.get(name) ?? null) ? [[name, args.get(name) ?? null]] : [],
+      ),
+    ),
+    subset: isTrue(args.get("subset") ?? null) ? numberOf(args.get("subset") ?? null) : undefined,
+    batch: isTrue(args.get("batch") ?? null)
+      ? { size: strOf(args.get("batch") ?? null), isFailHard: isTrue(args.get("failhard") ?? null) }
+      : undefined,
   };
 }
 
@@ -82,20 +91,26 @@ async function runStates(port: MasterPort, context: StateContext, args: ValueMap
   if (refused !== undefined) return result.set("comment", refused);
   const allowed = numberOf(args.get("allow_fail") ?? 0);
   if (allowed === undefined) return result.set("comment", "Passed invalid value for 'allow_fail', must be an int");
-  const sls = args.get("sls") ?? null;
-  if (!isTrue(args.get("highstate") ?? null) && !isTrue(sls))
-    return result.set("comment", "No highstate or sls specified, no execution made");
+  const run = runOf(args);
+  if (run === undefined) return result.set("comment", "No highstate or sls specified, no execution made");
   if (typeof args.get("concurrent") !== "boolean")
     return result.set("comment", "Must pass in boolean for value of 'concurrent'");
-  const isHighstate = isTrue(args.get("highstate") ?? null);
-  const positional = isHighstate ? [] : [Array.isArray(sls) ? sls.map(strOf).join(",") : sls];
-  const ask = askOf(args, isHighstate ? "state.highstate" : "state.sls", positional, stateKeywords(context, args));
+  const ask = askOf(args, run.fun, run.positional, stateKeywords(context, args));
   const answers = await port.runJob(ask);
   if (answers.jid !== undefined) result.set("__jid__", answers.jid);
   const minions = counted(answers, args);
   if (minions.length === 0 && isTrue(args.get("expect_minions") ?? true))
     return result.set("comment", "No minions returned");
   return judged(result, minions, { args, allowed, isTest: ask.kwargs.get("test") === true });
+}
+
+/** The function that minions run, with its arguments. Undefined without states. */
+function runOf(args: ValueMap): { readonly fun: string; readonly positional: readonly Value[] } | undefined {
+  const [highstate, top, sls] = ["highstate", "top", "sls"].map((name) => args.get(name) ?? null);
+  if (isTrue(highstate ?? null)) return { fun: "state.highstate", positional: [] };
+  if (isTrue(top ?? null)) return { fun: "state.top", positional: [top ?? null] };
+  if (!isTrue(sls ?? null)) return undefined;
+  return { fun: "state.sls", positional: [Array.isArray(sls) ? sls.map(strOf).join(",") : (sls ?? null)] };
 }
 
 function stateKeywords({ isTest }: StateContext, args: ValueMap): ValueMap {
@@ -105,7 +120,7 @@ function stateKeywords({ isTest }: StateContext, args: ValueMap): ValueMap {
   if (isTrue(args.get("pillar") ?? null)) kwargs.set("pillar", args.get("pillar") ?? null);
   for (const name of ["pillarenv", "saltenv", "exclude"])
     if ((args.get(name) ?? null) !== null) kwargs.set(name, args.get(name) ?? null);
-  return kwargs.set("queue", false).set("concurrent", args.get("concurrent") ?? false);
+  return kwargs.set("queue", args.get("queue") ?? false).set("concurrent", args.get("concurrent") ?? false);
 }
 
 type Judging = { readonly args: ValueMap; readonly allowed: number; readonly isTest: boolean };

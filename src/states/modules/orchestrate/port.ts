@@ -9,6 +9,12 @@ export type JobAsk = {
   readonly kwargs: ValueMap;
   readonly ret: string;
   readonly timeoutSeconds: number | undefined;
+  /** Settings of the returners: `ret_config` and `ret_kwargs`. */
+  readonly returnerSettings: Readonly<Record<string, Value>>;
+  /** How many minions, chosen by chance, run it; undefined: all. */
+  readonly subset: number | undefined;
+  /** How many minions run it at a time, as a number or a percentage; undefined: all at once. */
+  readonly batch: { readonly size: string; readonly isFailHard: boolean } | undefined;
 };
 /** `value` undefined: the minion did not return. */
 export type MinionAnswer = { readonly value: Value | undefined; readonly retcode: number };
