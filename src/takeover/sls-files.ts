@@ -43,11 +43,18 @@ export function pillarFindings(config: MasterConfig): readonly Finding[] {
 
 function pillarFileFindings(path: string, byDefault: string): readonly Finding[] {
   return looked("file", path, () => {
+    const { size } = statSync(path);
+    if (size > pillarFileBytesMax) return [tooLarge(path, size)];
     const file = { path, text: textOf(path) };
     const renderers = path.endsWith(".sls") ? rendererFindings(file, byDefault) : [];
     const isTemplate = !path.endsWith(".sls") || stagesOf(file.text, byDefault).includes("jinja");
     return [...renderers, ...(isTemplate ? templateFindings(file) : [])];
   });
+}
+
+function tooLarge(path: string, bytes: number): Finding {
+  const about = `has ${bytes} bytes; a file has at most ${pillarFileBytesMax} here`;
+  return { verdict: "lost", name: "size", place: path, about };
 }
 
 function templateFindings({ path, text }: Sls): readonly Finding[] {
@@ -76,6 +83,8 @@ export function reactorFindings(config: MasterConfig, files: readonly string[]):
           { verdict: "changed", name: "reactor", place: written, about: "there is no such file, so nothing reacts" },
         ];
       return paths.flatMap((path) => {
+        const { size } = statSync(path);
+        if (size > pillarFileBytesMax) return [tooLarge(path, size)];
         const file = { path, text: textOf(path) };
         const faults = [
           ...rendererFindings(file, config.renderer),
@@ -141,7 +150,7 @@ function filesBelow(root: string): readonly string[] {
   return found;
 }
 
-/** The first bytes of a file. */
+/** A file's text, or its first bytes if it grows meanwhile. */
 function textOf(path: string): string {
   const file = openSync(path, "r");
   try {

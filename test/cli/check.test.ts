@@ -83,6 +83,14 @@ describe("saltworks check", () => {
     assert.match(abouts[1] ?? "", /^git_pillar remote master http:\/\/h\/x has no option 'nosuch'/);
   });
 
+  it("names files that are larger than this master reads, and nothing of their cut text", async () => {
+    put("pillar/large.sls", "x: {{ 'x' | upper }}\n".repeat(250_000));
+    put("reactor.sls", "# a comment of forty characters, repeated\n".repeat(120_000));
+    configure(`reactor: [{a: [${at("reactor.sls")}]}]\n`);
+    assert.deepEqual(lost(await found("pillar files")), ["size /pillar/large.sls"]);
+    assert.deepEqual(lost(await found("reactor files")), ["size /reactor.sls"]);
+  });
+
   it("names renderers, filters and functions of pillar files that are missing", async () => {
     put("pillar/a/init.sls", "#!no_such_renderer|yaml\nx: 1\n");
     put("pillar/b.sls", "a: {{ 'x' | upper }}\nb: {{ 'x' | no_such_filter }}\nc: {{ salt['site.function']() }}\n");
