@@ -13,6 +13,7 @@ import { compilePythonPattern } from "../../python/regex/match.ts";
 import { isGivenTrue, textArgument } from "../../runners/contract/arguments.ts";
 import { bindArguments, failureText } from "../../runners/contract/call.ts";
 import type { ExtraArguments } from "../../runners/contract/contract.ts";
+import { orchestrationNames } from "../../runners/master/event.ts";
 import { runnerFunctions } from "../../runners/registry.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
@@ -43,10 +44,27 @@ export async function runHere(
   if (run === undefined || described === undefined) return undefined;
   try {
     const { bound, extra } = bindArguments(name, described, args, kwargs);
-    return await run(here, bound, extra);
+    const running = run(here, bound, extra);
+    return orchestrationNames.has(name) ? await untilInterrupted(here, running) : await running;
   } catch (error) {
     if (!hasCode(error, "FUNCTION_ARGUMENTS")) throw error;
     return { value: failureText(runnerFunctions, "runner", name, error), isSuccess: false };
+  }
+}
+
+/** Salt ends with 0 or 1 then; a script must not take a part of an orchestration for the whole. */
+async function untilInterrupted({ host }: Here, running: Promise<HereOutcome>): Promise<HereOutcome> {
+  let dropInterrupt = () => undefined as void;
+  const interrupted = new Promise<HereOutcome>((resolve) => {
+    dropInterrupt = host.onInterrupt(() => {
+      host.complain("\nThe orchestration was stopped by Ctrl-C. Jobs that it started go on.\n");
+      resolve({ value: null, isSuccess: false, exitCode: interruptedExitCode });
+    });
+  });
+  try {
+    return await Promise.race([running, interrupted]);
+  } finally {
+    dropInterrupt();
   }
 }
 

@@ -1,5 +1,7 @@
 /** An orchestration on a running master with our minion: states that act on the fleet, and states that the minion runs. */
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
@@ -67,6 +69,8 @@ refused:
     - sls: web
     - ssh: True
 `,
+  "waits.sls":
+    "begun:\n  event.send: [{name: my/begun}]\nend:\n  salt.wait_for_event: [{name: never/*}, {id_list: [a]}]\n",
   "top.sls": "base:\n  '*': [web]\n",
   "ways.sls": `
 top:
@@ -209,6 +213,20 @@ describe("an orchestration", { timeout: 300_000 }, () => {
     const single = await run("run", "state.orchestrate_single", "salt.function", "name=test.ping", "tgt=web1");
     assert.equal(single.exitCode, 0);
     assert.match(single.stdout, /Function test.ping ran on web1\./);
+  });
+
+  it("ends with 130 when it is interrupted, so that no script goes on", async () => {
+    const words = [cliFile, "run", "-c", master.configDirectory, "state.orchestrate", "waits"];
+    const child = spawn(process.execPath, words, { stdio: ["ignore", "ignore", "pipe"] });
+    const ended = once(child, "exit");
+    let shown = "";
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      shown += text;
+    });
+    await watch.until("the orchestration's first state", ({ tag }) => tag === "my/begun", waitMs);
+    child.kill("SIGINT");
+    assert.deepEqual(await ended, [130, null]);
+    assert.match(shown, /stopped by Ctrl-C\. Jobs that it started go on\./);
   });
 
   it("gives minions state.apply with the master's files and pillar", async () => {
