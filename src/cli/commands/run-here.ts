@@ -54,7 +54,7 @@ export async function runHere(
 
 /** Salt ends with 0 or 1 then; a script must not take a part of an orchestration for the whole. */
 async function untilInterrupted({ host }: Here, running: Promise<HereOutcome>): Promise<HereOutcome> {
-  let dropInterrupt = () => undefined as void;
+  let dropInterrupt: () => void = () => undefined;
   const interrupted = new Promise<HereOutcome>((resolve) => {
     dropInterrupt = host.onInterrupt(() => {
       host.complain("\nThe orchestration was stopped by Ctrl-C. Jobs that it started go on.\n");
