@@ -16,6 +16,7 @@ export const uncountedLimits: Readonly<Record<string, string>> = {
   apiConnectionsMax: ofApi,
   apiHeaderBytesMax: ofApi,
   apiHeadersMax: ofApi,
+  orchestrationMs: "the call fails and the log names it; in practice only one that hangs reaches it",
   apiHeadersTimeoutMs: ofApi,
   apiRequestTimeoutMs: ofApi,
   apiBodyBytesMax: ofApi,
