@@ -9,12 +9,14 @@ import { runSources } from "../../src/pillar/external/run-sources.ts";
 import { pillarSettings } from "../../src/pillar/input/settings.ts";
 import type { Value } from "../../src/wire/values.ts";
 import { repositoryRoot } from "../root.ts";
+import { skipWithout } from "../services/service.ts";
 import { pillarRepositories, SampleRepository, samplesFolder } from "./sample-repositories.ts";
 
 type Case = { readonly repos: readonly unknown[]; readonly opts?: Readonly<Record<string, unknown>> };
 const golden: { readonly cases: Readonly<Record<string, Case>>; readonly pillars: Readonly<Record<string, unknown>> } =
   JSON.parse(readFileSync(join(repositoryRoot, "test/git/golden/git-pillar.json"), "utf8"));
 
+const skip = skipWithout("git");
 const { folder, remove } = samplesFolder();
 let masterCount = 0;
 
@@ -40,17 +42,19 @@ function masterOf({ repos, opts = {} }: Case) {
   };
 }
 
-before(() => pillarRepositories(folder));
+before(() => {
+  if (skip === false) pillarRepositories(folder);
+});
 after(remove);
 
-describe("pillars of git repositories are Salt's", () => {
+describe("pillars of git repositories are Salt's", { skip }, () => {
   for (const [name, one] of Object.entries(golden.cases))
     it(name, async () => {
       assert.equal(JSON.stringify(await masterOf(one)()), JSON.stringify(golden.pillars[name]));
     });
 });
 
-describe("a git repository of pillars", () => {
+describe("a git repository of pillars", { skip }, () => {
   it("that lacks its branch or root, or cannot be fetched, leaves an error and never a pillar without it", async () => {
     const errors: readonly [unknown, RegExp][] = [
       [

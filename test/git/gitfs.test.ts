@@ -8,12 +8,14 @@ import { fileServerSettings } from "../../src/fileserver/backends/contract/setti
 import { FileServer } from "../../src/fileserver/file-server.ts";
 import type { Encodable, Value } from "../../src/wire/values.ts";
 import { repositoryRoot } from "../root.ts";
+import { skipWithout } from "../services/service.ts";
 import { fileRepositories, SampleRepository, samplesFolder } from "./sample-repositories.ts";
 
 type Case = Overrides & { readonly _envs?: readonly string[]; readonly _ask?: readonly string[] };
 const golden: { readonly cases: Readonly<Record<string, Case>>; readonly answers: Readonly<Record<string, unknown>> } =
   JSON.parse(readFileSync(join(repositoryRoot, "test/git/golden/gitfs.json"), "utf8"));
 
+const skip = skipWithout("git");
 const { folder, remove } = samplesFolder();
 let serverCount = 0;
 
@@ -53,10 +55,12 @@ async function answersOf(server: FileServer, { _envs = [], _ask = [] }: Case) {
   return answers;
 }
 
-before(() => fileRepositories(folder));
+before(() => {
+  if (skip === false) fileRepositories(folder);
+});
 after(remove);
 
-describe("files of git repositories are Salt's", () => {
+describe("files of git repositories are Salt's", { skip }, () => {
   for (const [name, { _envs, _ask, ...options }] of Object.entries(golden.cases))
     it(name, async () => {
       const server = serverOf(options as Overrides);
@@ -66,7 +70,7 @@ describe("files of git repositories are Salt's", () => {
     });
 });
 
-describe("a git repository", () => {
+describe("a git repository", { skip }, () => {
   it("gives commits by the start of their ids, and nothing by other objects' ids", async () => {
     const server = serverOf({ gitfs_remotes: ["file://FOLDER/one"] });
     await server.update();

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { SampleRepository } from "../../git/sample-repositories.ts";
+import { skipWithout } from "../../services/service.ts";
 import { Operator } from "../operator.ts";
 import { openReleases, type SaltRelease } from "../salt-releases.ts";
 import { MasterUnderTest, MinionUnderTest, TestBed } from "../test-bed.ts";
@@ -12,7 +13,9 @@ const releases = await openReleases();
 const release = releases.all.find(({ name }) => name === "3007");
 const startTimeoutMs = 60_000;
 
-describe("git repositories", { skip: release === undefined ? releases.skip || "no Salt 3007" : false }, () => {
+const skip = skipWithout("git") || (release === undefined && (releases.skip || "no Salt 3007"));
+
+describe("git repositories", { skip }, () => {
   const bed = new TestBed();
   const states = new SampleRepository(join(bed.folder, "states"));
   const pillars = new SampleRepository(join(bed.folder, "pillars"));
