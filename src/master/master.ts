@@ -38,6 +38,7 @@ import { type Fire, type Publisher, publisherOf } from "./publish/publisher.ts";
 import { Targets } from "./publish/targets.ts";
 import { Reactor } from "./reactor/reactor.ts";
 import { RequestPath } from "./requests/request-path.ts";
+import { MasterSchedule } from "./schedule/schedule.ts";
 import { finishWithin } from "./shutdown/deadline.ts";
 import { openPublishFront } from "./threads.ts";
 import { Copies, type CopyLanes } from "./upkeep/copies.ts";
@@ -124,8 +125,10 @@ export class Master {
     this.#commands = this.#createCommands();
     this.#keyManagement = this.#createKeyManagement();
     const commands = this.#commands;
-    this.#reactor = new Reactor(parts, reactionCommands(commands, parts.config.user, parts.audit));
-    this.onStop(() => this.#reactor.close());
+    const reactions = reactionCommands(commands, parts.config.user, parts.audit);
+    this.#reactor = new Reactor(parts, reactions);
+    const schedule = new MasterSchedule(parts, reactions);
+    this.onStop(() => [this.#reactor, schedule].map((part) => part.close()));
     this.#answers = {
       pillars: this.#pillars,
       mines: new MineAnswers(parts),

@@ -51,7 +51,7 @@ describe("saltworks call without a master", () => {
     const extra = write(
       "minion.d/pillar.conf",
       [
-        "decrypt_pillar: ['secret']",
+        "decrypt_pillar: [secret: nacl]",
         "ext_pillar: [{vault: x}, {nacl: y}]",
         "exclude_ext_pillar: [nacl]",
         "jinja_sls_env: {line_statement_prefix: '%'}",
@@ -65,7 +65,7 @@ describe("saltworks call without a master", () => {
         tier: "here-front",
         _errors: [
           "ext_pillar: vault is not available on the minion",
-          "decrypt_pillar is set on the minion, which does not have it",
+          "decrypt_pillar: nacl is not available on the minion",
           "jinja_sls_env: line_statement_prefix is not available on the minion",
         ],
       });

@@ -38,7 +38,6 @@ describe("options that feed minions or guard something and are not built", () =>
     fileserver_backend: "[roots, hgfs]",
     master_tops: "{ext_nodes: /bin/nodes, cobbler: {}}",
     engines: "[{logstash: {port: 1}}]",
-    schedule: "{tidy: {function: cache.clear_all, hours: 1}}",
     event_return: "splunk",
     enable_ssh_minions: "true",
     discovery: "true",

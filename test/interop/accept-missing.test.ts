@@ -32,7 +32,7 @@ describe("options that are not built", {
       auto_accept: true,
       file_roots: { base: [tree] },
       ext_pillar: [{ vault: "path=secret" }],
-      fileserver_backend: ["roots", "git"],
+      fileserver_backend: ["roots", "hgfs"],
       // A state run takes long on a busy machine.
       timeout: 60,
     });
@@ -52,7 +52,7 @@ describe("options that are not built", {
     const lines = readFileSync(join(master.configDir, "master"), "utf8").split("\n");
     for (const [name, part] of [
       ["ext_pillar", "vault"],
-      ["fileserver_backend", "git"],
+      ["fileserver_backend", "hgfs"],
     ]) {
       const line = lines.findIndex((text) => text.startsWith(`${name}:`)) + 1;
       assert.match(stderr, new RegExp(`${master.configDir}/master:${line}: ${name}: not built here \\(${part}\\)`));
@@ -91,7 +91,7 @@ describe("options that are not built", {
     assert.equal((await operator.job("site", ["saltutil.refresh_pillar", "wait=True"])).value, true);
     const highstate = await operator.job("site", ["state.apply"]);
     assert.notEqual(highstate.code, 0);
-    assert.match(JSON.stringify(highstate.value), /the_master_lacks_fileserver_backend_git/);
+    assert.match(JSON.stringify(highstate.value), /the_master_lacks_fileserver_backend_hgfs/);
     assert.throws(() => readFileSync(target), { code: "ENOENT" });
     const one = await operator.job("site", ["state.apply", "motd"]);
     assert.equal(one.code, 0, JSON.stringify(one.value));

@@ -16,6 +16,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   config: [],
   python: ["wire", "config"],
   target: ["wire", "python"],
+  schedule: ["wire", "python"],
   states: ["wire", "python"],
   openid: ["config"],
   transport: ["wire", "crypto", "config"],
@@ -27,10 +28,10 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   runners: ["wire", "config", "python", "target", "store", "git", "databases"],
   takeover: ["config", "store", "git", "pillar", "runners"],
   workers: [...data, "openid", "store", ...engine],
-  master: [...data, "transport", "store", ...engine, "workers"],
+  master: [...data, "schedule", "transport", "store", ...engine, "workers"],
   client: [...data, "transport", "store"],
   api: ["wire", "config", "python", "openid", "transport", "store", "client"],
-  minion: [...data, "states", "transport"],
+  minion: [...data, "schedule", "states", "transport"],
   cli: [...data, "states", "transport", ...engine, "takeover", "master", "client", "api", "minion"],
 };
 

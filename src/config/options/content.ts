@@ -172,7 +172,10 @@ export const contentOptions = {
     "How long the files of one event may take. Then the reactor's thread is replaced, and the entry of `reactor` rests for a minute.",
     { isOurs: true, min: 1, max: 3_600, unit: "seconds" },
   ),
-  schedule: map({}, "Jobs that the master runs at scheduled times.", kept),
+  schedule: map(
+    {},
+    "Runner functions that the master runs at scheduled times, with the times of a minion's `schedule` ([schedule.md](schedule.md)).",
+  ),
   engines: list([], "Long-running plug-ins. The entry `reactor` may set the reactor's options."),
   runner_dirs: list([], "Directories of custom runners.", kept),
   // Options that `_master_opts` sends to a minion before a state run:

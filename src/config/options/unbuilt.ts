@@ -162,7 +162,6 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
     about: "Long-running plug-ins; here the reactor.",
     missing: (value) => keysOf(value).filter((name) => name !== "reactor"),
   },
-  schedule: { about: "Jobs that the master runs at scheduled times.", missing: keysOf },
   event_return: {
     about: `Writes all events, as for an audit; here to ${eventReturnNames.map((name) => `\`${name}\``).join(", ")}.`,
     missing: (value) => textsOf(value).filter((name) => !eventReturnNames.some((known) => known === name)),

@@ -110,7 +110,7 @@ export class Reactions {
 }
 
 /** Reads a call's reply without its value, which may be large. */
-function isSuccess(reply: Uint8Array): boolean {
+export function isSuccess(reply: Uint8Array): boolean {
   const data = mapEntries(reply).find(({ key }) => key === "data");
   if (data === undefined) return false;
   return pickEntries(reply.subarray(data.valueStart, data.valueEnd), new Set(["success"])).get("success") === true;

@@ -4,11 +4,11 @@ import type { Logger } from "pino";
 import type { MinionConfig } from "../../config/schema.ts";
 import { strOf } from "../../python/repr.ts";
 import { isEqual } from "../../python/values.ts";
+import { ScheduledJob } from "../../schedule/job.ts";
+import type { ScheduleClock } from "../../schedule/timing.ts";
 import { asValue, type Value, type ValueMap } from "../../wire/values.ts";
 import { configToValue } from "../functions/yaml-values.ts";
 import { writeScheduleFile } from "./file.ts";
-import { ScheduledJob } from "./job.ts";
-import type { ScheduleClock } from "./timing.ts";
 
 /** Members of a schedule that are settings, not jobs. */
 const settingNames = new Set(["enabled", "skip_function", "skip_during_range", "splay"]);

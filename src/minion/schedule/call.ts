@@ -3,10 +3,10 @@
 import type { MinionConfig } from "../../config/schema.ts";
 import { strOf } from "../../python/repr.ts";
 import { isTrue } from "../../python/values.ts";
+import type { ScheduledJob } from "../../schedule/job.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { asctime } from "../functions/clock-text.ts";
 import type { ScheduledCall } from "../functions/scheduled-return.ts";
-import type { ScheduledJob } from "./job.ts";
 
 const dayNames = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const monthNames = [

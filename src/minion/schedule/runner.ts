@@ -5,12 +5,13 @@ import type { MinionConfig } from "../../config/schema.ts";
 import { scheduledJobsRunningMax } from "../../limits.ts";
 import { strOf } from "../../python/repr.ts";
 import { isTrue } from "../../python/values.ts";
+import type { ScheduledJob } from "../../schedule/job.ts";
+import { RunningJobs } from "../../schedule/running.ts";
+import { wholeOf } from "../../schedule/timing.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import { jidText, now } from "../functions/clock-text.ts";
 import type { ScheduledCall } from "../functions/scheduled-return.ts";
 import { scheduledCallOf, scheduledReturnOf } from "./call.ts";
-import type { ScheduledJob } from "./job.ts";
-import { wholeOf } from "./timing.ts";
 
 export type RunnerOptions = {
   readonly config: MinionConfig;
@@ -26,8 +27,7 @@ export const scheduleReturnTag = "__schedule_return";
 
 export class ScheduleRunner {
   readonly #options: RunnerOptions;
-  readonly #running = new Map<string, number>();
-  #runningCount = 0;
+  readonly #running = new RunningJobs();
 
   constructor(options: RunnerOptions) {
     this.#options = options;
@@ -48,19 +48,19 @@ export class ScheduleRunner {
     job.noteRun(nowMs);
     const call = scheduledCallOf(config, job, fun, jidText(now()));
     log.info({ job: name, fun: strOf(fun), jid: call.record.get("jid"), why }, "running a scheduled job");
-    this.#count(name, 1);
+    const end = this.#running.begin(name);
     run(call, job.isListed)
       .then((members) => {
         if (members !== undefined) this.#report(job, members);
       })
       .catch((error: unknown) => log.error({ err: error, job: name }, "the minion failed to run a scheduled job"))
-      .finally(() => this.#count(name, -1));
+      .finally(end);
   }
 
   /** Checks the job's `maxrunning`, by default 1, and `scheduledJobsRunningMax` for all jobs together. */
   #hasRoom({ name, spec, isListed }: ScheduledJob): boolean {
     const { log } = this.#options;
-    if (this.#runningCount >= scheduledJobsRunningMax) {
+    if (this.#running.all >= scheduledJobsRunningMax) {
       log.error({ job: name, max: scheduledJobsRunningMax }, "too many scheduled jobs run; this one is skipped");
       return false;
     }
@@ -68,16 +68,9 @@ export class ScheduleRunner {
     spec.set("jid_include", true);
     if (!spec.has("maxrunning")) spec.set("maxrunning", 1);
     const most = wholeOf(spec.get("maxrunning") ?? null) ?? 1;
-    const isFull = (this.#running.get(name) ?? 0) >= most;
+    const isFull = this.#running.of(name) >= most;
     if (isFull) log.debug({ job: name, most }, "a scheduled job is skipped: it still runs");
     return !isFull;
-  }
-
-  #count(name: string, change: number): void {
-    this.#runningCount += change;
-    const count = (this.#running.get(name) ?? 0) + change;
-    if (count > 0) this.#running.set(name, count);
-    else this.#running.delete(name);
   }
 
   #report({ name, spec }: ScheduledJob, members: ValueMap): void {

@@ -6,14 +6,14 @@
 import { scheduleLookMs } from "../../limits.ts";
 import { strOf } from "../../python/repr.ts";
 import { formatDate, standardFormat } from "../../python/strftime.ts";
+import { ClockSet } from "../../schedule/clock-set.ts";
+import type { ScheduledJob, Surrounding } from "../../schedule/job.ts";
+import type { ScheduleClock } from "../../schedule/timing.ts";
 import { boolField, mapField, textField } from "../../wire/fields.ts";
 import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
 import type { MinionFacts } from "../functions/host.ts";
 import { ScheduleBook } from "./book.ts";
-import { ClockSet } from "./clock-set.ts";
-import type { ScheduledJob, Surrounding } from "./job.ts";
 import { type RunnerOptions, ScheduleRunner } from "./runner.ts";
-import type { ScheduleClock } from "./timing.ts";
 
 type SchedulerOptions = RunnerOptions & { readonly facts: () => MinionFacts };
 

@@ -373,8 +373,8 @@ describe("_master_tops", () => {
   it("gives nothing, but names of states that fail where a source is missing", async () => {
     const whole = await open();
     assert.deepEqual(answer(await whole.send({ cmd: "_master_tops" }), whole.crypticle), new Map());
-    const without = await open({ master_tops: { cobbler: {} }, fileserver_backend: ["roots", "git"] });
-    const names = ["the_master_lacks_fileserver_backend_git", "the_master_lacks_master_tops_cobbler"];
+    const without = await open({ master_tops: { cobbler: {} }, fileserver_backend: ["roots", "hgfs"] });
+    const names = ["the_master_lacks_fileserver_backend_hgfs", "the_master_lacks_master_tops_cobbler"];
     for (const cmd of ["_master_tops", "_ext_nodes"])
       assert.deepEqual(answer(await without.send({ cmd }), without.crypticle), new Map([["base", names]]));
   });

@@ -6,9 +6,9 @@
 import { strOf } from "../../../python/repr.ts";
 import { formatDate, parseByFormat, standardFormat } from "../../../python/strftime.ts";
 import { isTrue } from "../../../python/values.ts";
+import { timeTextFormat, timeTextOf } from "../../../schedule/job.ts";
 import type { Encodable, Value, ValueMap } from "../../../wire/values.ts";
 import type { BoundArguments, CallContext } from "../../functions/module-contract.ts";
-import { timeTextFormat, timeTextOf } from "../../schedule/job.ts";
 import { argument, ownKeywords } from "../declare/signature.ts";
 import { askScheduler, listSchedule, scheduleIn, tellScheduler } from "./ask.ts";
 import { type Answer, requestForJob } from "./change.ts";

@@ -4,10 +4,10 @@
  * Source: the behaviour and the names (`_next_fire_time`, `_skip_reason`...) of Salt 3007's scheduler.
  */
 
-import { scheduleCorrectionMsMax } from "../../limits.ts";
-import { formatDate } from "../../python/strftime.ts";
-import { isTrue } from "../../python/values.ts";
-import { Ext, type Value, type ValueMap } from "../../wire/values.ts";
+import { scheduleCorrectionMsMax } from "../limits.ts";
+import { formatDate } from "../python/strftime.ts";
+import { isTrue } from "../python/values.ts";
+import { Ext, type Value, type ValueMap } from "../wire/values.ts";
 import { drawSplay, isMissed, nextChange, nextDue, type ScheduleClock, type Timing, timingOf } from "./timing.ts";
 import { endOfSkipRange, explicitMoments, type SkipReason, type Verdict, verdictOn } from "./windows.ts";
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type Decision, ScheduledJob, type Surrounding } from "../../../src/minion/schedule/job.ts";
-import { drawSplay } from "../../../src/minion/schedule/timing.ts";
-import { parseDateText } from "../../../src/python/dateutil.ts";
-import { formatDate, parseByFormat, standardFormat } from "../../../src/python/strftime.ts";
-import type { Value, ValueMap } from "../../../src/wire/values.ts";
+import { parseDateText } from "../../src/python/dateutil.ts";
+import { formatDate, parseByFormat, standardFormat } from "../../src/python/strftime.ts";
+import { type Decision, ScheduledJob, type Surrounding } from "../../src/schedule/job.ts";
+import { drawSplay } from "../../src/schedule/timing.ts";
+import type { Value, ValueMap } from "../../src/wire/values.ts";
 
 /** Local time, on Sunday the 22nd of November 2026 unless a day is given. */
 function at(clock: string, day = "2026-11-22"): number {

@@ -3,11 +3,11 @@
  * Source: the behaviour of Salt 3007's scheduler, except that here all rules must allow the run; in Salt only the last rule counts.
  */
 
-import { nextMidnight, parseDateText } from "../../python/dateutil.ts";
-import { strOf } from "../../python/repr.ts";
-import { parseByFormat, standardFormat } from "../../python/strftime.ts";
-import { isTrue } from "../../python/values.ts";
-import type { Value, ValueMap } from "../../wire/values.ts";
+import { nextMidnight, parseDateText } from "../python/dateutil.ts";
+import { strOf } from "../python/repr.ts";
+import { parseByFormat, standardFormat } from "../python/strftime.ts";
+import { isTrue } from "../python/values.ts";
+import type { Value, ValueMap } from "../wire/values.ts";
 
 export type Verdict =
   | { readonly kind: "open" }

@@ -4,12 +4,12 @@
  */
 
 import { Cron } from "croner";
-import { scheduleLateMs } from "../../limits.ts";
-import { nextMidnight, parseDateText } from "../../python/dateutil.ts";
-import { strOf } from "../../python/repr.ts";
-import { parseByFormat, standardFormat } from "../../python/strftime.ts";
-import { isTrue, numberOf } from "../../python/values.ts";
-import type { Value, ValueMap } from "../../wire/values.ts";
+import { scheduleLateMs } from "../limits.ts";
+import { nextMidnight, parseDateText } from "../python/dateutil.ts";
+import { strOf } from "../python/repr.ts";
+import { parseByFormat, standardFormat } from "../python/strftime.ts";
+import { isTrue, numberOf } from "../python/values.ts";
+import type { Value, ValueMap } from "../wire/values.ts";
 
 /** Input of the rules, besides the job. */
 export type ScheduleClock = {

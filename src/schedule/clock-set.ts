@@ -5,15 +5,17 @@ import { uptime } from "node:os";
 const stepMsMin = 1_000;
 
 export class ClockSet {
+  readonly #uptimeMs: () => number;
   #aheadMs: number;
 
-  constructor(nowMs: number) {
-    this.#aheadMs = nowMs - uptime() * 1_000;
+  constructor(nowMs: number, uptimeMs: () => number = () => uptime() * 1_000) {
+    this.#uptimeMs = uptimeMs;
+    this.#aheadMs = nowMs - uptimeMs();
   }
 
   /** @returns milliseconds by which the clock was set since the last call; 0 if it was not */
   look(nowMs: number): number {
-    const aheadMs = nowMs - uptime() * 1_000;
+    const aheadMs = nowMs - this.#uptimeMs();
     const stepMs = aheadMs - this.#aheadMs;
     this.#aheadMs = aheadMs;
     return Math.abs(stepMs) < stepMsMin ? 0 : stepMs;
