@@ -125,9 +125,9 @@ export class Master {
     this.#commands = this.#createCommands();
     this.#keyManagement = this.#createKeyManagement();
     const commands = this.#commands;
-    const reactions = reactionCommands(commands, parts.config.user, parts.audit);
-    this.#reactor = new Reactor(parts, reactions);
-    const schedule = new MasterSchedule(parts, reactions);
+    const { config, audit } = parts;
+    this.#reactor = new Reactor(parts, reactionCommands(commands, config.user, audit));
+    const schedule = new MasterSchedule(parts, reactionCommands(commands, config.user, audit, config.user));
     this.onStop(() => [this.#reactor, schedule].map((part) => part.close()));
     this.#answers = {
       pillars: this.#pillars,

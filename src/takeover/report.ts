@@ -9,6 +9,7 @@ import type { Chapter, Finding } from "./finding.ts";
 import { dataFindings, keyFindings, wayBackFindings } from "./master-data.ts";
 import { optionFindings } from "./options.ts";
 import { pythonFindings } from "./python-modules.ts";
+import { scheduleFindings } from "./schedule.ts";
 import { pillarFindings, reactorFindings } from "./sls-files.ts";
 
 /** @param programPath - folders to search for Salt's programs, as in PATH */
@@ -17,6 +18,7 @@ export function* takeoverReport(config: MasterConfig, programPath: string): Gene
   yield { subject: "pillar files", findings: pillarFindings(config) };
   yield { subject: "reactor files", findings: reactorFindings(config, reactorFiles(config)) };
   yield { subject: "runners of minions (peer_run)", findings: peerFindings(config) };
+  yield { subject: "schedule", findings: scheduleFindings(config) };
   yield { subject: "the site's own Python for the master", findings: pythonFindings(config) };
   yield { subject: "keys", findings: keyFindings(config) };
   yield { subject: "data", findings: dataFindings(config) };

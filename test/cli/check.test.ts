@@ -123,6 +123,15 @@ describe("saltworks check", () => {
     );
   });
 
+  it("names functions of the schedule that are missing", async () => {
+    configure("schedule: {a: {function: site.custom, hours: 1}, b: {function: test.arg, hours: 1}, enabled: true}\n");
+    const findings = await found("schedule");
+    assert.deepEqual(
+      findings.map(({ name, verdict }) => `${name} ${verdict}`),
+      ["a lost", "b kept"],
+    );
+  });
+
   it("names the site's Python that a master would load, and not what is for minions", async () => {
     configure(`runner_dirs: [${at("runners")}]\npeer_run: {'.*': [manage.up, site.thing, 'jobs.*']}\n`);
     for (const path of ["states/_runners/one.py", "states/_modules/for_minions.py", "states/_returners/for_minions.py"])

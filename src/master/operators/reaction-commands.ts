@@ -1,15 +1,16 @@
-/** The way of the reactor's requests: that of an operator who has the master's key. */
+/** The way of the reactor's requests and the schedule's: that of an operator who has the master's key. */
 import { reactorUser } from "../../workers/messages/reactor.ts";
 import type { Audit } from "../audit/audit.ts";
 import type { ReactionCommands } from "../reactor/reactions.ts";
 import type { Commands } from "./commands.ts";
 import { noConnection } from "./connection.ts";
 
-/** @param user - the master's own user */
+/** `user`: the master's own. `caller`: who calls runner and wheel functions. */
 export function reactionCommands(
   commands: Pick<Commands, "publish" | "run">,
   user: string,
   audit: Pick<Audit, "ofReactor"> | undefined,
+  caller: string = reactorUser,
 ): ReactionCommands {
   const callerOf = (name: string) => ({ kind: "key", user: name, isMaster: true }) as const;
   const connectionOf = (client: "local" | "runner" | "wheel") => ({ ...noConnection, note: audit?.ofReactor(client) });
@@ -20,7 +21,7 @@ export function reactionCommands(
       const keep = (frame: Uint8Array) => {
         reply = frame;
       };
-      await commands.run(kind, load, callerOf(reactorUser), keep, connectionOf(kind));
+      await commands.run(kind, load, callerOf(caller), keep, connectionOf(kind));
       return reply;
     },
   };
