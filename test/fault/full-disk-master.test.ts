@@ -124,8 +124,9 @@ class Round {
 
   /** Room for the waiting data when the ballast is removed. */
   get isTooMuchWaiting(): boolean {
-    const { jobsMatched, returnsAcknowledged } = this.#fleet.counters;
-    return jobsMatched - returnsAcknowledged > waitingMax;
+    const { returnsAcknowledged, returnsLost } = this.#fleet.counters;
+    // Counted from the publishes: on a busy machine minions match jobs late, and hundreds of jobs would have been published by then.
+    return this.jids.length * minionCount - returnsAcknowledged - returnsLost > waitingMax;
   }
 
   refusedGrowth(): Promise<number> {
