@@ -39,6 +39,17 @@ const states = {
 second_change:
   test.succeed_with_changes: []
 `,
+  orch: `ping_all:
+  salt.function:
+    - name: test.ping
+    - tgt: '*'
+apply_basic:
+  salt.state:
+    - tgt: m1
+    - sls: basic
+    - require:
+      - salt: ping_all
+`,
   broken: `bad_one:
   test.fail_without_changes: []
 after_bad:
