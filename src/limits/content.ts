@@ -70,7 +70,7 @@ export const forgetCountsMax = 65_536;
 
 /** Requests for states of `master_tops` under way or waiting, some 500 bytes each. */
 export const topsWaitingMax = 20_000;
-/** A request for states of `master_tops` that has waited this long is no longer answered, milliseconds: its minion asks again after 60 s. */
+/** How long a request for states of `master_tops` may wait for its command, milliseconds: the minion asks again after 60 s. */
 export const topsWaitMs = 60_000;
 
 // # Files

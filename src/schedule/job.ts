@@ -11,6 +11,9 @@ import { Ext, type Value, type ValueMap } from "../wire/values.ts";
 import { drawSplay, isMissed, nextChange, nextDue, type ScheduleClock, type Timing, timingOf } from "./timing.ts";
 import { endOfSkipRange, explicitMoments, type SkipReason, type Verdict, verdictOn } from "./windows.ts";
 
+/** Members of a schedule that are settings, not jobs. */
+export const scheduleSettings = new Set(["enabled", "skip_function", "skip_during_range", "splay"]);
+
 export type Surrounding = {
   readonly clock: ScheduleClock;
   /** The schedule's own settings: `enabled`, `splay`, `skip_during_range`, `skip_function`. */

@@ -58,6 +58,13 @@ export function asValue(encodable: Encodable): Value {
   return map;
 }
 
+/** Maps as objects, at any depth; all else stays as it is. */
+export function objectsOf(value: Value): unknown {
+  if (Array.isArray(value)) return value.map(objectsOf);
+  if (!(value instanceof Map)) return value;
+  return Object.fromEntries([...value].map(([key, member]) => [String(key), objectsOf(member)]));
+}
+
 /** A copy that shares no container with the original. */
 export function copyOf<Kind extends Value>(value: Kind): Kind {
   return asValue(value) as Kind;

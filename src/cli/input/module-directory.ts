@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url";
 import type { Logger } from "pino";
 import { SaltworksError } from "../../errors.ts";
 import type { ModuleFunction, ModuleTable } from "../../minion/functions/module-contract.ts";
-import type { Encodable, Value } from "../../wire/values.ts";
+import { type Encodable, objectsOf } from "../../wire/values.ts";
 
 const extensions: readonly string[] = [".mjs", ".js"];
 
@@ -59,14 +59,7 @@ function wrapped(callable: Callable): ModuleFunction {
     doc: typeof callable.doc === "string" ? `\n    ${callable.doc}\n    ` : "",
     run: (_, { rest, extra }) => {
       const keywords = [...extra].filter(([name]) => !String(name).startsWith("__"));
-      return callable(...rest.map(plain), ...(keywords.length > 0 ? [plain(new Map(keywords))] : []));
+      return callable(...rest.map(objectsOf), ...(keywords.length > 0 ? [objectsOf(new Map(keywords))] : []));
     },
   };
-}
-
-/** Turns maps into plain objects, as JavaScript functions expect. */
-function plain(value: Value): unknown {
-  if (Array.isArray(value)) return value.map(plain);
-  if (!(value instanceof Map)) return value;
-  return Object.fromEntries([...value].map(([name, member]) => [String(name), plain(member)]));
 }

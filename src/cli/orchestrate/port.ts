@@ -41,12 +41,12 @@ async function runJob(config: MasterConfig, client: MasterClient, ask: JobAsk): 
     },
   };
   const chosen = ask.subset === undefined ? request : await someOf(client, request, ask.fun, ask.subset);
-  if (chosen === undefined) return nobody;
+  if (chosen === undefined) return noAnswers;
   return ask.batch === undefined ? await atOnce(client, chosen) : await inBatches(client, chosen, ask.batch);
 }
 
 type FollowedJob = JobRequest & { readonly follow: NonNullable<JobRequest["follow"]> };
-const nobody: JobAnswers = { jid: undefined, minions: new Map() };
+const noAnswers: JobAnswers = { jid: undefined, minions: new Map() };
 
 /** The job for `count` minions that have the function. */
 async function someOf(
@@ -70,7 +70,7 @@ async function someOf(
 /** Minions that a list names and the master does not know count as silent, as in Salt. */
 async function atOnce(client: MasterClient, request: FollowedJob): Promise<JobAnswers> {
   const job = await client.run(request);
-  if (job === undefined) return nobody;
+  if (job === undefined) return noAnswers;
   const minions = new Map<string, MinionAnswer>();
   try {
     for await (const event of job.events()) {
@@ -92,7 +92,7 @@ async function inBatches(
 ): Promise<JobAnswers> {
   const options = { size, isFailHard, waitSeconds: 0, canary: 0, failuresMax: undefined, isStatic: false };
   const batch = await client.batch({ ...request, batch: options });
-  if (batch === undefined) return nobody;
+  if (batch === undefined) return noAnswers;
   const minions = new Map<string, MinionAnswer>();
   try {
     for await (const { entry, returned } of batch.events()) {

@@ -8,15 +8,13 @@ import { scheduledJobsRunningMax, scheduleLookMs } from "../../limits.ts";
 import { strOf } from "../../python/repr.ts";
 import { isTrue } from "../../python/values.ts";
 import { ClockSet } from "../../schedule/clock-set.ts";
-import { ScheduledJob, type Surrounding } from "../../schedule/job.ts";
+import { ScheduledJob, type Surrounding, scheduleSettings } from "../../schedule/job.ts";
 import { RunningJobs } from "../../schedule/running.ts";
 import { wholeOf } from "../../schedule/timing.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { asValue, type Value, type ValueMap } from "../../wire/values.ts";
 import { isSuccess, type ReactionCommands } from "../reactor/reactions.ts";
 
-/** Members of a schedule that are settings, not jobs. */
-const settingNames = new Set(["enabled", "skip_function", "skip_during_range", "splay"]);
 /** A job runs at most once in this time, as on a minion. */
 const roundMs = 1_000;
 /** What a minion's scheduler does with a return. Here the call is in the job cache, as any runner call. */
@@ -55,7 +53,7 @@ export class MasterSchedule {
 
   #add(name: string, written: Value): void {
     const { logger } = this.#options;
-    if (settingNames.has(name)) {
+    if (scheduleSettings.has(name)) {
       this.#settings.set(name, written);
       return;
     }

@@ -4,14 +4,11 @@ import type { Logger } from "pino";
 import type { MinionConfig } from "../../config/schema.ts";
 import { strOf } from "../../python/repr.ts";
 import { isEqual } from "../../python/values.ts";
-import { ScheduledJob } from "../../schedule/job.ts";
+import { ScheduledJob, scheduleSettings } from "../../schedule/job.ts";
 import type { ScheduleClock } from "../../schedule/timing.ts";
 import { asValue, type Value, type ValueMap } from "../../wire/values.ts";
 import { configToValue } from "../functions/yaml-values.ts";
 import { writeScheduleFile } from "./file.ts";
-
-/** Members of a schedule that are settings, not jobs. */
-const settingNames = new Set(["enabled", "skip_function", "skip_during_range", "splay"]);
 
 /** `given`: the specification as received, before the scheduler adds defaults. */
 type Source = {
@@ -110,7 +107,7 @@ export class ScheduleBook {
   }
 
   #put(source: Source, name: string, spec: Value): void {
-    if (settingNames.has(name)) source.settings.set(name, spec);
+    if (scheduleSettings.has(name)) source.settings.set(name, spec);
     else if (spec instanceof Map) {
       const job = new ScheduledJob(name, new Map(spec), this.#clock());
       source.jobs.set(name, { job, given: asValue(spec) });
