@@ -58,7 +58,7 @@ function refOf(remote: GitRemote, environment: string): string | undefined {
 }
 
 /** Finds a branch, tag or commit by its name, in the order of `ref_types`. */
-export function candidatesOf({ refTypes }: Pick<GitRemote, "refTypes">, name: string, refs: Refs): Candidate[] {
+function candidatesOf({ refTypes }: Pick<GitRemote, "refTypes">, name: string, refs: Refs): Candidate[] {
   return refTypes.flatMap((type): Candidate[] => {
     if (type === "sha") return /^[0-9a-f]{4,64}$/i.test(name) ? [{ sha: name.toLowerCase() }] : [];
     const commit = refs.get(prefixes[type] + name);
@@ -66,13 +66,17 @@ export function candidatesOf({ refTypes }: Pick<GitRemote, "refTypes">, name: st
   });
 }
 
+/** Finds a branch, tag or commit by its name, and then the remote's `fallback`. */
+export function candidatesOrFallback(remote: GitRemote, name: string, refs: Refs): Candidate[] {
+  const names = remote.fallback === "" ? [name] : [name, remote.fallback];
+  return names.flatMap((one) => candidatesOf(remote, one, refs));
+}
+
 /** What may be the commit of an environment, the best first. */
 export function commitsOf(remote: GitRemote, environment: string, refs: Refs): Candidate[] {
   if (!isServed(remote, environment)) return [];
   const name = refOf(remote, environment);
-  if (name === undefined) return [];
-  const fallback = remote.fallback === "" ? [] : candidatesOf(remote, remote.fallback, refs);
-  return [...candidatesOf(remote, name, refs), ...fallback];
+  return name === undefined ? [] : candidatesOrFallback(remote, name, refs);
 }
 
 /** `root` or `mountpoint` of an environment. */

@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { readdir, stat, writeFile } from "node:fs/promises";
 import { dirname, join, posix } from "node:path";
-import { hasCodeIn, isNotThere } from "../config/files/system-errors.ts";
+import { hasCodeIn, undefinedIfGone } from "../config/files/system-errors.ts";
 import { SaltworksError } from "../errors.ts";
 import { gitExportFilesMax, gitExportsKeptMs, gitSmallFileBytesMax } from "../limits.ts";
 import { shownId } from "./remotes.ts";
@@ -84,7 +84,7 @@ async function writeEntry(repository: Repository, name: string, entry: TreeEntry
   const path = join(directory, name);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   if (isLink(entry)) {
-    const target = (await repository.objects.read(entry.oid))?.content.toString() ?? "";
+    const target = await repository.linkTarget(entry);
     const leadsTo = posix.join(posix.dirname(name), target);
     // A link out of the tree would show files of the master's own machine.
     if (target !== "" && !posix.isAbsolute(target) && leadsTo !== ".." && !leadsTo.startsWith("../"))
@@ -92,9 +92,7 @@ async function writeEntry(repository: Repository, name: string, entry: TreeEntry
     return;
   }
   if (entry.size <= gitSmallFileBytesMax) {
-    const object = await repository.objects.read(entry.oid);
-    if (object === undefined) throw new SaltworksError("GIT_FAILED", `the repository has no object ${entry.oid}`);
-    await writeFile(path, object.content, { mode: 0o600, flag: "wx" });
+    await writeFile(path, await repository.blob(entry.oid), { mode: 0o600, flag: "wx" });
     return;
   }
   const file = openSync(path, "wx", 0o600);
@@ -119,10 +117,7 @@ async function removeFormer(repository: Repository, kept: string): Promise<void>
   for (const name of await readdir(all)) {
     const path = join(all, name);
     if (path === kept) continue;
-    const stats = await stat(path).catch((error: unknown) => {
-      if (isNotThere(error)) return undefined;
-      throw error;
-    });
+    const stats = await stat(path).catch(undefinedIfGone);
     if (stats !== undefined && Date.now() - stats.mtimeMs > gitExportsKeptMs)
       rmSync(path, { recursive: true, force: true });
   }

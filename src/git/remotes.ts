@@ -8,6 +8,11 @@ export type GitRole = "gitfs" | "git_pillar";
 export type RefType = "branch" | "tag" | "sha";
 export type GitOption = (name: string) => unknown;
 
+/** Reads options of a configuration by their names. */
+export function gitOptionOf(config: object): GitOption {
+  return (name) => (config as Readonly<Record<string, unknown>>)[name];
+}
+
 /** `ref`, `root` and `mountpoint` of one environment. */
 export type EnvironmentOptions = Readonly<Partial<Record<"ref" | "root" | "mountpoint", string>>>;
 

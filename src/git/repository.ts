@@ -9,11 +9,11 @@ import { SaltworksError } from "../errors.ts";
 import { gitFetchTimeoutMs, gitReadTimeoutMs, gitTreeFilesKeptMax } from "../limits.ts";
 import { replaceFile } from "../store/disk/durable-file.ts";
 import { accessEnvironment } from "./access.ts";
-import { type Candidate, candidatesOf, type Refs } from "./environments.ts";
+import type { Candidate, Refs } from "./environments.ts";
 import { ObjectReader } from "./objects.ts";
 import { type GitEnvironment, gitEnvironment, runGit } from "./program.ts";
 import { type GitRemote, shownId } from "./remotes.ts";
-import { emptyTree, readTree, type Tree } from "./tree.ts";
+import { readTree, type Tree, type TreeEntry } from "./tree.ts";
 
 const noRefs: Refs = new Map();
 
@@ -147,9 +147,16 @@ export class Repository {
     return undefined;
   }
 
-  /** The commit of a branch or tag. */
-  async commitNamed(name: string): Promise<string | undefined> {
-    return await this.commitOf(candidatesOf(this.remote, name, this.refs));
+  /** A small blob. @throws SaltworksError GIT_FAILED */
+  async blob(oid: string): Promise<Buffer> {
+    const object = await this.objects.read(oid);
+    if (object === undefined) throw new SaltworksError("GIT_FAILED", `the repository has no object ${oid}`);
+    return object.content;
+  }
+
+  /** Where a link leads, as written; an empty text if the repository lacks it. @throws SaltworksError GIT_FAILED */
+  async linkTarget({ oid }: Pick<TreeEntry, "oid">): Promise<string> {
+    return (await this.objects.read(oid))?.content.toString() ?? "";
   }
 
   /** Writes a blob of any size to an open file. @throws SaltworksError GIT_FAILED */
@@ -186,7 +193,6 @@ export class Repository {
 
   async #readTree(commit: string): Promise<Tree> {
     const args = ["ls-tree", "-r", "-t", "-z", "-l", "--full-tree", "--end-of-options", commit];
-    if (commit === "") return emptyTree;
     return readTree(await this.#git(args, gitReadTimeoutMs, this.#environment));
   }
 

@@ -5,7 +5,6 @@ export type TreeEntry = { readonly oid: string; readonly mode: number; readonly 
 /** `files`: links, too. By path below the tree's root, "/" between the parts. */
 export type Tree = { readonly files: ReadonlyMap<string, TreeEntry>; readonly directories: readonly string[] };
 
-export const emptyTree: Tree = { files: new Map(), directories: [] };
 const linkMode = 0o120_000;
 
 export function isLink({ mode }: TreeEntry): boolean {

@@ -4,6 +4,7 @@ import type { MasterConfig } from "../config/load.ts";
 import { fileServerSettings } from "../fileserver/backends/contract/settings.ts";
 import { pillarRemotesOf } from "../git/pillar-remotes.ts";
 import type { GitEnvironment } from "../git/program.ts";
+import { gitOptionOf } from "../git/remotes.ts";
 import type { Bus } from "./ports/bus.ts";
 import { openGitLane } from "./threads.ts";
 import { GitUpdates, type GitUpdatesOptions } from "./upkeep/git-updates.ts";
@@ -12,10 +13,9 @@ type GitParts = { readonly config: MasterConfig; readonly bus: Pick<Bus, "fire">
 
 /** @throws SaltworksError CONFIG_INVALID that names a remote */
 export function gitUpdatesOf({ config, bus, logger }: GitParts, environment: GitEnvironment): GitUpdates {
-  const option = (name: string) => (config as Readonly<Record<string, unknown>>)[name];
   const remotes = [
     ...fileServerSettings(config, environment).git.remotes,
-    ...pillarRemotesOf(config.ext_pillar, option),
+    ...pillarRemotesOf(config.ext_pillar, gitOptionOf(config)),
   ];
   const onFetched: GitUpdatesOptions["onFetched"] = (role, isChanged) => {
     if (role === "gitfs" && config.fileserver_events)

@@ -5,6 +5,11 @@
 export const fileBackendNames = ["roots", "git", "gitfs", "minionfs", "minion"] as const;
 export type FileBackendName = (typeof fileBackendNames)[number];
 
+/** Whether `gitfs_remotes` are served. */
+export function servesGit(backends: readonly FileBackendName[]): boolean {
+  return backends.some((name) => name === "git" || name === "gitfs");
+}
+
 /** The configured backends that exist here, in the order of their search. */
 export function usedFileBackends(configured: readonly unknown[]): FileBackendName[] {
   const wanted = new Set(configured.map(String));

@@ -3,14 +3,14 @@
  * thread that asks servers. Source: Salt 3007's `git_pillar`, observed.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import { candidatesOf } from "../../git/environments.ts";
+import { candidatesOrFallback } from "../../git/environments.ts";
 import { exportTree } from "../../git/export-tree.ts";
 import type { GitEnvironment } from "../../git/program.ts";
 import { type GitRemote, remotesOf, shownId } from "../../git/remotes.ts";
 import { Repository } from "../../git/repository.ts";
 import { gitRepositoriesMax } from "../../limits.ts";
 import { isTrue } from "../../python/values.ts";
-import type { Value, ValueMap } from "../../wire/values.ts";
+import { objectsOf, type Value, type ValueMap } from "../../wire/values.ts";
 import { sourceFault } from "../input/source-fault.ts";
 import type { ExternalSource, SourceArguments, SourceAsked, SourceContext } from "./contract.ts";
 
@@ -22,14 +22,8 @@ const lockPollMs = 200;
 /** By directory, least recently used first: a repository keeps lists of files and a program that reads. */
 const repositories = new Map<string, Repository>();
 
-function plain(value: Value): unknown {
-  if (Array.isArray(value)) return value.map(plain);
-  if (!(value instanceof Map)) return value;
-  return Object.fromEntries([...value].map(([key, member]) => [String(key), plain(member)]));
-}
-
 function remotesIn(args: SourceArguments, option: SourceAsked["option"]): GitRemote[] {
-  return remotesOf("git_pillar", args.rest.map(plain), option);
+  return remotesOf("git_pillar", args.rest.map(objectsOf), option);
 }
 
 function repositoryOf(remote: GitRemote, environment: GitEnvironment): Repository {
@@ -73,9 +67,7 @@ async function treeOf(remote: GitRemote, asked: SourceAsked): Promise<PillarTree
   await fetchFirst(repository, asked);
   const environment = asked.pillarenv ?? (asked.saltenv || "base");
   const branch = branchOf(remote, environment);
-  const { refs } = repository;
-  const fallback = remote.fallback === "" ? [] : candidatesOf(remote, remote.fallback, refs);
-  const commit = await repository.commitOf([...candidatesOf(remote, branch, refs), ...fallback]);
+  const commit = await repository.commitOf(candidatesOrFallback(remote, branch, repository.refs));
   if (commit === undefined) {
     if (remote.branch === dynamicBranch) return undefined;
     throw sourceFault(`git_pillar remote ${shownId(remote.id)} has no branch or tag '${branch}'`);

@@ -1,7 +1,7 @@
 /** Runner `git_pillar`: fetches the repositories of `ext_pillar: git`. Source: Salt 3007's runner, docs/runners.md. */
 import { SaltworksError } from "../../errors.ts";
 import { pillarRemotesOf } from "../../git/pillar-remotes.ts";
-import { type GitRemote, shownId } from "../../git/remotes.ts";
+import { type GitRemote, gitOptionOf, shownId } from "../../git/remotes.ts";
 import { Repository } from "../../git/repository.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import { parametersOf, textArgument } from "../contract/arguments.ts";
@@ -25,9 +25,8 @@ async function fetched(remote: GitRemote, { note, environment = {} }: RunnerCont
 
 async function update(context: RunnerContext, args: ValueMap): Promise<Encodable> {
   const { config } = context;
-  const option = (name: string) => (config as Readonly<Record<string, unknown>>)[name];
   const [branch, repo] = [textArgument(args, "branch", ""), textArgument(args, "repo", "")];
-  const meant = pillarRemotesOf(config.ext_pillar, option).filter(
+  const meant = pillarRemotesOf(config.ext_pillar, gitOptionOf(config)).filter(
     (remote) =>
       (branch === "" || branch === remote.branch) &&
       (repo === "" || [remote.access.url, remote.name, remote.id.split(/\s+/).at(-1)].includes(repo)),

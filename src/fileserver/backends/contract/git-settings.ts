@@ -1,7 +1,7 @@
 /** Reads the master's options for files from git repositories. */
 import type { GitOptions } from "../../../config/options/git.ts";
 import type { GitEnvironment } from "../../../git/program.ts";
-import { type GitRemote, remotesOf } from "../../../git/remotes.ts";
+import { type GitRemote, gitOptionOf, remotesOf } from "../../../git/remotes.ts";
 
 export type GitBackendSettings = {
   readonly remotes: readonly GitRemote[];
@@ -19,7 +19,6 @@ export function gitBackendSettings(
   isUsed: boolean,
   environment: GitEnvironment,
 ): GitBackendSettings {
-  const option = (name: string) => (config as Readonly<Record<string, unknown>>)[name];
-  const remotes = isUsed ? remotesOf("gitfs", config.gitfs_remotes, option) : [];
+  const remotes = isUsed ? remotesOf("gitfs", config.gitfs_remotes, gitOptionOf(config)) : [];
   return { remotes, cachedir: config.cachedir, hashType: config.hash_type, environment };
 }

@@ -2,7 +2,7 @@
 
 import { matchingPaths } from "../../../config/files/path-pattern.ts";
 import type { MasterConfig } from "../../../config/load.ts";
-import { type FileBackendName, usedFileBackends } from "../../../config/options/file-backends.ts";
+import { type FileBackendName, servesGit, usedFileBackends } from "../../../config/options/file-backends.ts";
 import type { GitOptions } from "../../../config/options/git.ts";
 import { SaltworksError } from "../../../errors.ts";
 import type { GitEnvironment } from "../../../git/program.ts";
@@ -81,11 +81,7 @@ export function fileServerSettings(config: FileServerConfig, environment: GitEnv
   return {
     roots: rootsOf(config),
     backends,
-    git: gitBackendSettings(
-      config,
-      backends.some((name) => name === "git" || name === "gitfs"),
-      environment,
-    ),
+    git: gitBackendSettings(config, servesGit(backends), environment),
     minionfs: {
       environment: config.minionfs_env,
       mountpoint: config.minionfs_mountpoint.replace(/^salt:\/\//, "").replace(/^\/+|\/+$/g, ""),

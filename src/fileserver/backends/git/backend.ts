@@ -1,9 +1,9 @@
 /** Backend `git` (`gitfs`): branches, tags and commits of repositories as environments, `gitfs_remotes`. Source: Salt 3007's `gitfs` backend. */
 import { rm } from "node:fs/promises";
 import { join, posix } from "node:path";
-import { commitsOf, environmentsIn, isHex, placeIn } from "../../../git/environments.ts";
+import { commitsOf, environmentsIn, isHex, placeIn, type Refs } from "../../../git/environments.ts";
 import { fetchAll } from "../../../git/fetch-all.ts";
-import { repositoriesName, shownId } from "../../../git/remotes.ts";
+import { type GitRemote, repositoriesName, shownId } from "../../../git/remotes.ts";
 import { Repository } from "../../../git/repository.ts";
 import { isLink, type Tree, type TreeEntry } from "../../../git/tree.ts";
 import { fileListsKeptMax, gitLinksFollowedMax } from "../../../limits.ts";
@@ -14,10 +14,13 @@ import { Blobs } from "./blobs.ts";
 import { GitFile } from "./file.ts";
 import { listsOf, type Mounted, pathIn } from "./lists.ts";
 
+type Served = { readonly repository: Repository; readonly blobs: Blobs };
+
 export class GitBackend implements FileBackend {
   readonly name: string;
   readonly #settings: GitBackendSettings;
-  readonly #repositories: readonly { readonly repository: Repository; readonly blobs: Blobs }[];
+  readonly #repositories: readonly Served[];
+  #environments: { readonly refs: readonly Refs[]; readonly names: readonly string[] } | undefined;
   /** By environment, oldest first. */
   readonly #lists = new Map<string, { readonly commits: string; readonly lists: Promise<FileLists> }>();
 
@@ -31,22 +34,24 @@ export class GitBackend implements FileBackend {
     });
   }
 
+  /** Is made again after a fetch has brought other refs: each request asks for it. */
   environments(): readonly string[] {
-    const all = this.#repositories.flatMap(({ repository: { remote, refs } }) => environmentsIn(remote, refs));
-    return [...new Set(all)].sort();
+    const refs = this.#repositories.map(({ repository }) => repository.refs);
+    const known = this.#environments;
+    if (known?.refs.every((one, index) => one === refs[index]) === true) return known.names;
+    const all = this.#repositories.flatMap(({ repository: { remote } }, index) =>
+      environmentsIn(remote, refs[index] ?? new Map()),
+    );
+    const names = [...new Set(all)].sort();
+    this.#environments = { refs, names };
+    return names;
   }
 
   async find({ name, environment }: AskedFile): Promise<FoundFile | undefined> {
-    const isKnown = isHex(environment) || this.environments().includes(environment);
-    for (const { repository, blobs } of this.#repositories) {
-      const { remote } = repository;
-      const place = {
-        root: placeIn(remote, "root", environment),
-        mountpoint: placeIn(remote, "mountpoint", environment),
-      };
-      const path = pathIn(place, name);
-      if (path === undefined || (!isKnown && remote.fallback === "")) continue;
-      const commit = await repository.commitOf(commitsOf(remote, environment, repository.refs));
+    for (const { repository, blobs } of this.#servingOf(environment)) {
+      const path = pathIn(placesIn(repository.remote, environment), name);
+      if (path === undefined) continue;
+      const commit = await commitIn(repository, environment);
       if (commit === undefined) continue;
       const entry = await followed(repository, await repository.tree(commit), path);
       if (entry === undefined) continue;
@@ -62,8 +67,8 @@ export class GitBackend implements FileBackend {
     const known = this.#lists.get(environment);
     if (known?.commits === commits) return await known.lists;
     // As in Salt, an environment that only `fallback` gives shows no links.
-    const isListed = isHex(environment) || this.environments().includes(environment);
-    const lists = listsOf(mounted).then((found) => (isListed ? found : { ...found, links: new Map() }));
+    const isKnown = this.#isKnown(environment);
+    const lists = listsOf(mounted).then((found) => (isKnown ? found : { ...found, links: new Map() }));
     this.#lists.delete(environment);
     this.#lists.set(environment, { commits, lists });
     lists.catch(() => this.#lists.delete(environment));
@@ -117,22 +122,34 @@ export class GitBackend implements FileBackend {
     return glob === undefined ? all : all.filter(({ remote }) => compileGlob(glob).matches(remote.access.url));
   }
 
+  #isKnown(environment: string): boolean {
+    return isHex(environment) || this.environments().includes(environment);
+  }
+
+  /** The repositories that may have an environment. */
+  #servingOf(environment: string): readonly Served[] {
+    if (this.#isKnown(environment)) return this.#repositories;
+    return this.#repositories.filter(({ repository }) => repository.remote.fallback !== "");
+  }
+
   async #mounted(environment: string): Promise<Mounted[]> {
-    const isKnown = isHex(environment) || this.environments().includes(environment);
     const found: Mounted[] = [];
-    for (const { repository } of this.#repositories) {
-      const { remote } = repository;
-      if (!isKnown && remote.fallback === "") continue;
-      const commit = await repository.commitOf(commitsOf(remote, environment, repository.refs));
+    for (const { repository } of this.#servingOf(environment)) {
+      const commit = await commitIn(repository, environment);
       if (commit === undefined) continue;
-      const place = {
-        root: placeIn(remote, "root", environment),
-        mountpoint: placeIn(remote, "mountpoint", environment),
-      };
-      found.push({ repository, commit, tree: await repository.tree(commit), ...place });
+      const tree = await repository.tree(commit);
+      found.push({ repository, commit, tree, ...placesIn(repository.remote, environment) });
     }
     return found;
   }
+}
+
+function commitIn(repository: Repository, environment: string): Promise<string | undefined> {
+  return repository.commitOf(commitsOf(repository.remote, environment, repository.refs));
+}
+
+function placesIn(remote: GitRemote, environment: string): Pick<Mounted, "root" | "mountpoint"> {
+  return { root: placeIn(remote, "root", environment), mountpoint: placeIn(remote, "mountpoint", environment) };
 }
 
 /** The file of a path. A link leads to another file of the same tree. */
@@ -141,7 +158,7 @@ async function followed(repository: Repository, { files }: Tree, path: string): 
   for (let links = 0; links <= gitLinksFollowedMax; links += 1) {
     const entry = files.get(at);
     if (entry === undefined || !isLink(entry)) return entry;
-    const target = (await repository.objects.read(entry.oid))?.content.toString() ?? "";
+    const target = await repository.linkTarget(entry);
     at = posix.join(posix.dirname(at), target);
     if (posix.isAbsolute(target) || at.startsWith("../")) return undefined;
   }

@@ -20,7 +20,7 @@ export class Blobs {
   readonly #hashType: string;
   readonly #fileHashes: FileHashes;
   /** By id, least recently used first. */
-  readonly #contents = new Map<string, Promise<Buffer>>();
+  readonly #contents = new Map<string, { readonly size: number; readonly content: Promise<Buffer> }>();
   readonly #hashes = new Map<string, string>();
   readonly #takenOut = new Map<string, Promise<string>>();
   #keptBytes = 0;
@@ -42,21 +42,17 @@ export class Blobs {
     if (known !== undefined) {
       this.#contents.delete(oid);
       this.#contents.set(oid, known);
-      return known;
+      return known.content;
     }
-    const reading = this.#read(oid);
-    this.#contents.set(oid, reading);
+    const content = this.#repository.blob(oid);
+    this.#contents.set(oid, { size: blob.size, content });
     this.#keptBytes += blob.size;
-    reading.catch(() => this.#forget(oid, blob.size));
-    for (const [oldest, content] of this.#contents) {
+    content.catch(() => this.#forget(oid));
+    for (const oldest of this.#contents.keys()) {
       if (this.#keptBytes <= gitContentsKeptBytesMax || oldest === oid) break;
-      this.#contents.delete(oldest);
-      // Unread contents are counted by their size, which the answer repeats.
-      void content.then(({ length }) => {
-        this.#keptBytes -= length;
-      });
+      this.#forget(oldest);
     }
-    return reading;
+    return content;
   }
 
   /** In hexadecimal. @throws SaltworksError GIT_FAILED */
@@ -102,14 +98,9 @@ export class Blobs {
     }
   }
 
-  async #read(oid: string): Promise<Buffer> {
-    const object = await this.#repository.objects.read(oid);
-    if (object === undefined) throw new SaltworksError("GIT_FAILED", `the repository has no object ${oid}`);
-    return object.content;
-  }
-
-  #forget(oid: string, size: number): void {
-    if (this.#contents.delete(oid)) this.#keptBytes -= size;
+  #forget(oid: string): void {
+    this.#keptBytes -= this.#contents.get(oid)?.size ?? 0;
+    this.#contents.delete(oid);
   }
 
   async #hashOfLarge(blob: Blob): Promise<string> {

@@ -42,8 +42,8 @@ export async function listsOf(mounted: readonly Mounted[]): Promise<FileLists> {
       if (name === undefined) continue;
       files.add(name);
       if (!isLink(entry)) continue;
-      const target = await part.repository.objects.read(entry.oid);
-      if (target !== undefined) links.set(name, target.content.toString());
+      const target = await part.repository.linkTarget(entry);
+      if (target !== "") links.set(name, target);
     }
   }
   return { files: [...files].sort(), dirs: [...directories].sort(), emptyDirs: [], links };
