@@ -1,7 +1,7 @@
 // Compiles the tree into dist/ from scratch, so that no output of a deleted source stays behind. The dashboard's pages, which run in a browser, are
-// checked with the browser's types and then bundled into dist/dashboard.
+// checked with the browser's types and then bundled into dist/dashboard. The sidecar's programs in Python are copied.
 import { spawnSync } from "node:child_process";
-import { copyFileSync, mkdirSync, rmSync } from "node:fs";
+import { copyFileSync, cpSync, mkdirSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
@@ -32,3 +32,6 @@ await build({
 });
 mkdirSync(`${root}dist/dashboard`, { recursive: true });
 for (const name of ["page.html", "icon.svg"]) copyFileSync(`${pages}/${name}`, `${root}dist/dashboard/${name}`);
+// Python's own cache of compiled modules stays behind.
+const isSource = (path) => !path.includes("__pycache__");
+cpSync(`${root}src/sidecar/program`, `${root}dist/src/sidecar/program`, { recursive: true, filter: isSource });

@@ -69,6 +69,13 @@ export const errorCodes = {
     retry: false,
     about: "The operating system refused a call that a daemon needs at its start.",
   },
+  SIDECAR_MISSING: {
+    http: 501,
+    retry: false,
+    about: "This master has no Python with Salt, which the call needs (`salt_python`).",
+  },
+  SIDECAR_FAILED: { http: 502, retry: true, about: "Python with Salt did not start, or ended during the call." },
+  SIDECAR_TIMEOUT: { http: 504, retry: true, about: "Python with Salt did not answer in time, and was replaced." },
   USAGE: { http: 400, retry: false, about: "A command line that cannot be parsed." },
   FUNCTION_UNKNOWN: { http: 404, retry: false, about: "No function of that name." },
   FUNCTION_ARGUMENTS: { http: 400, retry: false, about: "Arguments that the function does not take." },

@@ -212,7 +212,7 @@ function load(role: LoadedRole, configDir: string, overrides: Overrides, ownFile
   const opts = new Map<string, unknown>(Array.from(settings, ([name, { value }]) => [name, value]));
   for (const [name, value] of Object.entries(draft)) opts.set(name, value);
   const inert = inertSettings(settings, role);
-  const told = { warnings, inert, unbuilt, startFaults };
+  const told = { warnings, inert, unbuilt, startFaults, sitePlugins: [], sitePython: undefined };
   return deepFreeze({ ...draft, opts, ...told, isIdComputed, configDir: directory, configFile });
 }
 

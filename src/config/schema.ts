@@ -4,6 +4,7 @@
 import { masterOptions } from "./options/master.ts";
 import { minionOptions } from "./options/minion.ts";
 import type { ValuesOf } from "./options/option.ts";
+import type { SitePlugin } from "./options/site-python.ts";
 import type { UnbuiltSetting } from "./options/unbuilt.ts";
 import type { ConfigValue } from "./yaml/values.ts";
 
@@ -22,6 +23,10 @@ export type ConfigSource = {
   readonly inert: readonly string[];
   /** Options of options/unbuilt.ts that the file sets. A minion without a master reports them in its own pillar. */
   readonly unbuilt: readonly UnbuiltSetting[];
+  /** Plug-ins of the site in Python that the sidecar serves. They are not in `unbuilt`. */
+  readonly sitePlugins: readonly SitePlugin[];
+  /** The Python with Salt, once it was looked for and found. */
+  readonly sitePython: string | undefined;
   /** Values with which a master does not start. */
   readonly startFaults: readonly Fault[];
   /** True if no file sets `id`, so that it comes from this host's name. */

@@ -212,6 +212,29 @@ export const demoStartTimeoutMs = 120_000;
 /** How long a demo's processes have to end before they are killed, milliseconds. */
 export const demoStopTimeoutMs = 15_000;
 
+// # The site's own Python
+
+/** Start of Python with Salt, and the question what it has, milliseconds: a loaded machine needs ten seconds. */
+export const sidecarStartTimeoutMs = 60_000;
+/** One answer of Python, bytes: a pillar, or what a runner found. Over it: the caller gets an error. */
+export const sidecarAnswerBytesMax = 64 * 1024 * 1024;
+/** What one function in Python prints, characters; the rest is dropped. */
+export const sidecarPrintedMax = 256 * 1024;
+/** What Python writes to its standard error during one request, characters, for the log; the rest is dropped. */
+export const sidecarComplaintMax = 16_384;
+/** Requests that wait for a Python process, for calls of runners and for all others apart. Over it: refused. */
+export const sidecarWaitingMax = 1_000;
+/** How long an idle Python process stays, milliseconds: starting one takes a second or two, and it keeps 100 MB. */
+export const sidecarIdleMs = 300_000;
+/** How soon after a question the figures of Python are looked at, milliseconds. */
+export const sidecarLookMs = 1_000;
+/** After Python failed to start: how long all requests fail at once, milliseconds. */
+export const sidecarRestMs = 5_000;
+/** Minions whose pillars needed Python, so that they are rendered beside it at once. Over it: the one that asked longest ago is forgotten. */
+export const pythonMinionsMax = 100_000;
+/** Pillars that wait for a thread beside Python, which waits with them. Over it: refused. */
+export const pythonPillarsWaitingMax = 1_000;
+
 // # Report before a takeover
 
 /** Pillar files below one root that the report reads: a second for each few thousand. The report says if there are more. */

@@ -5,7 +5,6 @@
 
 import { join } from "node:path";
 import type { Logger } from "pino";
-import { backendFaults } from "../config/external-auth.ts";
 import type { MasterConfig } from "../config/load.ts";
 import { unbuiltWarning } from "../config/options/unbuilt.ts";
 import { checkEventPackages } from "../databases/events/registry.ts";
@@ -14,6 +13,7 @@ import { fileServerSettings } from "../fileserver/backends/contract/settings.ts"
 import { drainDeadlineMs, keyChangeSettleMs, logItemsMax } from "../limits.ts";
 import { checkSourcePackages } from "../pillar/external/merge-sources.ts";
 import { pillarSettings } from "../pillar/input/settings.ts";
+import { loginFaults } from "../sidecar/availability.ts";
 import { claimInstance } from "../store/disk/instance-lock.ts";
 import { openPendingJobs } from "../store/jobs/pending-jobs.ts";
 import { ensureMasterKeys, openKeyDirectories, watchKeys } from "../store/keys/keys.ts";
@@ -36,6 +36,7 @@ import { Bus } from "./ports/bus.ts";
 import { MetricsServer } from "./ports/metrics-server.ts";
 import { checkPorts, type OpenedPorts } from "./ports/port-check.ts";
 import { exitAtOnce, leaveProcess } from "./shutdown/leave.ts";
+import { openSidecar } from "./sidecar/open.ts";
 import {
   openCopyLanes,
   openCredentialLane,
@@ -79,7 +80,7 @@ export async function runMaster(config: MasterConfig, log: Logger, hooks: Master
   letHeapsGrow();
   const limit = new LogLimit(log, () => performance.now());
   const { logger } = limit;
-  const faults = [...fileServerSettings(config, process.env).faults, ...backendFaults(config.external_auth)];
+  const faults = [...fileServerSettings(config, process.env).faults, ...loginFaults(config)];
   const accepted = config.unbuilt.map(unbuiltWarning);
   for (const sentence of [...accepted, ...config.inert, ...faults]) logger.warn(sentence);
   if (config.minion_event_tags === "salt") logger.warn(looseTagsWarning);
@@ -232,7 +233,7 @@ function openLanes(
   logger: Logger,
   keep: (part: Opened[number]) => void,
 ) {
-  const copyLanes = openCopyLanes(config, logger);
+  const copyLanes = openCopyLanes(config, process.env, logger);
   const lanes = {
     runners: openRunnerLane(config, process.env, logger),
     pillars: openPillarLane(config, logger),
@@ -243,8 +244,10 @@ function openLanes(
     reactions: openReactorLane(config, logger),
   };
   const gitUpdates = gitUpdatesOf({ config, bus, logger }, { ...process.env });
-  for (const lane of [...Object.values(lanes), ...Object.values(copyLanes), gitUpdates]) keep(lane);
-  return { ...lanes, copyLanes, gitUpdates };
+  const sidecar = openSidecar(config, process.env, logger);
+  for (const lane of [...Object.values(lanes), ...Object.values(copyLanes), gitUpdates, ...(sidecar ? [sidecar] : [])])
+    keep(lane);
+  return { ...lanes, copyLanes, gitUpdates, sidecar };
 }
 
 /** @throws SaltworksError MASTER_RUNNING if the port is taken */

@@ -29,7 +29,8 @@ import { explainFunctions } from "./operators/explain-target.ts";
 import { reactionCommands } from "./operators/reaction-commands.ts";
 import { runnerAsks } from "./operators/runner-asks.ts";
 import { RunnerCalls } from "./operators/runner-calls.ts";
-import { type Pillars, pillarsOf } from "./pillars/pillars.ts";
+import { pillarsOf } from "./pillars/open.ts";
+import type { Pillars } from "./pillars/pillars.ts";
 import type { Bus } from "./ports/bus.ts";
 import type { OpenedPorts } from "./ports/port-check.ts";
 import type { PublishFront } from "./ports/publish-front.ts";
@@ -40,6 +41,7 @@ import { Reactor } from "./reactor/reactor.ts";
 import { RequestPath } from "./requests/request-path.ts";
 import { MasterSchedule } from "./schedule/schedule.ts";
 import { finishWithin } from "./shutdown/deadline.ts";
+import type { OpenSidecar } from "./sidecar/open.ts";
 import { openPublishFront } from "./threads.ts";
 import { Copies, type CopyLanes } from "./upkeep/copies.ts";
 import type { GitUpdates } from "./upkeep/git-updates.ts";
@@ -74,6 +76,7 @@ export type MasterParts = {
   readonly audit: Audit | undefined;
   readonly apiRestarts: (() => number) | undefined;
   readonly gitUpdates: GitUpdates;
+  readonly sidecar: OpenSidecar | undefined;
 };
 
 export class Master {
@@ -230,7 +233,7 @@ export class Master {
   /** Stops reading requests, drains until the deadline, then closes all parts. Minions send unacknowledged returns again. */
   async stop(deadlineMs: number): Promise<void> {
     const { pool, rsa, runners, pillars, sources, files, credentials, saltLane, reactions, copyLanes } = this.#parts;
-    const { bus, secrets, logger, gitUpdates } = this.#parts;
+    const { bus, secrets, logger, gitUpdates, sidecar } = this.#parts;
     const within = (limitMs: number, step: Promise<unknown>, warning: string) =>
       finishWithin(limitMs, step, warning, logger);
     this.#maintenance.close();
@@ -249,7 +252,7 @@ export class Master {
     await this.#publishFront.close();
     const lanes = [
       ...[rsa, runners, pillars, sources, files, credentials, saltLane, reactions, gitUpdates],
-      ...Object.values(copyLanes),
+      ...[...Object.values(copyLanes), ...(sidecar ? [sidecar] : [])],
     ];
     const threadsEnded = Promise.all([pool, ...lanes].map((some) => some.close()));
     this.#isThreadStuck = !(await within(storeCloseTimeoutMs, threadsEnded, "a thread did not end in time"));
@@ -264,7 +267,7 @@ export class Master {
   }
 
   #createCommands(): Commands {
-    const { config, runners, bus, logger, audit } = this.#parts;
+    const { config, runners, bus, logger, audit, sidecar } = this.#parts;
     const { tracker } = this.#jobs;
     const authorisation = this.#authorisation;
     const jobParts = { publisher: this.#publisher, tracker, jobs: this.#jobs, batches: this.#batches };
@@ -289,7 +292,8 @@ export class Master {
       ...explainFunctions(this.#parts, this.#targets, this.#presence),
       ["saltworks.metrics", () => this.metrics.rows()],
     ]);
-    return new Commands({ ...jobParts, config, authorisation, runners, calls, asks, fire, direct, logger, audit });
+    const lanes = { runners, sidecar: sidecar?.calls };
+    return new Commands({ ...jobParts, config, authorisation, ...lanes, calls, asks, fire, direct, logger, audit });
   }
 
   #createKeyManagement(): KeyManagement {
@@ -349,7 +353,7 @@ export class Master {
 
   #meteredParts(): MeteredParts {
     const { config, logCounters, start, bus, pool, rsa, runners, pillars: pillar, sources, audit } = this.#parts;
-    const { files, credentials, saltLane, reactions, copyLanes, apiRestarts, gitUpdates } = this.#parts;
+    const { files, credentials, saltLane, reactions, copyLanes, apiRestarts, gitUpdates, sidecar } = this.#parts;
     return {
       config,
       logCounters,
@@ -368,7 +372,7 @@ export class Master {
         eauth: credentials,
         salt: saltLane,
         reactor: reactions,
-        ...copyLanes,
+        ...{ ...copyLanes, ...sidecar?.lanes },
       },
       ...this.#answers,
       credentialChecks: this.#credentialChecks,
@@ -382,7 +386,7 @@ export class Master {
       maintenance: this.#maintenance,
       saltFiles: this.#saltFiles,
       copies: this.#copies,
-      ...{ reactor: this.#reactor, apiRestarts, gitUpdates, commands: this.#commands },
+      ...{ reactor: this.#reactor, apiRestarts, gitUpdates, sidecar: sidecar?.calls, commands: this.#commands },
     };
   }
 

@@ -25,6 +25,7 @@ import {
   runnerTaskTimeoutMs,
   workerYoungHeapMb,
 } from "../limits.ts";
+import { servedNames } from "../sidecar/availability.ts";
 import { ensureMasterKeys } from "../store/keys/keys.ts";
 import type {
   DatabaseStart,
@@ -49,7 +50,10 @@ import type { CopyLanes } from "./upkeep/copies.ts";
 /** For lanes whose tasks are small in any fleet. */
 const laneHeap: HeapLimits = { youngMb: laneYoungHeapMb, oldMb: laneOldHeapMb };
 /** For threads that hold data of minions and operators: files, pillars, returns. */
-const workerHeap = (config: MasterConfig): HeapLimits => ({ youngMb: workerYoungHeapMb, oldMb: config.worker_heap_mb });
+export const workerHeap = (config: MasterConfig): HeapLimits => ({
+  youngMb: workerYoungHeapMb,
+  oldMb: config.worker_heap_mb,
+});
 
 export type MasterKeyFiles = { readonly privatePem: string; readonly publicPem: string };
 
@@ -165,8 +169,8 @@ export function openSaltLane(
   });
 }
 
-export function openCopyLanes(config: MasterConfig, logger: Logger): CopyLanes {
-  const [database, events] = [openDatabaseLane(config, logger), openEventLane(config, logger)];
+export function openCopyLanes(config: MasterConfig, environment: EventStart["environment"], logger: Logger): CopyLanes {
+  const [database, events] = [openDatabaseLane(config, logger), openEventLane(config, environment, logger)];
   const migrations = openMigrationLane(config, logger);
   return { migrations, ...(database && { database }), ...(events && { events }) };
 }
@@ -194,15 +198,19 @@ function openDatabaseLane(config: MasterConfig, logger: Logger): LanePool | unde
 }
 
 /** Undefined without `event_return`. Its thread stays, because events wait in it. */
-function openEventLane(config: MasterConfig, logger: Logger): LanePool | undefined {
-  if (eventReturnsOf(config).length === 0) return undefined;
+function openEventLane(
+  config: MasterConfig,
+  environment: EventStart["environment"],
+  logger: Logger,
+): LanePool | undefined {
+  if (eventReturnsOf(config).length + servedNames(config, "event_return").length === 0) return undefined;
   return openLane(logger, {
     filename: new URL("../workers/lanes/event-lane.js", import.meta.url).href,
     heap: workerHeap(config),
     threadsKept: 1,
     concurrentTasksPerThread: eventTasksAtOnce,
     taskTimeoutMs: laneTaskTimeoutMs,
-    workerData: { config } satisfies EventStart,
+    workerData: { config, environment: { ...environment } } satisfies EventStart,
   });
 }
 
@@ -221,7 +229,7 @@ export function openCredentialLane(config: MasterConfig, logger: Logger): LanePo
 const eventTasksAtOnce = 8;
 
 /** By default a lane has one thread, which starts when it is needed and does one task at a time. */
-function openLane(
+export function openLane(
   logger: Logger,
   lane: Pick<LanePoolOptions, "filename" | "heap" | "taskTimeoutMs" | "workerData"> & Partial<LanePoolOptions>,
 ): LanePool {

@@ -7,7 +7,7 @@ import { SaltworksError } from "../errors.ts";
 import { compileGlob } from "../python/fnmatch.ts";
 import { reprOf, strOf } from "../python/repr.ts";
 import { type Dict, demand, getKey, type Item, isEqual, isTrue, itemOr, iterate, Tuple } from "../python/values.ts";
-import type { ValueMap } from "../wire/values.ts";
+import type { Value, ValueMap } from "../wire/values.ts";
 import { fileText } from "./file-functions.ts";
 import type { PillarFiles } from "./input/files.ts";
 import { joinedLists, mergeBy, merged, mergeStrategies } from "./input/merge.ts";
@@ -15,13 +15,15 @@ import { type Minion, matchesMinion } from "./input/minion.ts";
 import type { PillarSettings } from "./input/settings.ts";
 import { traverse } from "./jinja/filters/data.ts";
 import { type Bound, bind } from "./jinja/values/arguments.ts";
-import { Callable, fault, Members, typeFault } from "./jinja/values/objects.ts";
+import { Callable, dataOf, fault, Members, typeFault } from "./jinja/values/objects.ts";
 
 export type FunctionContext = {
   readonly minion: Minion;
   readonly settings: PillarSettings;
   readonly files: PillarFiles;
   readonly opts: () => Dict;
+  /** Calls a function that only the site's own Salt has. */
+  readonly inPython?: ((fun: string, args: readonly Value[], kwargs: ValueMap) => Value) | undefined;
 };
 type SaltFunction = readonly [signature: string, run: (context: FunctionContext, args: Bound) => Item];
 
@@ -257,8 +259,11 @@ function callable(context: FunctionContext, name: string): Callable {
   if (name === "grains.item") return new Callable(name, ({ positional }) => namedGrains(context, positional));
   const found = Object.hasOwn(functions, name) ? functions[name] : undefined;
   if (found === undefined)
-    return new Callable(name, () => {
-      throw fault("template", `salt['${name}'] is not supported in pillars`);
+    return new Callable(name, ({ positional, named }) => {
+      const { inPython } = context;
+      if (inPython === undefined) throw fault("template", `salt['${name}'] is not supported in pillars`);
+      const kwargs = Array.from(named, ([key, value]): [Value, Value] => [key, dataOf(value)]);
+      return inPython(name, positional.map(dataOf), new Map(kwargs));
     });
   const [signature, run] = found;
   return new Callable(name, (args) => run(context, bind(name, signature, args)));

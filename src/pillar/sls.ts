@@ -21,7 +21,7 @@ import type { LexerOptions } from "./jinja/syntax/lexer.ts";
 import { parseTemplate } from "./jinja/syntax/parser.ts";
 import { readJson } from "./jinja/values/json.ts";
 import { asFault, dataOf, fault } from "./jinja/values/objects.ts";
-import { saltFunctions } from "./salt-functions.ts";
+import { type FunctionContext, saltFunctions } from "./salt-functions.ts";
 
 /** A file's place: its path below the root, its name and its environment. */
 export type SlsPlace = { readonly path: string; readonly sls: string; readonly environment: string };
@@ -51,6 +51,10 @@ export function stagesOf(text: string, byDefault: string): readonly string[] {
   const written = first.startsWith("#!") && !first.startsWith("#!/") ? first.slice(2).trim() : byDefault;
   if (written === "") return [];
   return (oldNames.get(written) ?? written).split("|").map((stage) => stage.trim());
+}
+
+function environmentsOf({ saltenv, pillarenv }: SlsContext): Pick<SlsContext, "saltenv" | "pillarenv"> {
+  return { saltenv, pillarenv };
 }
 
 export function isPillarRenderer(name: string): boolean {
@@ -127,13 +131,23 @@ export class SlsRenderer {
    */
   render(context: SlsContext, file: PillarFile, place: SlsPlace, defaults: ReadonlyMap<Value, Value>): Value {
     if (file.text.trim() === "") return new Map();
-    const value = this.#through(pipeOf(file, this.#settings.renderer), context, file, place, defaults);
+    const value = this.#isForPython(stagesOf(file.text, this.#settings.renderer))
+      ? this.#inPython(context, file, place, defaults)
+      : this.#through(pipeOf(file, this.#settings.renderer), context, file, place, defaults);
     return value === null || value === "" || value === false || value === 0 || isEmptyList(value) ? new Map() : value;
   }
 
   /** Renders an external source's text. Leaves out renderers that the source forbids. As in Salt, an empty pipe gives an empty map. */
   renderText(context: SlsContext, file: PillarFile, pipe: TemplatePipe): Value {
     const { blacklist, whitelist } = pipe;
+    if (file.text.trim() !== "" && this.#isForPython(stagesOf(file.text, pipe.byDefault)))
+      return this.#inPython(
+        context,
+        file,
+        { path: basename(file.path), sls: "", environment: "base" },
+        new Map(),
+        pipe,
+      );
     const stages = pipeOf(file, pipe.byDefault).filter(
       (stage) => !blacklist.includes(stage) && (whitelist.length === 0 || whitelist.includes(stage)),
     );
@@ -156,7 +170,7 @@ export class SlsRenderer {
     const environment = {
       globals: [
         ["__opts__", opts()],
-        ["__salt__", saltFunctions({ minion, settings: this.#settings, files: this.#files, opts })],
+        ["__salt__", this.#saltFunctions(context, opts)],
         ["__grains__", minion.grains],
         ...globals,
       ] as const,
@@ -170,6 +184,38 @@ export class SlsRenderer {
 
   decryptionIn(context: SlsContext): Decryption {
     return { ...context.decryption, gpg: this.#gpg };
+  }
+
+  #isForPython(stages: readonly string[]): boolean {
+    return this.#settings.python !== undefined && !stages.every(isPillarRenderer);
+  }
+
+  /** A file whose pipe has a renderer that this program does not have goes through Salt's own as a whole. */
+  #inPython(
+    context: SlsContext,
+    file: PillarFile,
+    place: SlsPlace,
+    names: ReadonlyMap<Value, Value>,
+    pipe?: TemplatePipe,
+  ): Value {
+    const { python, renderer } = this.#settings;
+    const { minion } = context;
+    const asked = {
+      ...{ path: file.path, environment: place.environment, sls: place.sls, names, pillar: minion.pillar },
+      ...{ default: pipe?.byDefault ?? renderer, isPillar: place.sls !== "" },
+      ...(pipe && { text: file.text, blacklist: pipe.blacklist, whitelist: pipe.whitelist }),
+    };
+    return inStage(
+      { file, text: file.text },
+      () => python?.render(asked, { ...minion, ...environmentsOf(context) }) ?? null,
+    );
+  }
+
+  /** Calls a function of the site's own Salt for a template. */
+  #functionsInPython(context: SlsContext): FunctionContext["inPython"] {
+    const { python } = this.#settings;
+    const { minion } = context;
+    return python && ((fun, args, kwargs) => python.call(fun, args, kwargs, { ...minion, ...environmentsOf(context) }));
   }
 
   #through(
@@ -221,7 +267,7 @@ export class SlsRenderer {
   ): TemplateEnvironment {
     const opts = (): Dict => this.#opts(context);
     const { minion } = context;
-    const salt = saltFunctions({ minion, settings: this.#settings, files: this.#files, opts });
+    const salt = this.#saltFunctions(context, opts);
     return {
       globals: [
         ["grains", minion.grains],
@@ -235,6 +281,11 @@ export class SlsRenderer {
       loadYaml: (text) => loadYaml(text),
       load: (name, from) => this.#load(environment, name, from, options),
     };
+  }
+
+  #saltFunctions(context: SlsContext, opts: () => Dict): ReturnType<typeof saltFunctions> {
+    const [settings, files, { minion }] = [this.#settings, this.#files, context];
+    return saltFunctions({ minion, settings, files, opts, inPython: this.#functionsInPython(context) });
   }
 
   #opts(context: SlsContext): ValueMap {

@@ -5,13 +5,15 @@ import type { MasterConfig } from "../../config/schema.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
 import { runMaster } from "../../master/main.ts";
 import type { OpenedPorts } from "../../master/ports/port-check.ts";
+import { withSitePython } from "../../sidecar/availability.ts";
+import { enginesOf } from "../daemon/engines.ts";
 import { openLowPorts } from "../daemon/low-ports.ts";
 import { type DaemonHooks, runDaemon } from "../daemon/run-daemon.ts";
 import { WatchedProgram } from "../daemon/watched-program.ts";
 import { Exit } from "../host/exit.ts";
 import type { Host } from "../host/host.ts";
 import { understand } from "../start/command-line.ts";
-import { startingMasterConfig } from "../start/configuration.ts";
+import { explainRefusal, startingMasterConfig } from "../start/configuration.ts";
 
 const refusedExitCode = 1;
 
@@ -29,16 +31,18 @@ export async function runMasterCommand(argv: readonly string[], host: Host): Pro
       asRoot: async (config, heard) => {
         openedPorts = await openLowPorts(config).catch(refused(heard));
       },
-      run: async (config, log, hooks, heard) => {
+      run: async (loaded, log, hooks, heard) => {
+        const config = await servedByPython(loaded, log, heard);
+        const engines = enginesOf(config, log);
         const api = apiOf(config, options.configDir, log);
         const onReady: DaemonHooks["onReady"] = (master) => {
           hooks.onReady(master);
-          api?.start();
+          for (const program of [api, ...engines]) program?.start();
         };
         const onStopping = () => {
           hooks.onStopping();
           // Its requests get 503 from now on; the pipe ends it if this process ends first.
-          void api?.stop();
+          for (const program of [api, ...engines]) void program?.stop();
         };
         const apiRestarts = api === undefined ? undefined : () => api.restarts;
         return await runMaster(config, log, { onReady, onStopping, openedPorts, apiRestarts }).catch(refused(heard));
@@ -46,6 +50,14 @@ export async function runMasterCommand(argv: readonly string[], host: Host): Pro
     },
     host,
   );
+}
+
+/** Asks the operator's own Salt for what is not built here. @throws Exit if something is left that refuses the start */
+async function servedByPython(config: MasterConfig, log: Logger, heard: Host): Promise<MasterConfig> {
+  const served = await withSitePython(config, process.env);
+  if (served.told !== undefined) log.info(served.told);
+  explainRefusal(served.config, heard);
+  return served.config;
 }
 
 /** The HTTP API of this master; undefined if the configuration has none. */

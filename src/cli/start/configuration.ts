@@ -4,6 +4,7 @@ import { isDirectory } from "../../config/files/kinds.ts";
 import { loadMasterConfig, loadMinionConfig, type Overrides, refuseStart } from "../../config/load.ts";
 import type { MasterConfig, MinionConfig } from "../../config/schema.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
+import { mayBeServed } from "../../sidecar/availability.ts";
 import { Exit } from "../host/exit.ts";
 import type { Host } from "../host/host.ts";
 import { usageExitCode } from "../options/line-reader.ts";
@@ -19,8 +20,14 @@ export function masterConfig(configDir: string | undefined, host: Host, override
 /** For the command that starts a master. @throws Exit also for values with which no master starts */
 export function startingMasterConfig(configDir: string | undefined, host: Host, overrides: Overrides): MasterConfig {
   const config = masterConfig(configDir, host, overrides);
-  explained(host, () => refuseStart(config));
+  // What Python may serve is decided once the process is the master's user.
+  if (!mayBeServed(config)) explainRefusal(config, host);
   return config;
+}
+
+/** @throws Exit for what refuses the start of a master */
+export function explainRefusal(config: MasterConfig, host: Host): void {
+  explained(host, () => refuseStart(config));
 }
 
 /** For an operator's command: settings in the operator's own `~/.saltrc` win over the master's file. @throws Exit as `masterConfig` */

@@ -9,6 +9,7 @@ import { gitOptions } from "./git.ts";
 import { jobOptions } from "./jobs.ts";
 import { networksFault } from "./networks.ts";
 import { any, boolean, choice, integer, list, listOrMap, map, number, optional, text, textOrList } from "./option.ts";
+import { sitePythonOptions } from "./site-python.ts";
 
 const sockets = {
   interface: text("0.0.0.0", "Address on which both ports listen; the command line connects to it, too."),
@@ -376,6 +377,7 @@ export const masterOptionGroups = {
   Trust: trust,
   Content: contentOptions,
   "Git repositories": gitOptions,
+  "Site's own Python": sitePythonOptions,
   "HTTP API": apiOptions,
   Metrics: metrics,
 } as const;
@@ -389,6 +391,7 @@ export const masterOptions = {
   ...trust,
   ...contentOptions,
   ...gitOptions,
+  ...sitePythonOptions,
   ...apiOptions,
   ...metrics,
 };

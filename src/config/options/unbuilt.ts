@@ -10,6 +10,7 @@ import { eventReturnNames } from "./event-returns.ts";
 import { fileBackendNames } from "./file-backends.ts";
 import { unbuiltJinja } from "./jinja.ts";
 import { databaseOf, jobCacheDriverNames } from "./job-cache-drivers.ts";
+import { engineEntries, type PluginKind, type SitePlugin } from "./site-python.ts";
 
 /** Where minions see that the option is missing: an error in their pillar, an error in their highstate, or nowhere. */
 type Warns = "pillar" | "highstate" | undefined;
@@ -18,6 +19,8 @@ export type UnbuiltOption = {
   /** The option's effect in Salt, for messages and docs/config.md. */
   readonly about: string;
   readonly warns?: Warns;
+  /** The kind of plug-in that the option's missing parts are in Salt, if the sidecar can run such. */
+  readonly plugin?: PluginKind;
   /** The parts of the value that are not built. Empty if nothing is missing for this value and the other `settings`. */
   readonly missing: (value: ConfigValue, settings: Settings) => readonly string[];
 };
@@ -31,6 +34,8 @@ export type UnbuiltSetting = {
   /** Missing parts, such as names of sources; empty if the option has no parts. */
   readonly parts: readonly string[];
   readonly warns: Warns;
+  /** Why the sidecar does not serve it, if it was asked. */
+  readonly why?: string;
 };
 
 /** Whether a value is empty, so that the option has no effect. */
@@ -114,18 +119,21 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
   ext_pillar: {
     about: `Further sources of pillar; here ${builtPillarSources.map((name) => `\`${name}\``).join(", ")}.`,
     warns: "pillar",
+    plugin: "pillar",
     missing: (value, settings) =>
       keysOf(withoutExcluded(value, settings)).filter((name) => !builtPillarSources.includes(name)),
   },
   decrypt_pillar: {
     about: "Values of pillars that are decrypted; here by `gpg`.",
     warns: "pillar",
+    plugin: "renderers",
     missing: (value, settings) => otherDecryption(value, settings),
   },
   renderer: {
     about:
       "How pillar files are rendered, and states by minions; here `jinja`, `yaml`, `yamlex` and `json`, and in pillars `gpg`.",
     warns: "pillar",
+    plugin: "renderers",
     missing: (value) =>
       textsOf(value)
         .flatMap((pipe) => pipe.split("|"))
@@ -155,15 +163,18 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
   master_tops: {
     about: "Further sources of the states in minions' highstates; here `ext_nodes`.",
     warns: "highstate",
+    plugin: "tops",
     missing: (value) => keysOf(value).filter((name) => name !== "ext_nodes"),
   },
   // Acts without a request, or on further minions:
   engines: {
     about: "Long-running plug-ins; here the reactor.",
-    missing: (value) => keysOf(value).filter((name) => name !== "reactor"),
+    plugin: "engines",
+    missing: (value) => engineEntries(value).flatMap(({ module }) => (module === "reactor" ? [] : [module])),
   },
   event_return: {
     about: `Writes all events, as for an audit; here to ${eventReturnNames.map((name) => `\`${name}\``).join(", ")}.`,
+    plugin: "event_return",
     missing: (value) => textsOf(value).filter((name) => !eventReturnNames.some((known) => known === name)),
   },
   enable_ssh_minions: { about: "Jobs reach the minions of `salt-ssh`, too.", missing: whole },
@@ -260,6 +271,28 @@ function found(
   return { name, file, line, isAccepted, parts: named, warns: option.warns };
 }
 
+/** The missing parts that are plug-ins of Salt's in Python. */
+export function missingPlugins(settings: readonly UnbuiltSetting[]): readonly SitePlugin[] {
+  return settings.flatMap(({ name: option, parts }) => {
+    const kind = unbuiltOptions[option]?.plugin;
+    return kind === undefined ? [] : parts.map((name) => ({ option, kind, name }));
+  });
+}
+
+/** What is still missing if the sidecar serves `served`. `why`: for the other plug-ins, why it does not serve them. */
+export function withoutServed(
+  settings: readonly UnbuiltSetting[],
+  served: readonly SitePlugin[],
+  why: string,
+): readonly UnbuiltSetting[] {
+  return settings.flatMap((setting) => {
+    if (unbuiltOptions[setting.name]?.plugin === undefined || setting.parts.length === 0) return [setting];
+    const isServed = (part: string) => served.some(({ option, name }) => option === setting.name && name === part);
+    const parts = setting.parts.filter((part) => !isServed(part));
+    return parts.length === 0 ? [] : [{ ...setting, parts, why }];
+  });
+}
+
 const consequences: Readonly<Record<NonNullable<Warns>, string>> = {
   pillar: "; every pillar then has an error, with which minions refuse state runs",
   highstate: "; every highstate then fails, and files of other sources are not found",
@@ -271,10 +304,11 @@ function namedParts({ parts }: UnbuiltSetting): string {
 
 /** The reason why a master refuses to start, without file and line. */
 export function unbuiltFault(setting: UnbuiltSetting): string {
-  const { name, warns } = setting;
+  const { name, warns, why } = setting;
   const consequence = warns === undefined ? "" : consequences[warns];
   const about = unbuiltOptions[name]?.about ?? "";
-  return `${name}: not built here${namedParts(setting)}. ${about} To start without: accept_missing: [${name}]${consequence}`;
+  const python = why === undefined ? "" : ` Python cannot serve it: ${why}.`;
+  return `${name}: not built here${namedParts(setting)}. ${about}${python} To start without: accept_missing: [${name}]${consequence}`;
 }
 
 /** The warning at each start of a master whose `accept_missing` names the option. */

@@ -1,5 +1,4 @@
 /** A place that gets the master's events (`event_return`): all that the rest of the master knows of a database, a file or a message server. */
-import type { EventReturnName } from "../../config/options/event-returns.ts";
 import type { DatabaseConfig } from "./database.ts";
 
 /** `data`: the event's data as JSON. `serial`: counts the events of this thread, so that no two have the same. */
@@ -10,7 +9,7 @@ export type EventsWritten = { readonly added: number; readonly present: number }
 
 /** Each method fails with SaltworksError DATABASE_FAILED or DATABASE_REFUSED, whose messages have no password. */
 export interface EventSink {
-  readonly name: EventReturnName;
+  readonly name: string;
   /** Where events go, for messages: an address without a password. */
   readonly place: string;
   /** Connects, and looks whether events can be written. It is called before the first write, and before the next write after a failure. */

@@ -6,6 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { eventReturnsOf } from "../../config/options/event-returns.ts";
 import { FrameReader, splitEvent } from "../../wire/event.ts";
 import type { DatabaseConfig } from "../contract/database.ts";
+import type { EventSink } from "../contract/events.ts";
 import { tagFilter } from "./filter.ts";
 import { openEventSink } from "./registry.ts";
 import { EventShipper, type ReturnerState, type ShipperOptions } from "./shipper.ts";
@@ -25,11 +26,12 @@ export class EventReturning {
   #isClosed = false;
   #wake = new AbortController();
 
-  /** @throws SaltworksError PACKAGE_MISSING */
-  constructor(config: DatabaseConfig) {
+  /** @param others - returners that are not built here. @throws SaltworksError PACKAGE_MISSING */
+  constructor(config: DatabaseConfig, others: readonly EventSink[] = []) {
     this.#isWanted = tagFilter(textsOf(config.event_return_whitelist), textsOf(config.event_return_blacklist));
     const options = shipperOptions(config);
-    this.#shippers = eventReturnsOf(config).map((name) => new EventShipper(openEventSink(config, name), options));
+    const sinks = [...eventReturnsOf(config).map((name) => openEventSink(config, name)), ...others];
+    this.#shippers = sinks.map((sink) => new EventShipper(sink, options));
     this.#running = Promise.all(this.#shippers.map((shipper) => this.#run(shipper)));
   }
 

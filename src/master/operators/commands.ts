@@ -18,6 +18,7 @@ import type { Audit, AuditedWork, AuditNote } from "../audit/audit.ts";
 import type { Batches } from "../batch-jobs/batches.ts";
 import type { DeliverWithin, FollowTimes, Jobs } from "../jobs/jobs.ts";
 import type { Fire, Job, Published, Publisher } from "../publish/publisher.ts";
+import type { SidecarCalls } from "../sidecar/sidecar-calls.ts";
 import { isOwnClient, toJob } from "./asked-job.ts";
 import { type Authorisation, followFunctions, type Identity } from "./authorisation.ts";
 import { argumentsOf, asMap, givenJid, isAskedToRead } from "./call-fields.ts";
@@ -34,6 +35,7 @@ export type CommandsOptions = {
   readonly jobs: Jobs;
   readonly batches: Pick<Batches, "begin">;
   readonly runners: LanePool;
+  readonly sidecar: SidecarCalls | undefined;
   readonly calls: RunnerCalls;
   readonly fire: Fire;
   readonly asks: RunnerAsks;

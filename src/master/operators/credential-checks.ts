@@ -15,6 +15,8 @@ import { Histogram, type HistogramSnapshot, secondsBounds } from "../../workers/
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import { FairQueue, type Waiter } from "../admission/fair-queue.ts";
 import { RefusalLog } from "../log/refusal-log.ts";
+import { withPythonLogins } from "../sidecar/credentials.ts";
+import type { OpenSidecar } from "../sidecar/open.ts";
 import { type GuessBound, GuessBounds, type Guesser } from "./guess-bounds.ts";
 
 /**
@@ -37,11 +39,13 @@ export type CredentialChecksOptions = {
 
 /** Makes the checks from the master's parts. */
 export function credentialChecksOf(parts: {
-  readonly config: Pick<MasterConfig, "external_auth">;
+  readonly config: MasterConfig;
   readonly credentials: LanePool;
+  readonly sidecar: OpenSidecar | undefined;
   readonly logger: Logger;
 }): CredentialChecks {
-  const { config, credentials: lane, logger } = parts;
+  const { config, credentials, sidecar, logger } = parts;
+  const lane = withPythonLogins(config, credentials, sidecar?.calls);
   return new CredentialChecks({ lane, logger, backends: Object.keys(config.external_auth) });
 }
 

@@ -4,20 +4,31 @@ import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
 import type { RunnerCaller } from "../../runners/contract/contract.ts";
 import { orchestrationNames } from "../../runners/master/event.ts";
-import { encode } from "../../wire/msgpack.ts";
+import { runnerFunctions } from "../../runners/registry.ts";
+import { wheelFunctions } from "../../runners/wheel.ts";
+import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import type { RunnerAsk, RunnerResult, RunnerTask } from "../../workers/messages/runner.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import { Orchestrations } from "../orchestrations/orchestrations.ts";
+import type { SidecarCalls } from "../sidecar/sidecar-calls.ts";
 import { KeptKeyList } from "../upkeep/kept-key-list.ts";
 import { answerRunner, type RunnerAsks } from "./runner-asks.ts";
 
 type Options = {
   readonly runners: LanePool;
+  readonly sidecar: SidecarCalls | undefined;
   readonly asks: RunnerAsks;
   readonly logger: Logger;
   readonly config: MasterConfig;
 };
+
+/** How to get a function that may be one of the site's own. */
+function withoutPython(fun: string, { value }: { readonly value: Uint8Array }): RunnerResult {
+  const text = `'${fun}' is not available. Functions of the site's own need a Python with Salt: ${String(decode(value))}`;
+  const answer = { value: encode(text, "bin"), reply: encode(text, "raw") };
+  return { ...answer, code: "FUNCTION_UNKNOWN", success: false, notes: [], faults: [], callerEvents: 0 };
+}
 
 export class RunnerLaneCalls {
   readonly #options: Options;
@@ -52,7 +63,7 @@ export class RunnerLaneCalls {
     try {
       const result = isOrchestration
         ? { ...(await this.#orchestrations.run(fun, args, kwargs, caller)), notes: [], callerEvents: 0 }
-        : await this.#inLane(fun, args, kwargs, caller);
+        : ((await this.#inPython(fun, args, kwargs, caller)) ?? (await this.#inLane(fun, args, kwargs, caller)));
       for (const fault of result.faults) logger.error({ fault, fun }, "a runner met a fault");
       return result;
     } catch (error) {
@@ -61,6 +72,23 @@ export class RunnerLaneCalls {
       const answer = { value: encode(text, "bin"), reply: encode(text, "raw") };
       return { ...answer, success: false, notes: [], faults: [], callerEvents: 0 };
     }
+  }
+
+  /** Functions that only the site's own Salt has. @returns undefined if it has none of this name, either */
+  async #inPython(
+    fun: string,
+    args: Value[],
+    kwargs: ValueMap,
+    caller: RunnerCaller,
+  ): Promise<RunnerResult | undefined> {
+    const { sidecar } = this.#options;
+    const isSync = caller.kind === "runner" && fun.startsWith("saltutil.sync_");
+    const known: ReadonlyMap<string, unknown> = caller.kind === "runner" ? runnerFunctions : wheelFunctions;
+    if (sidecar === undefined || (known.has(fun) && !isSync)) return undefined;
+    const result = await sidecar.call(fun, args, kwargs, caller);
+    if (isSync && result.success) await sidecar.forget();
+    if (!result.isMissing) return { ...result, faults: [], callerEvents: 0 };
+    return result.code === "SIDECAR_MISSING" && !isSync ? withoutPython(fun, result) : undefined;
   }
 
   async #inLane(fun: string, args: Value[], kwargs: ValueMap, caller: RunnerCaller): Promise<RunnerResult> {

@@ -5,11 +5,14 @@
  * own, so that they never wait for commands.
  */
 import type { Logger } from "pino";
-import type { MasterConfig } from "../../config/load.ts";
 import { SaltworksError } from "../../errors.ts";
-import { laneQueueMax, pillarsUnderWayOfMinionMax, pillarsWaitingOfMinionMax, pillarWaitMs } from "../../limits.ts";
-import { waitsOf } from "../../pillar/external/merge-sources.ts";
-import { pillarSettings } from "../../pillar/input/settings.ts";
+import {
+  laneQueueMax,
+  pillarsUnderWayOfMinionMax,
+  pillarsWaitingOfMinionMax,
+  pillarWaitMs,
+  pythonPillarsWaitingMax,
+} from "../../limits.ts";
 import { encode } from "../../wire/msgpack.ts";
 import type { Value } from "../../wire/values.ts";
 import { Histogram, type HistogramSnapshot, secondsBounds } from "../../workers/measures/histogram.ts";
@@ -21,7 +24,7 @@ import type { Partitioner } from "../../workers/threads/partition.ts";
 import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
 import { givenUpFor, MinionQueue } from "../admission/minion-queue.ts";
 import { Semaphore } from "../admission/semaphore.ts";
-import type { Bus } from "../ports/bus.ts";
+import type { PythonPillars } from "../sidecar/python-pillars.ts";
 import { KeptPillars, type KeptPillarsOptions } from "./kept.ts";
 import { keyOf } from "./question-key.ts";
 import { SourceCounts } from "./source-counts.ts";
@@ -36,6 +39,8 @@ export type PillarsOptions = {
   readonly sourcesNeedGrains: boolean;
   /** Most pillars whose commands run at once. */
   readonly sourcesMax: number;
+  /** Renders pillars that need the site's own Python. */
+  readonly python: PythonPillars | undefined;
   readonly cache: Omit<KeptPillarsOptions, "run">;
   readonly rsa: LanePool;
   readonly pool: WorkerPool;
@@ -84,12 +89,13 @@ export class Pillars {
 
   constructor(options: PillarsOptions) {
     const { threadCount, sources, sourcesMax } = options;
+    const pythonWaitingMax = options.python === undefined ? 0 : pythonPillarsWaitingMax;
     const ofOneMinion = { waitingMax: pillarsWaitingOfMinionMax, underWayMax: pillarsUnderWayOfMinionMax };
     this.#options = options;
     // Bounded by threads and commands, so that the lane's time limit counts only rendering, not waiting.
     this.#finding = new MinionQueue({ underWayMax: threadCount, ofOneMinion });
     this.#rendering = new MinionQueue({
-      underWayMax: threadCount + (sources === undefined ? 0 : sourcesMax),
+      underWayMax: threadCount + (sources === undefined ? 0 : sourcesMax) + pythonWaitingMax,
       ofOneMinion,
     });
     this.#threads = new Semaphore(options.threadCount);
@@ -192,7 +198,7 @@ export class Pillars {
 
   /** Renders a pillar, or only its top files, for a runner. @throws what the lanes throw */
   async show(task: PillarTask): Promise<PillarResult> {
-    return await this.#inLane<PillarResult>({ ...task, outcomes: await this.#outcomesFor(task) } satisfies PillarTask);
+    return await this.#made({ ...task, outcomes: await this.#outcomesFor(task) });
   }
 
   /** Forgets the cached pillars of a minion. Never throws. */
@@ -257,20 +263,31 @@ export class Pillars {
   }
 
   async #fresh(task: PillarTask): Promise<PillarResult> {
-    const outcomes = await this.#outcomesFor(task);
-    return await this.#threads.run(async () => {
-      const startedMs = performance.now();
-      try {
-        const result = await this.#options.lane.run<PillarResult>({ ...task, outcomes } satisfies PillarTask);
-        this.counters.rendered += 1;
-        this.sourceCounts.add(result.sources);
-        return result;
-      } finally {
-        const seconds = (performance.now() - startedMs) / 1_000;
-        this.#renderSeconds.observe(seconds);
-        this.#slowestSeconds = Math.max(this.#slowestSeconds, seconds);
-      }
-    });
+    const result = await this.#made({ ...task, outcomes: await this.#outcomesFor(task) });
+    this.counters.rendered += 1;
+    this.sourceCounts.add(result.sources);
+    return result;
+  }
+
+  /** Renders in a thread of the lane, or beside Python. */
+  async #made(task: PillarTask): Promise<PillarResult> {
+    const { python, lane } = this.#options;
+    if (python?.isFor(task.id) !== true) {
+      const result = await this.#threads.run(() => this.#timed(() => lane.run<PillarResult>(task)));
+      if (python === undefined || result.needsPython !== true) return result;
+    }
+    return await this.#timed(() => python.run(task));
+  }
+
+  async #timed(render: () => Promise<PillarResult>): Promise<PillarResult> {
+    const startedMs = performance.now();
+    try {
+      return await render();
+    } finally {
+      const seconds = (performance.now() - startedMs) / 1_000;
+      this.#renderSeconds.observe(seconds);
+      this.#slowestSeconds = Math.max(this.#slowestSeconds, seconds);
+    }
   }
 
   async #render(waiting: Waiting): Promise<void> {
@@ -345,40 +362,6 @@ export class Pillars {
       logger.error({ id, err: error }, "grains and pillar could not be kept");
     }
   }
-}
-
-export function pillarsOf(parts: {
-  readonly config: MasterConfig;
-  readonly pillars: LanePool;
-  readonly sources: LanePool;
-  readonly rsa: LanePool;
-  readonly pool: WorkerPool;
-  readonly partitioner: Partitioner;
-  readonly bus: Pick<Bus, "fire">;
-  readonly logger: Logger;
-}): Pillars {
-  const { config, pillars, sources, rsa, pool, partitioner, bus, logger } = parts;
-  const waits = waitsOf(pillarSettings(config));
-  return new Pillars({
-    lane: pillars,
-    threadCount: config.pillar_threads,
-    sources: waits.isWaiting ? sources : undefined,
-    sourcesNeedGrains: waits.needsGrains,
-    sourcesMax: config.ext_pillar_commands,
-    cache: {
-      isOn: config.pillar_cache,
-      backend: config.pillar_cache_backend,
-      ttlMs: config.pillar_cache_ttl * 1_000,
-      followsSaltenv: config.pillarenv_from_saltenv,
-    },
-    rsa,
-    pool,
-    partitioner,
-    isKept: config.minion_data_cache,
-    renderTimeoutMs: config.pillar_render_timeout * 1_000,
-    fire: (tag, data) => bus.fire(tag, data),
-    logger,
-  });
 }
 
 function pledge() {

@@ -19,6 +19,7 @@ import type { ReactorAnswer, ReactorTask } from "../../workers/messages/reactor.
 import type { WorkerStart } from "../../workers/messages/worker.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import type { Bus } from "../ports/bus.ts";
+import type { OpenSidecar } from "../sidecar/open.ts";
 import { ReactorEntries } from "./entries.ts";
 import { type ReactionCommands, Reactions } from "./reactions.ts";
 import { reactorSettings } from "./settings.ts";
@@ -28,6 +29,7 @@ export type ReactorParts = {
   readonly config: MasterConfig;
   readonly bus: Pick<Bus, "fire" | "reactor">;
   readonly reactions: Pick<LanePool, "run">;
+  readonly sidecar: Pick<OpenSidecar, "calls"> | undefined;
   readonly start: Pick<WorkerStart, "localKeys">;
   readonly logger: Pick<Logger, "warn" | "error" | "info">;
 };
@@ -155,10 +157,24 @@ export class Reactor {
   async #inLane(events: readonly WaitingEvent[]): Promise<readonly ReactorAnswer[] | Error> {
     const task: ReactorTask = { events: events.map(({ tag, data, files }) => ({ tag, data, files })) };
     try {
-      return await this.#parts.reactions.run<readonly ReactorAnswer[]>(task);
+      return await this.#besidePython(task, await this.#parts.reactions.run<readonly ReactorAnswer[]>(task));
     } catch (error) {
       return error as Error;
     }
+  }
+
+  /** Events whose files need the site's own Python are rendered again, by a thread that waits for it. */
+  async #besidePython({ events }: ReactorTask, answers: readonly ReactorAnswer[]): Promise<readonly ReactorAnswer[]> {
+    const { sidecar, reactions } = this.#parts;
+    const needing = events.filter((_, index) => answers[index]?.needsPython === true);
+    if (needing.length === 0 || sidecar === undefined) return answers;
+    const again = await sidecar.calls.withLine((line) =>
+      reactions.run<readonly ReactorAnswer[]>({ events: needing, line } satisfies ReactorTask, {
+        transfer: [line.port],
+      }),
+    );
+    const left = [...again];
+    return answers.map((answer) => (answer.needsPython === true ? (left.shift() ?? answer) : answer));
   }
 
   #fail({ tag, files }: WaitingEvent, error: Error): void {

@@ -35,6 +35,7 @@ import { portOptions } from "../ports/endpoint.ts";
 import type { OpenedPorts } from "../ports/port-check.ts";
 import type { RequestConnection } from "../ports/request-connection.ts";
 import { RequestFront } from "../ports/request-front.ts";
+import type { OpenSidecar } from "../sidecar/open.ts";
 import type { KeyManagement } from "../upkeep/key-management.ts";
 import type { Presence } from "../upkeep/presence.ts";
 import { AuthResponder } from "./auth-responder.ts";
@@ -53,6 +54,7 @@ export type RequestPathParts = {
   readonly partitioner: Partitioner;
   readonly openedPorts: OpenedPorts;
   readonly audit: Pick<Audit, "wrongKey"> | undefined;
+  readonly sidecar: OpenSidecar | undefined;
 };
 
 /** The parts that take the results of a batch. */

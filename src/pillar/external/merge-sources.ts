@@ -8,6 +8,7 @@ import { SaltworksError } from "../../errors.ts";
 import { onDemandSourcesMax } from "../../limits.ts";
 import { isTrue } from "../../python/values.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
+import type { SitePython } from "../in-python/ask-python.ts";
 import type { PillarSettings } from "../input/settings.ts";
 import { reasonOf, sourceFault } from "../input/source-fault.ts";
 import { boundArguments } from "./arguments.ts";
@@ -142,6 +143,8 @@ function sourceValue(name: string, written: Value, place: SourcePlace): Value | 
   const { index, pillar, merge } = place;
   const source = externalSources.get(name);
   if (source === undefined) {
+    const { python } = merge.settings;
+    if (python?.hasSource(name) === true) return pythonValue(name, written, place, python);
     // If `accept_missing` names the source, the pillar already has an error for it.
     const isTold = merge.settings.errors.some((error) => error.startsWith(`ext_pillar: ${name} `));
     if (!isTold) merge.fail(`Failed to load ext_pillar ${name}: it is not available here`);
@@ -167,6 +170,25 @@ function sourceValue(name: string, written: Value, place: SourcePlace): Value | 
   } finally {
     const seconds = (performance.now() - startedMs) / 1_000 + (outcome?.seconds ?? 0);
     merge.ran({ source: name, isFailed, seconds });
+  }
+}
+
+/** The value of a source in the site's own Python. */
+function pythonValue(name: string, written: Value, place: SourcePlace, python: SitePython): Value | undefined {
+  const { pillar, merge } = place;
+  const { minion, saltenv, pillarenv, extraData } = merge.contextOf(() => undefined);
+  const startedMs = performance.now();
+  let isFailed = true;
+  try {
+    const value = python.source(name, written, pillar, { ...minion, saltenv, pillarenv, extra: extraData });
+    isFailed = false;
+    return value;
+  } catch (error) {
+    if (!(error instanceof SaltworksError)) throw error;
+    merge.fail(`Failed to load ext_pillar ${name}: ${error.message}`);
+    return undefined;
+  } finally {
+    merge.ran({ source: name, isFailed, seconds: (performance.now() - startedMs) / 1_000 });
   }
 }
 

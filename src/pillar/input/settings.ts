@@ -6,6 +6,7 @@ import { masterOptions } from "../../config/schema.ts";
 import { isTrue } from "../../python/values.ts";
 import { type Nodegroups, readNodegroups } from "../../target/nodegroups.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
+import type { SitePython } from "../in-python/ask-python.ts";
 import type { LexerOptions } from "../jinja/syntax/lexer.ts";
 import { type GpgSettings, type PillarDecryption, readDecryptPillar } from "./decryption.ts";
 import { type Merge, mergeBy } from "./merge.ts";
@@ -42,6 +43,8 @@ export type PillarSettings = {
   readonly onDemandSources: readonly string[];
   /** Whether a failing command leaves no error in the pillar. */
   readonly ignoresFailures: boolean;
+  /** The site's own Python, where it can be asked. */
+  readonly python?: SitePython | undefined;
   readonly gpg: GpgSettings;
   /** Which values are decrypted at the end; undefined: none. */
   readonly decryptPillar: PillarDecryption | undefined;

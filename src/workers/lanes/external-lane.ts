@@ -9,6 +9,7 @@ import { CommandGuard } from "../../pillar/external/command-guard.ts";
 import { runSources } from "../../pillar/external/run-sources.ts";
 import { pillarenvOf, pillarSettings } from "../../pillar/input/settings.ts";
 import { extNodes } from "../../pillar/tops/ext-nodes.ts";
+import { addTops } from "../../pillar/tops/merged-tops.ts";
 import { DecodeBudget } from "../../wire/decoder.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value } from "../../wire/values.ts";
@@ -35,9 +36,11 @@ export default function handle(task: SourceTask | TopsTask): Promise<SourceResul
   return "masterTops" in task ? findTops(task) : runFor(task);
 }
 
-async function findTops({ id, masterTops }: TopsTask): Promise<TopsResult> {
+async function findTops({ id, masterTops, others }: TopsTask): Promise<TopsResult> {
   const limits = { timeoutMs: config.ext_pillar_timeout * 1_000, guard };
-  const { states, fault } = await extNodes(masterTops, id, environment, limits);
+  const found = masterTops === undefined ? undefined : await extNodes(masterTops, id, environment, limits);
+  const { states, fault } = { states: new Map(), fault: undefined, ...found };
+  if (others !== undefined) addTops(states, decode(others));
   for (const [name, files] of states) states.set(name, Array.isArray(files) ? [...files, ...absentIn(name)] : files);
   if (!states.has("base") && absent.length > 0) states.set("base", absent);
   return { states: encode(states, "raw"), fault };

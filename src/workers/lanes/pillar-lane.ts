@@ -6,10 +6,12 @@ import { type CompiledPillar, PillarCompiler } from "../../pillar/compile.ts";
 import { pillarSettings } from "../../pillar/input/settings.ts";
 import { PillarCacheFiles } from "../../store/pillar-cache.ts";
 import { DecodeBudget } from "../../wire/decoder.ts";
+import { nothing } from "../../wire/edit.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { answerForMeasures } from "../measures/lane-measures.ts";
 import type { PillarResult, PillarStart, PillarTask } from "../messages/pillar.ts";
+import { askThrough, sitePythonOf } from "../python-line.ts";
 import { isForgottenSince } from "../threads/forget-counts.ts";
 import type { LaneStart } from "../threads/lane-pool.ts";
 import { nameLaneThread } from "../threads/name.ts";
@@ -20,9 +22,15 @@ if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/lanes/pillar-
 const { config, startedThreads } = workerData as PillarStart & LaneStart;
 answerForMeasures(nameLaneThread("pillar", startedThreads));
 yieldToOthers();
-const settings = pillarSettings(config);
+const python = config.salt_python === false ? undefined : sitePythonOf(config);
+const settings = { ...pillarSettings(config), python };
 const compiler = new PillarCompiler(settings);
 const files = new PillarCacheFiles(join(config.cachedir, "pillar_cache"), config.pillar_cache_ttl * 1_000);
+
+const needingPython: PillarResult = {
+  ...{ pillar: nothing, record: nothing, faults: [], sources: [] },
+  needsPython: true,
+};
 
 /** `budget`: one for all parts of a minion's request. A pillar that the master rendered needs none. */
 function mapOf(bytes: Uint8Array | undefined, budget = new DecodeBudget()): ValueMap {
@@ -50,6 +58,18 @@ function resultOf({ pillar, faults, sources }: CompiledPillar): PillarResult {
 }
 
 export default function handle(task: PillarTask): PillarResult | undefined {
+  const { line } = task;
+  python?.begin(askThrough(line));
+  try {
+    const result = answerTo(task);
+    if (python?.wasNeeded === true) return { ...needingPython };
+    return result && python?.wasUsed === true ? { ...result, usedPython: true } : result;
+  } finally {
+    line?.port.close();
+  }
+}
+
+function answerTo(task: PillarTask): PillarResult | undefined {
   if (task.cache === "forget") {
     files.forget(task.id);
     return undefined;

@@ -14,6 +14,7 @@ import {
   type ReactorTask,
   reactorUser,
 } from "../messages/reactor.ts";
+import { askThrough, sitePythonOf } from "../python-line.ts";
 import { reactionOf } from "../reactor/reaction.ts";
 import type { LaneStart } from "../threads/lane-pool.ts";
 import { nameLaneThread } from "../threads/name.ts";
@@ -24,10 +25,19 @@ if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/lanes/reactor
 const { config, startedThreads } = workerData as ReactorStart & LaneStart;
 answerForMeasures(nameLaneThread("reactor", startedThreads));
 yieldToOthers();
-const renderer = new ReactionRenderer(pillarSettings(config), config.id);
+const python = config.salt_python === false ? undefined : sitePythonOf(config);
+const renderer = new ReactionRenderer({ ...pillarSettings(config), python }, config.id);
 
-export default function handle({ events }: ReactorTask): readonly ReactorAnswer[] {
-  return events.map(answerOf);
+export default function handle({ events, line }: ReactorTask): readonly ReactorAnswer[] {
+  try {
+    return events.map((event) => {
+      python?.begin(askThrough(line));
+      const answer = answerOf(event);
+      return python?.wasNeeded === true ? { ...answer, reactions: [], faults: [], needsPython: true } : answer;
+    });
+  } finally {
+    line?.port.close();
+  }
 }
 
 function answerOf({ tag, data: packed, files }: ReactorEvent): ReactorAnswer {
@@ -48,7 +58,7 @@ function answerOf({ tag, data: packed, files }: ReactorEvent): ReactorAnswer {
 
 function madeOf(chunk: ValueMap, faults: string[]): readonly Reaction[] {
   try {
-    return [reactionOf(chunk)];
+    return [reactionOf(chunk, python !== undefined)];
   } catch (error) {
     if (!hasCode(error, "FUNCTION_ARGUMENTS")) throw error;
     const [id, kind, fun, sls] = ["__id__", "state", "fun", "__sls__"].map((name) => String(chunk.get(name)));

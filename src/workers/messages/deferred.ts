@@ -62,7 +62,14 @@ export type Deferred = { readonly item: number } & (
     }
   | { readonly kind: "mineGet"; readonly ask: MineAsk }
   | { readonly kind: "peer"; readonly ask: PeerAsk }
-  | { readonly kind: "tops"; readonly id: string; readonly command: string; readonly seal: ReplySeal }
+  /** `command`: of `ext_nodes`. `options`: the minion's own, in network encoding, for sources in Python. */
+  | {
+      readonly kind: "tops";
+      readonly id: string;
+      readonly command: string | undefined;
+      readonly options?: Uint8Array;
+      readonly seal: ReplySeal;
+    }
   /** `id`: the minion whose worker seals the answer; empty for an older request without an id. */
   | {
       readonly kind: "files";

@@ -86,7 +86,11 @@ export type EventTask =
   | { readonly kind: "finish"; readonly withinMs: number };
 /** `thread`: its name. Another one than before means that what waited in the former thread is lost. */
 export type EventTaskAnswer = EventReturnStates & { readonly thread: string };
-export type EventStart = { readonly config: MasterConfig };
+/** `environment`: variables for Python. */
+export type EventStart = {
+  readonly config: MasterConfig;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+};
 
 export type GitStart = { readonly remotes: readonly GitRemote[]; readonly environment: GitEnvironment };
 /** `directories`: of the remotes to fetch. */

@@ -2,6 +2,7 @@
 import type { MasterConfig } from "../../config/load.ts";
 import type { SourceOutcomes, SourceRun } from "../../pillar/external/contract.ts";
 import type { CommandCounts, Environment } from "../../pillar/external/run-sources.ts";
+import type { BlockingLine } from "../../sidecar/blocking.ts";
 import type { ForgetMark } from "../threads/forget-counts.ts";
 
 /** A minion's `_pillar` request. Maps are in the new flavour. Without `grains` the master stores neither grains nor pillar. */
@@ -29,12 +30,17 @@ export type PillarTask = {
   readonly cache?: "find" | "keep" | "forget";
   /** With `keep`: the lane caches nothing if the minion's pillars were forgotten since this mark. */
   readonly mark?: ForgetMark;
+  /** On which the thread asks the site's own Python. */
+  readonly line?: BlockingLine;
 };
 /** Runs the commands of external sources for this minion's pillar, and asks their servers. `grains`: only if a source needs them. */
 export type SourceTask = Pick<PillarTask, "id" | "grains" | "saltenv" | "pillarenv">;
 export type SourceResult = { readonly outcomes: SourceOutcomes; readonly counts: CommandCounts };
-/** Runs the command of `master_tops` for this minion. */
-export type TopsTask = { readonly id: string; readonly masterTops: string };
+/**
+ * Runs the command of `master_tops: {ext_nodes: COMMAND}` for this minion, if there is one, and adds `others`: what sources in Python found, in the new
+ * flavour.
+ */
+export type TopsTask = { readonly id: string; readonly masterTops: string | undefined; readonly others?: Uint8Array };
 /** `states`: SLS files by environment, in the network encoding. */
 export type TopsResult = { readonly states: Uint8Array; readonly fault: string | undefined };
 /** A rendered pillar, for the minion (network encoding) and for the store (new flavour). `faults` are for the log. */
@@ -48,6 +54,10 @@ export type PillarResult = {
   readonly keepable?: Uint8Array | undefined;
   /** The system's error code if the pillar could not be written to disk. */
   readonly unkept?: string | undefined;
+  /** The pillar needs the site's own Python, and the task had no line to it: the result is not to be used. */
+  readonly needsPython?: boolean;
+  /** Whether Python was asked. */
+  readonly usedPython?: boolean;
 };
 export type PillarStart = { readonly config: MasterConfig };
 /** `environment`: environment variables of the commands. */

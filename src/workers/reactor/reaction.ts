@@ -20,8 +20,11 @@ const publishNames: ReadonlySet<Value> = new Set([
 
 type Arguments = { readonly args: readonly Value[]; readonly kwargs: ValueMap };
 
-/** @throws SaltworksError FUNCTION_ARGUMENTS with the reason why the reaction cannot start */
-export function reactionOf(chunk: ValueMap): Reaction {
+/**
+ * @param hasPython - whether the site may have runner and wheel functions of its own
+ * @throws SaltworksError FUNCTION_ARGUMENTS with the reason why the reaction cannot start
+ */
+export function reactionOf(chunk: ValueMap, hasPython = false): Reaction {
   const kind = strOf(chunk.get("state") ?? "");
   const [id, sls, fun] = ["__id__", "__sls__", "fun"].map((name) => strOf(chunk.get(name) ?? "")) as [
     string,
@@ -29,7 +32,7 @@ export function reactionOf(chunk: ValueMap): Reaction {
     string,
   ];
   if (kind === "local") return { kind, id, sls, fun, load: publishLoad(chunk, fun) };
-  if (kind === "runner" || kind === "wheel") return { kind, id, sls, fun, load: callLoad(chunk, kind, fun) };
+  if (kind === "runner" || kind === "wheel") return { kind, id, sls, fun, load: callLoad(chunk, kind, fun, hasPython) };
   if (kind === "caller") throw wrong("caller reactions run on minions without a master only");
   throw wrong(`there is no reaction '${kind}': local, runner and wheel are`);
 }
@@ -63,8 +66,8 @@ function publishLoad(chunk: ValueMap, fun: string): Uint8Array {
   return encode(load, "raw");
 }
 
-function callLoad(chunk: ValueMap, kind: "runner" | "wheel", fun: string): Uint8Array {
-  const { args, kwargs } = newArguments(chunk) ?? olderArguments(chunk, kind, fun);
+function callLoad(chunk: ValueMap, kind: "runner" | "wheel", fun: string, hasPython: boolean): Uint8Array {
+  const { args, kwargs } = newArguments(chunk) ?? olderArguments(chunk, kind, fun, hasPython);
   const call = kind === "runner" ? { kwarg: { arg: args, kwarg: kwargs }, sync: true } : { arg: args, kwarg: kwargs };
   return encode({ cmd: kind, fun, ...call }, "raw");
 }
@@ -92,9 +95,10 @@ function repacked(written: Value): ValueMap | undefined {
 }
 
 /** `arg` with `kwarg`, or a member for each parameter. */
-function olderArguments(chunk: ValueMap, kind: "runner" | "wheel", fun: string): Arguments {
+function olderArguments(chunk: ValueMap, kind: "runner" | "wheel", fun: string, hasPython: boolean): Arguments {
   if (chunk.has("arg") && chunk.has("kwarg")) return { args: listOf(chunk.get("arg")), kwargs: keywordsOf(chunk) };
   const found = (kind === "runner" ? runnerFunctions : wheelFunctions).get(fun);
+  if (found === undefined && hasPython) return argumentsInPython(chunk);
   if (found === undefined) throw wrong("function not available");
   const left = new Map(chunk);
   const args: Value[] = [];
@@ -115,6 +119,12 @@ function olderArguments(chunk: ValueMap, kind: "runner" | "wheel", fun: string):
     args: chunk.has("arg") ? listOf(chunk.get("arg")) : args,
     kwargs: chunk.has("kwarg") ? keywordsOf(chunk) : kwargs,
   };
+}
+
+/** The parameters of a function in Python are not known here: every member is a keyword. */
+function argumentsInPython(chunk: ValueMap): Arguments {
+  const own = [...chunk].filter(([name]) => !internalNames.has(name) && name !== "arg" && name !== "kwarg");
+  return { args: listOf(chunk.get("arg")), kwargs: new Map([...own, ...keywordsOf(chunk)]) };
 }
 
 function listOf(value: Value | undefined): readonly Value[] {

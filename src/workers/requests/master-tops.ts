@@ -6,6 +6,8 @@
  */
 import { absentStates } from "../../config/options/unbuilt.ts";
 import { extNodesOf } from "../../pillar/tops/ext-nodes.ts";
+import { servedNames } from "../../sidecar/availability.ts";
+import { nothing } from "../../wire/edit.ts";
 import type { WorkerState } from "../state/worker-state.ts";
 import type { Answer, Opened } from "./context.ts";
 import { replySeal } from "./reply-seal.ts";
@@ -15,8 +17,17 @@ export function handleMasterTops(worker: WorkerState, opened: Opened): Answer {
   const { config } = worker.start;
   const { id, isProven } = opened;
   const command = extNodesOf(config.master_tops);
-  if (command !== undefined && id !== undefined && isProven)
-    return { deferred: { kind: "tops", id, command, seal: replySeal(worker, opened) } };
+  const isAsked = servedNames(config, "tops").length > 0;
+  if ((command !== undefined || isAsked) && id !== undefined && isProven) {
+    const options = isAsked ? { options: optionsIn(opened) } : {};
+    return { deferred: { kind: "tops", id, command, ...options, seal: replySeal(worker, opened) } };
+  }
   const states = absentStates(config.unbuilt);
   return { value: new Map(states.length > 0 ? [["base", states]] : []) };
+}
+
+/** The minion's options as it sent them; a copy, as the batch's memory is used again. */
+function optionsIn({ load, entries }: Opened): Uint8Array {
+  const found = entries.find(({ key }) => key === "opts");
+  return found === undefined ? nothing : load.slice(found.valueStart, found.valueEnd);
 }

@@ -24,7 +24,8 @@ function answersOf(fault?: string) {
     return { states: encode(new Map([["base", [id]]]), "raw"), fault };
   };
   const answers = new TopAnswers({
-    config: { ext_pillar_commands: 2 },
+    config: { ext_pillar_commands: 2, ext_pillar_timeout: 30, master_tops: {}, sitePlugins: [] },
+    sidecar: undefined,
     sources: { run } as unknown as LanePool,
     pool: sealingPool,
     partitioner: new Partitioner(createPartitionKey(), 16),

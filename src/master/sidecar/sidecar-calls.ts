@@ -1,0 +1,97 @@
+/** The main thread's way to the site's own Python: questions of the master's parts go to the lane that keeps the Python processes. */
+import { MessageChannel } from "node:worker_threads";
+import type { Logger } from "pino";
+import type { MasterConfig } from "../../config/load.ts";
+import { sidecarLookMs } from "../../limits.ts";
+import type { RunnerCaller } from "../../runners/contract/contract.ts";
+import type { BlockingLine } from "../../sidecar/blocking.ts";
+import type { SidecarRequest } from "../../sidecar/contract.ts";
+import { type AskedTask, type AskOutcome, failureOf, valueOf } from "../../sidecar/outcome.ts";
+import { encode } from "../../wire/msgpack.ts";
+import type { Value, ValueMap } from "../../wire/values.ts";
+import type { CallTask, SidecarLook, SidecarLookAnswer, SidecarResult } from "../../workers/messages/sidecar.ts";
+import type { LanePool } from "../../workers/threads/lane-pool.ts";
+
+export type SidecarOptions = {
+  readonly config: MasterConfig;
+  readonly lane: LanePool;
+  readonly logger: Pick<Logger, "warn" | "error">;
+};
+
+export class SidecarCalls {
+  readonly #options: SidecarOptions;
+  #last: SidecarLookAnswer | undefined;
+  #looking: NodeJS.Timeout | undefined;
+
+  constructor(options: SidecarOptions) {
+    this.#options = options;
+  }
+
+  /** The latest figures; undefined before the first question. */
+  get state(): SidecarLookAnswer | undefined {
+    return this.#last;
+  }
+
+  /** @throws SaltworksError as the sidecar */
+  async ask(request: SidecarRequest, timeoutMs: number): Promise<Value> {
+    return valueOf(await this.#outcome({ kind: "ask", request, timeoutMs }));
+  }
+
+  /** Calls a runner or wheel function. @throws SaltworksError of the lane */
+  async call(fun: string, args: Value[], kwargs: ValueMap, caller: RunnerCaller): Promise<SidecarResult> {
+    this.#lookSoon();
+    const packed = { args: encode(args, "bin"), kwargs: encode(kwargs, "bin") };
+    return await this.#options.lane.run<SidecarResult>({ kind: "call", fun, ...packed, caller } satisfies CallTask);
+  }
+
+  /** The site's modules are loaded anew at the next request. */
+  async forget(): Promise<void> {
+    await this.#look(true);
+  }
+
+  /** Runs `task` with a line on which its thread asks and sleeps until the answer is there. */
+  async withLine<Result>(run: (line: BlockingLine) => Promise<Result>): Promise<Result> {
+    const { port1, port2 } = new MessageChannel();
+    const signal = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+    port1.on("message", (asked: AskedTask) => {
+      void this.#outcome(asked).then((outcome) => {
+        port1.postMessage(outcome);
+        const answered = new Int32Array(signal);
+        Atomics.add(answered, 0, 1);
+        Atomics.notify(answered, 0);
+      });
+    });
+    try {
+      return await run({ port: port2, signal });
+    } finally {
+      port1.close();
+    }
+  }
+
+  async #outcome(asked: AskedTask): Promise<AskOutcome> {
+    this.#lookSoon();
+    try {
+      return await this.#options.lane.run<AskOutcome>(asked);
+    } catch (error) {
+      return failureOf(error);
+    }
+  }
+
+  /** Once there are questions, looks at the figures, and logs what Python wrote. */
+  #lookSoon(): void {
+    this.#looking ??= setTimeout(() => {
+      this.#looking = undefined;
+      void this.#look(false);
+    }, sidecarLookMs).unref();
+  }
+
+  async #look(isForgotten: boolean): Promise<void> {
+    const { lane, logger } = this.#options;
+    try {
+      this.#last = await lane.run<SidecarLookAnswer>({ kind: "look", isForgotten } satisfies SidecarLook);
+      for (const text of this.#last.complaints) logger.warn({ python: text }, "the site's Python wrote");
+    } catch (error) {
+      logger.error({ err: error }, "the sidecar's lane did not answer");
+    }
+  }
+}

@@ -1,0 +1,31 @@
+/**
+ * Asks the sidecar from a thread that cannot await, because templates render synchronously: the thread sleeps until the answer is there. Such threads
+ * serve only pillars and reactions that need Python.
+ */
+import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
+import { SaltworksError } from "../errors.ts";
+import type { Value } from "../wire/values.ts";
+import type { SidecarRequest } from "./contract.ts";
+import { type AskedTask, type AskOutcome, valueOf } from "./outcome.ts";
+
+/** `signal`: the main thread counts each answer in it. */
+export type BlockingLine = { readonly port: MessagePort; readonly signal: SharedArrayBuffer };
+
+/** Beyond the deadline of the request, milliseconds: the main thread always answers, except when it is ending. */
+const graceMs = 5_000;
+
+/** @throws SaltworksError as the sidecar, and CHANNEL_CLOSED if the main thread is ending */
+export function askBlocking({ port, signal }: BlockingLine, request: SidecarRequest, timeoutMs: number): Value {
+  const answered = new Int32Array(signal);
+  const before = Atomics.load(answered, 0);
+  port.postMessage({ kind: "ask", request, timeoutMs } satisfies AskedTask);
+  const endMs = performance.now() + timeoutMs + graceMs;
+  while (Atomics.load(answered, 0) === before) {
+    const leftMs = endMs - performance.now();
+    if (leftMs <= 0) throw new SaltworksError("CHANNEL_CLOSED", "the master does not pass on questions to Python");
+    Atomics.wait(answered, 0, before, leftMs);
+  }
+  const received = receiveMessageOnPort(port) as { readonly message: AskOutcome } | undefined;
+  if (received === undefined) throw new SaltworksError("CHANNEL_CLOSED", "Python's answer is missing");
+  return valueOf(received.message);
+}

@@ -1,0 +1,26 @@
+/** What the sidecar answers: the requests that its Python programs take, and where a site's Python lies. */
+import type { Value } from "../wire/values.ts";
+
+/** `python`: the interpreter that has Salt. `configFile`: the master's. */
+export type SidecarSettings = {
+  readonly python: string;
+  readonly configFile: string;
+  readonly processesMax: number;
+  readonly memoryMib: number;
+  /** Variables for Python and the commands that it runs. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+};
+
+/** A request: its kind, and the members that `program/plugins.py` reads. */
+export type SidecarRequest = { readonly kind: string; readonly [member: string]: unknown };
+
+/** `printed`: what the function printed. */
+export type SidecarAnswer = { readonly value: Value; readonly printed: string };
+
+/** What Python said of an exception. `traceback`: for the log, as the site's values may stand in it. */
+export type PythonFailure = { readonly className: string; readonly text: string; readonly traceback: string };
+
+/** Whether a request is for a runner or wheel function, which may take long and then has a process of its own. */
+export function isCall({ kind }: SidecarRequest): boolean {
+  return kind === "call" || kind === "documentation";
+}

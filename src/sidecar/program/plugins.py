@@ -1,0 +1,207 @@
+"""The site's plug-ins, as the operator's own Salt loads them: pillars, renderers, functions, runners, tops, logins and returners."""
+
+import collections
+import inspect
+import json
+import os
+import sys
+import weakref
+
+import salt.auth
+import salt.config
+import salt.loader
+import salt.minion
+import salt.pillar
+import salt.runner
+import salt.template
+import salt.utils.args
+import salt.utils.event
+import salt.version
+import salt.wheel
+
+PILLARS_KEPT = 8
+
+
+def about():
+    return {"salt": salt.version.__version__, "python": ".".join(map(str, sys.version_info[:3]))}
+
+
+class Site:
+    def __init__(self, config_file):
+        self.opts = salt.config.master_config(config_file)
+        self._pillars = collections.OrderedDict()
+        self._clients = {}
+
+    def run(self, request):
+        return getattr(self, "do_" + request["kind"])(request)
+
+    # What there is
+
+    def do_find(self, request):
+        """Which of these names Salt has, by kind."""
+        return {kind: [name for name in names if self._has(kind, name)] for kind, names in request["names"].items()}
+
+    def _has(self, kind, name):
+        if kind in ("pillar", "renderers"):
+            pillar = self._pillar({"id": self.opts["id"], "grains": {}})
+            return name in (pillar.ext_pillars if kind == "pillar" else pillar.rend)
+        if kind == "tops":
+            opts = dict(self.opts, master_tops={name: {}})
+            return name in salt.loader.tops(opts)
+        if kind == "auth":
+            return f"{name}.auth" in salt.loader.auth(self.opts)
+        if kind == "event_return":
+            return f"{name}.event_return" in self._returners()
+        if kind == "engines":
+            return f"{name}.start" in salt.loader.engines(self.opts, {}, {}, {})
+        return name in self._client(kind).functions
+
+    # Pillars
+
+    def _pillar(self, request):
+        """Salt's own environment of one minion's pillar, kept for the next call on its behalf."""
+        grains = dict(request["grains"], id=request["id"])
+        key = (request["id"], request.get("saltenv"), request.get("pillarenv"), repr(grains))
+        made = self._pillars.pop(key, None)
+        if made is None:
+            made = salt.pillar.Pillar(
+                self.opts,
+                grains,
+                request["id"],
+                request.get("saltenv"),
+                pillarenv=request.get("pillarenv"),
+                extra_minion_data=request.get("extra") or None,
+            )
+        self._pillars[key] = made
+        while len(self._pillars) > PILLARS_KEPT:
+            self._pillars.popitem(last=False)
+        return made
+
+    def do_pillar(self, request):
+        pillar = self._pillar(request)
+        name = request["name"]
+        if name not in pillar.ext_pillars:
+            raise KeyError(f"Salt has no source of this name, or cannot load it: {name}")
+        given = request["pillar"]
+        pillar.opts["pillar"] = given
+        return pillar._external_pillar_data(given, request["arguments"], name)
+
+    def do_render(self, request):
+        """A whole file through its pipe of renderers."""
+        pillar = self._pillar(request)
+        opts = pillar.opts
+        pillar.opts["pillar"] = request.get("pillar") or {}
+        if request.get("pillar") is not None and "__pillar__" in getattr(pillar.rend, "pack", {}):
+            pillar.rend.pack["__pillar__"] = request["pillar"]
+        default, text = request.get("default") or opts["renderer"], request.get("text")
+        return salt.template.compile_template(
+            ":string:" if text is not None else request["path"],
+            pillar.rend,
+            default,
+            request.get("blacklist", opts["renderer_blacklist"]),
+            request.get("whitelist", opts["renderer_whitelist"]),
+            request["environment"],
+            request["sls"],
+            input_data=text or "",
+            **({"_pillar_rend": True} if request.get("is_pillar") else {}),
+            **request["names"],
+        )
+
+    def do_function(self, request):
+        """`salt[...]` of a template."""
+        functions = self._pillar(request).functions
+        name = request["fun"]
+        if name not in functions:
+            raise KeyError(f"{name} is not available")
+        return functions[name](*request["args"], **request["kwargs"])
+
+    # Runners
+
+    def _client(self, kind):
+        made = self._clients.get(kind)
+        if made is None:
+            made = salt.runner.RunnerClient(self.opts) if kind == "runner" else salt.wheel.WheelClient(self.opts)
+            self._clients[kind] = made
+        return made
+
+    def do_call(self, request):
+        """A runner or wheel function. Values that callers of Salt see: the returned one, and what the function printed."""
+        fun, kind = request["fun"], request["caller"]
+        functions = self._client(kind).functions
+        if fun not in functions:
+            missing = functions.missing_fun_string(fun)
+            return {"is_missing": True, "why": missing}
+        with salt.utils.event.get_event(
+            "master", self.opts["sock_dir"], opts=self.opts, listen=False
+        ) as event:
+            named = salt.utils.event.NamespacedEvent(event, request["tag"])
+            module = functions[fun].__globals__
+            module.update(
+                __jid__=request["jid"], __user__=request["user"], __tag__=request["tag"], __jid_event__=weakref.proxy(named)
+            )
+            try:
+                inspect.signature(functions[fun]).bind(*request["args"], **request["kwargs"])
+            except TypeError as error:
+                return {"wrong_arguments": str(error), "doc": functions[fun].__doc__ or ""}
+            return {"value": functions[fun](*request["args"], **request["kwargs"])}
+
+    def do_documentation(self, request):
+        """Texts of all functions of a kind, by name."""
+        functions = self._client(request["caller"]).functions
+        return {name: functions[name].__doc__ or "" for name in functions}
+
+    # The rest of the master
+
+    def do_tops(self, request):
+        opts = dict(self.opts, master_tops=request["tops"])
+        tops = salt.loader.tops(opts)
+        found = {}
+        for name in request["tops"]:
+            if name not in tops:
+                raise KeyError(f"Salt has no source of this name, or cannot load it: {name}")
+            states = tops[name](opts=request["opts"], grains=request["grains"]) or {}
+            for saltenv, names in states.items():
+                found.setdefault(saltenv, []).extend(names)
+        return found
+
+    def do_login(self, request):
+        """Whether the name and the password belong together, the user's groups, and the module's own permissions."""
+        auth = salt.loader.auth(self.opts)
+        load = {"username": request["username"], "password": request["password"], "eauth": request["eauth"]}
+
+        def ask(part):
+            fun = f"{request['eauth']}.{part}"
+            if fun not in auth:
+                return None
+            call = salt.utils.args.format_call(
+                auth[fun], load, expected_extra_kws=frozenset(["username", "password", "eauth", "token", "gather_job_timeout"])
+            )
+            return auth[fun](*call.get("args", []), **call.get("kwargs", {}))
+
+        is_authentic = bool(ask("auth"))
+        if not is_authentic:
+            return {"is_authentic": False}
+        return {"is_authentic": True, "groups": list(ask("groups") or []), "acl": ask("acl")}
+
+    def _returners(self):
+        made = self._clients.get("returners")
+        if made is None:
+            made = salt.loader.returners(self.opts, salt.loader.minion_mods(self.opts))
+            self._clients["returners"] = made
+        return made
+
+    def do_event_return(self, request):
+        name = f"{request['name']}.event_return"
+        returners = self._returners()
+        if name not in returners:
+            raise KeyError(f"Salt has no such function, or cannot load it: {name}")
+        events = [{"tag": event["tag"], "data": json.loads(event["json"])} for event in request["events"]]
+        returners[name](events)
+        return len(events)
+
+    def do_synced(self, request):
+        """Brings modules from the file roots to `extension_modules`, and forgets what was loaded."""
+        self._pillars.clear()
+        self._clients.clear()
+        return os.path.isdir(self.opts["extension_modules"])
+

@@ -1,0 +1,135 @@
+"""Answers Saltworks: reads requests from a pipe, runs the site's Python through the operator's own Salt, and writes the answers."""
+
+import io
+import logging
+import os
+import queue
+import signal
+import struct
+import sys
+import threading
+import traceback
+
+HEAD = struct.Struct(">I")
+REQUESTS, ANSWERS = 3, 4
+
+
+class TooLarge(Exception):
+    """An answer over the bound that the first request names."""
+
+
+class Printed(io.TextIOBase):
+    """Collects what a function prints, up to a bound; the rest is dropped."""
+
+    def __init__(self, characters_max):
+        self._parts = []
+        self._left = characters_max
+
+    def writable(self):
+        return True
+
+    def write(self, text):
+        kept = text[: self._left]
+        self._left -= len(kept)
+        if kept:
+            self._parts.append(kept)
+        return len(text)
+
+    def text(self):
+        return "".join(self._parts)
+
+
+def read_exactly(count):
+    parts = []
+    while count > 0:
+        part = os.read(REQUESTS, min(count, 1 << 20))
+        if not part:
+            # The master has ended, or gives this process up. Commands that Python runs now must not outlive it.
+            os.killpg(0, signal.SIGKILL) if os.getpgrp() == os.getpid() else os._exit(1)
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+def read_frames(frames):
+    """A thread of its own, so that the end of the pipe ends this process while a function runs."""
+    while True:
+        (size,) = HEAD.unpack(read_exactly(HEAD.size))
+        frames.put(read_exactly(size))
+
+
+def write_frame(body):
+    view = memoryview(HEAD.pack(len(body)) + body)
+    while view:
+        view = view[os.write(ANSWERS, view) :]
+
+
+def bound_memory(mebibytes):
+    import resource
+
+    size = mebibytes * 1024 * 1024
+    resource.setrlimit(resource.RLIMIT_AS, (size, size))
+
+
+def failure_of(error):
+    """What the caller is told of an exception: its class, its text, and where the site's code raised it."""
+    lines = traceback.format_exception(type(error), error, error.__traceback__)
+    return {"class": type(error).__name__, "text": str(error), "traceback": "".join(lines)[-8000:]}
+
+
+def answer_to(site, values, request, first):
+    """The answer's bytes. Whatever the site's code raises is an answer, too, except for a lack of memory, which ends the process."""
+    printed = Printed(first["printed_max"])
+    said = sys.stdout
+    sys.stdout = printed
+    answer = {"id": request["id"]}
+    try:
+        answer["value"] = site.run(request)
+    except MemoryError:
+        raise
+    except (Exception, SystemExit) as error:  # pylint: disable=broad-except
+        answer["failure"] = failure_of(error)
+    finally:
+        sys.stdout = said
+    answer["printed"] = printed.text()
+    try:
+        body = values.packed(answer)
+        if len(body) > first["answer_bytes_max"]:
+            raise TooLarge(f"the answer has {len(body)} bytes (most: {first['answer_bytes_max']})")
+    except MemoryError:
+        raise
+    except Exception as error:  # pylint: disable=broad-except
+        told = {"class": type(error).__name__, "text": str(error), "traceback": "", "is_too_large": True}
+        body = values.packed({"id": request["id"], "failure": told, "printed": ""})
+    return body
+
+
+def main():
+    os.set_inheritable(REQUESTS, False)
+    os.set_inheritable(ANSWERS, False)
+    frames = queue.Queue()
+    threading.Thread(target=read_frames, args=(frames,), daemon=True).start()
+    logging.basicConfig(stream=sys.stderr, level=logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
+    import values
+
+    first = values.unpacked(frames.get())
+    try:
+        bound_memory(first["memory_mib"])
+        import plugins
+
+        site = plugins.Site(first["config_file"])
+        ready = {"id": first["id"], "value": plugins.about()}
+    except (Exception, SystemExit) as error:  # pylint: disable=broad-except
+        write_frame(values.packed({"id": first["id"], "failure": failure_of(error), "printed": ""}))
+        return
+    write_frame(values.packed(ready))
+    while True:
+        try:
+            write_frame(answer_to(site, values, values.unpacked(frames.get()), first))
+        except MemoryError:
+            os.write(2, b"out of memory: salt_python_memory is the bound\n")
+            os._exit(12)
+
+
+if __name__ == "__main__":
+    main()

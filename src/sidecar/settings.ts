@@ -1,0 +1,12 @@
+/** What the sidecar needs of a master's configuration. */
+import type { MasterConfig } from "../config/load.ts";
+import type { SidecarSettings } from "./contract.ts";
+
+export function sidecarSettings(
+  config: MasterConfig,
+  python: string,
+  environment: SidecarSettings["environment"],
+): SidecarSettings {
+  const { configFile, salt_python_processes: processesMax, salt_python_memory: memoryMib } = config;
+  return { python, configFile, processesMax, memoryMib, environment };
+}
