@@ -61,6 +61,10 @@ export function isPillarRenderer(name: string): boolean {
   return renderers.includes(name);
 }
 
+export function isStateRenderer(name: string): boolean {
+  return stateRenderers.includes(name);
+}
+
 /** The renderers of a state file's pipe: those of pillars without `gpg`. @throws SaltworksError PILLAR_FAILED */
 export function statePipeOf(file: PillarFile, byDefault: string): readonly string[] {
   return pipeOf(file, byDefault, stateRenderers);

@@ -13,7 +13,18 @@ import { loadYamlex } from "./input/yamlex.ts";
 import type { LexerOptions } from "./jinja/syntax/lexer.ts";
 import { readJson } from "./jinja/values/json.ts";
 import { asFault, dataOf, fault } from "./jinja/values/objects.ts";
-import { inStage, isEmptyList, isPlain, parseSls, placeNames, slsNames, statePipeOf, stripShebang } from "./sls.ts";
+import {
+  inStage,
+  isEmptyList,
+  isPlain,
+  isStateRenderer,
+  parseSls,
+  placeNames,
+  slsNames,
+  stagesOf,
+  statePipeOf,
+  stripShebang,
+} from "./sls.ts";
 import { answering, type LoadedTemplate, type Surroundings } from "./text-template.ts";
 
 export type StateTemplate = LoadedTemplate & { readonly sls: string };
@@ -22,6 +33,8 @@ export type StateSurroundings = Pick<Surroundings, "namesOf" | "functionOf"> & {
   readonly load: (path: string) => Promise<LoadedTemplate | undefined>;
   readonly renderer: string;
   readonly jinja: LexerOptions;
+  /** Renders the whole file by the site's own Python, for a pipe with a renderer that is not built here. */
+  readonly inPython?: () => Promise<Value>;
 };
 
 /** @throws SaltworksError PILLAR_FAILED with Salt's text for the fault, with line and file where they are known */
@@ -38,6 +51,9 @@ export async function renderState(file: StateTemplate, surroundings: StateSurrou
 async function throughPipe(file: StateTemplate, surroundings: StateSurroundings): Promise<Value> {
   if (file.text.trim() === "") return new Map();
   const source = { path: file.place, text: file.text };
+  const { inPython } = surroundings;
+  if (inPython !== undefined && !stagesOf(file.text, surroundings.renderer).every(isStateRenderer))
+    return await inPython();
   let data: Item = file.text;
   for (const stage of statePipeOf(source, surroundings.renderer)) {
     const text: Item = data;

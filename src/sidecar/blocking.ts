@@ -6,7 +6,7 @@ import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { SaltworksError } from "../errors.ts";
 import type { Value } from "../wire/values.ts";
 import type { SidecarRequest } from "./contract.ts";
-import { type AskedTask, type AskOutcome, valueOf } from "./outcome.ts";
+import { type AskedTask, type AskOutcome, answerIn } from "./outcome.ts";
 
 /** `signal`: the main thread counts each answer in it. */
 export type BlockingLine = { readonly port: MessagePort; readonly signal: SharedArrayBuffer };
@@ -27,5 +27,5 @@ export function askBlocking({ port, signal }: BlockingLine, request: SidecarRequ
   }
   const received = receiveMessageOnPort(port) as { readonly message: AskOutcome } | undefined;
   if (received === undefined) throw new SaltworksError("CHANNEL_CLOSED", "Python's answer is missing");
-  return valueOf(received.message);
+  return answerIn(received.message);
 }

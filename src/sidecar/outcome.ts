@@ -26,7 +26,7 @@ export function failureOf(error: unknown): AskOutcome {
 }
 
 /** @throws SaltworksError with the failure's code */
-export function valueOf(outcome: AskOutcome): Value {
+export function answerIn(outcome: AskOutcome): Value {
   if ("value" in outcome) return decode(outcome.value);
   const { code, message, detail } = outcome.failure;
   throw new SaltworksError(code, message, detail);

@@ -28,7 +28,7 @@ export function pythonEnvironment(
 }
 
 type Waiting = {
-  readonly id: number;
+  readonly serial: number;
   readonly timer: NodeJS.Timeout;
   readonly resolve: (answer: SidecarAnswer) => void;
   readonly reject: (error: Error) => void;
@@ -43,7 +43,7 @@ export class PythonProcess {
   #waiting: Waiting | undefined;
   #chunks: Buffer[] = [];
   #bytes = 0;
-  #lastId = 0;
+  #lastSerial = 0;
   #isEnded = false;
   /** Resolves when the process has ended. */
   readonly ended: Promise<void>;
@@ -138,9 +138,9 @@ export class PythonProcess {
 
   #send(request: object, timeoutMs: number): Promise<SidecarAnswer> {
     if (this.#isEnded) return Promise.reject(new SaltworksError("SIDECAR_FAILED", "Python has ended"));
-    this.#lastId += 1;
-    const id = this.#lastId;
-    const body = encode({ ...request, id } as { readonly [name: string]: Encodable }, "bin");
+    this.#lastSerial += 1;
+    const serial = this.#lastSerial;
+    const body = encode({ ...request, serial } as { readonly [name: string]: Encodable }, "bin");
     const head = Buffer.alloc(headBytes);
     head.writeUInt32BE(body.byteLength);
     return new Promise((resolve, reject) => {
@@ -148,7 +148,7 @@ export class PythonProcess {
         this.#fail(new SaltworksError("SIDECAR_TIMEOUT", `Python took longer than ${timeoutMs / 1_000} seconds`));
         this.end();
       }, timeoutMs);
-      this.#waiting = { id, timer, resolve, reject };
+      this.#waiting = { serial, timer, resolve, reject };
       this.#requests.write(head);
       this.#requests.write(body);
     });
@@ -162,7 +162,7 @@ export class PythonProcess {
       this.#chunks = [Buffer.concat(this.#chunks)];
     const size = this.#chunks[0]?.readUInt32BE() ?? 0;
     // Python cuts what is larger, so that a longer frame is none of its own: the site's code wrote to our pipe.
-    if (size > sidecarAnswerBytesMax + sidecarPrintedMax * 4) return this.#giveUp("Python sent no frame of an answer");
+    if (size > sidecarAnswerBytesMax + sidecarPrintedMax * 4) this.#giveUp("Python sent no frame of an answer");
     if (this.#bytes < headBytes + size) return;
     const all = Buffer.concat(this.#chunks);
     this.#chunks = [];
@@ -181,8 +181,10 @@ export class PythonProcess {
 
   #settle(answer: Value): void {
     const waiting = this.#waiting;
-    if (!(answer instanceof Map) || waiting === undefined || answer.get("id") !== waiting.id)
-      return this.#giveUp("Python answered what was not asked");
+    if (!(answer instanceof Map) || waiting === undefined || answer.get("serial") !== waiting.serial) {
+      this.#giveUp("Python answered what was not asked");
+      return;
+    }
     this.#waiting = undefined;
     clearTimeout(waiting.timer);
     const failure = answer.get("failure");

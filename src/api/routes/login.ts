@@ -1,6 +1,5 @@
 /** `/login` and `/logout`: a session is opened with a token of the master, and closing it removes both. */
 import type { FastifyInstance } from "fastify";
-import { backendConfig, eauthBackends } from "../../config/external-auth.ts";
 import { apiLoginBodyBytesMax } from "../../limits.ts";
 import { textField } from "../../wire/fields.ts";
 import { type Encodable, floatItem, type Value } from "../../wire/values.ts";
@@ -45,7 +44,7 @@ export function loginRoutes(app: FastifyInstance, api: Api): void {
 
 /** Which eauth systems can be used, and where a browser begins the login at an OpenID provider. No names of users. */
 function loginWays({ config, oidc }: Api): Readonly<Record<string, Encodable>> {
-  const eauth = eauthBackends.filter((name) => backendConfig(config.external_auth, name) !== undefined);
+  const eauth = Object.keys(config.external_auth).sort();
   return { eauth, ...(oidc === undefined ? {} : { oidc_login: oidc.loginUrl }) };
 }
 

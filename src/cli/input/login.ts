@@ -7,7 +7,7 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Login } from "../../client/credentials.ts";
 import { MasterClient } from "../../client/master-client.ts";
-import { eauthBackends, isEauthBackend } from "../../config/external-auth.ts";
+import { backendConfig, eauthBackends, isEauthBackend } from "../../config/external-auth.ts";
 import { isDirectory } from "../../config/files/kinds.ts";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { ownUserName } from "../../config/host/user.ts";
@@ -42,7 +42,8 @@ export async function loginOf(
   // A user that can read the master's own key does not need a token.
   if (token !== undefined) return isReadable(join(config.cachedir, ".root_key")) ? undefined : { token };
   if (!eauth) return undefined;
-  if (!isEauthBackend(eauth)) {
+  // The master knows whether the site's own Python has one that the configuration names.
+  if (!isEauthBackend(eauth) && backendConfig(config.external_auth, eauth) === undefined) {
     host.write(`The specified external authentication system "${eauth}" is not available\n`);
     host.write(`Available eauth types: ${eauthBackends.join(", ")}\n`);
     return "failed";

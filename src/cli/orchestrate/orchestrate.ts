@@ -9,9 +9,8 @@ import { loadMinionConfig } from "../../config/load.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { SaltworksError } from "../../errors.ts";
 import { callHere } from "../../minion/call/call-here.ts";
-import { PillarCompiler } from "../../pillar/compile.ts";
-import { pillarSettings } from "../../pillar/input/settings.ts";
 import type { ExtraArguments } from "../../runners/contract/contract.ts";
+import { Sidecar } from "../../sidecar/sidecar.ts";
 import { masterStates } from "../../states/modules/orchestrate/calls.ts";
 import type { Results } from "../../states/run/contract.ts";
 import { isGood } from "../../states/run/retcode.ts";
@@ -19,7 +18,9 @@ import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { minionExtras } from "../input/minion-extras.ts";
 import type { HereOutcome, OrchestrationFunction, OrchestrationHere } from "./here.ts";
+import { ownPillar } from "./own-pillar.ts";
 import { masterPort } from "./port.ts";
+import { renderingWithPython } from "./python.ts";
 import { templateFunctions } from "./template-functions.ts";
 
 /** Keywords of these runners that go on to the execution function. */
@@ -102,6 +103,8 @@ async function called(
   jid: string = ownJid(config.unique_jid),
 ): Promise<Called> {
   const client = await MasterClient.open(config, host.user);
+  const sidecar =
+    config.salt_python === false ? undefined : new Sidecar(config, host.environment, (text) => log.warn(text));
   try {
     const port = masterPort(config, client);
     const fire = async (tag: string, data: unknown) => {
@@ -110,28 +113,23 @@ async function called(
     };
     const extras = {
       ...minionExtras,
+      ...(sidecar && { renderState: renderingWithPython(config, sidecar, minionExtras.renderState) }),
       orchestration: { states: masterStates(port), functions: templateFunctions(port), fire },
     };
-    const compiler = new PillarCompiler(pillarSettings(config));
     const answer = await callHere(
       minionConfigOf(config),
       {
         log,
         environment: { ...host.environment },
         extras,
-        localPillar: (grains, { saltenv, pillarenv, override }) => {
-          const minion = { id: config.id, grains };
-          const own = override instanceof Map ? (override as ValueMap) : new Map<Value, Value>();
-          const { pillar, faults } = compiler.compile({ minion, saltenv, pillarenv, override: own });
-          for (const fault of faults) log.error(fault);
-          return pillar;
-        },
+        localPillar: ownPillar(config, host.environment, log),
       },
       { fun, args, kwargs, jid },
     );
     return "failure" in answer ? answer : { value: decode(encode(answer.value, "bin")) };
   } finally {
     client.close();
+    sidecar?.close();
   }
 }
 

@@ -177,7 +177,7 @@ export const contentOptions = {
     "Runner functions that the master runs at scheduled times, with the times of a minion's `schedule` ([schedule.md](schedule.md)).",
   ),
   engines: list([], "Long-running plug-ins. The entry `reactor` may set the reactor's options."),
-  runner_dirs: list([], "Directories of custom runners.", kept),
+  runner_dirs: list([], "Directories of the site's own runners, in Python (`salt_python`)."),
   // Options that `_master_opts` sends to a minion before a state run:
   renderer: text("jinja|yaml", "How state files are rendered."),
   failhard: boolean(false, "Stop a state run at the first failure."),

@@ -9,6 +9,7 @@ import { wheelFunctions } from "../../runners/wheel.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import type { RunnerAsk, RunnerResult, RunnerTask } from "../../workers/messages/runner.ts";
+import type { SidecarResult } from "../../workers/messages/sidecar.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import { Orchestrations } from "../orchestrations/orchestrations.ts";
 import type { SidecarCalls } from "../sidecar/sidecar-calls.ts";
@@ -87,8 +88,17 @@ export class RunnerLaneCalls {
     if (sidecar === undefined || (known.has(fun) && !isSync)) return undefined;
     const result = await sidecar.call(fun, args, kwargs, caller);
     if (isSync && result.success) await sidecar.forget();
-    if (!result.isMissing) return { ...result, faults: [], callerEvents: 0 };
+    if (!result.isMissing)
+      return { ...result, notes: [], faults: [], callerEvents: await this.#printed(result, caller) };
     return result.code === "SIDECAR_MISSING" && !isSync ? withoutPython(fun, result) : undefined;
+  }
+
+  /** Tells the caller what a function in Python has printed. @returns how many events its client should see before the result */
+  async #printed({ printed, eventCount }: SidecarResult, caller: RunnerCaller): Promise<number> {
+    if (printed === "") return eventCount;
+    const tag = `saltworks/run/${caller.jid}/print`;
+    await this.#options.asks.fire({ tag, data: encode({ text: printed }, "bin") }, caller);
+    return eventCount + 1;
   }
 
   async #inLane(fun: string, args: Value[], kwargs: ValueMap, caller: RunnerCaller): Promise<RunnerResult> {

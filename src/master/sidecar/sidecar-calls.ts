@@ -6,7 +6,7 @@ import { sidecarLookMs } from "../../limits.ts";
 import type { RunnerCaller } from "../../runners/contract/contract.ts";
 import type { BlockingLine } from "../../sidecar/blocking.ts";
 import type { SidecarRequest } from "../../sidecar/contract.ts";
-import { type AskedTask, type AskOutcome, failureOf, valueOf } from "../../sidecar/outcome.ts";
+import { type AskedTask, type AskOutcome, answerIn, failureOf } from "../../sidecar/outcome.ts";
 import { encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import type { CallTask, SidecarLook, SidecarLookAnswer, SidecarResult } from "../../workers/messages/sidecar.ts";
@@ -34,7 +34,7 @@ export class SidecarCalls {
 
   /** @throws SaltworksError as the sidecar */
   async ask(request: SidecarRequest, timeoutMs: number): Promise<Value> {
-    return valueOf(await this.#outcome({ kind: "ask", request, timeoutMs }));
+    return answerIn(await this.#outcome({ kind: "ask", request, timeoutMs }));
   }
 
   /** Calls a runner or wheel function. @throws SaltworksError of the lane */

@@ -20,7 +20,7 @@ export type CallHost = Host & {
 };
 
 /** Renders the pillar from this machine's own files, for calls without a master. */
-export type LocalPillar = (grains: ValueMap, options: PillarOptions) => ValueMap;
+export type LocalPillar = (grains: ValueMap, options: PillarOptions) => ValueMap | Promise<ValueMap>;
 
 /** @throws SaltworksError of the last master's sign-in or pillar if no master accepts this minion */
 export async function openCallHost(
@@ -31,7 +31,7 @@ export async function openCallHost(
 ): Promise<CallHost> {
   const fireMinion = (tag: string, data: Encodable) => fireIfHeard(config, tag, data, log);
   const isLocal = config.file_client === "local" || config.master_type === "disable";
-  if (isLocal) return localHost(fireMinion, (options) => localPillar(grains, options));
+  if (isLocal) return await localHost(fireMinion, (options) => localPillar(grains, options));
   const { link, pillar } = await connect(config, grains, log);
   return {
     pillar,
@@ -79,15 +79,18 @@ async function connect(
   throw failure;
 }
 
-function localHost(fireMinion: Host["fireMinion"], compile: (options: PillarOptions) => ValueMap): CallHost {
+async function localHost(
+  fireMinion: Host["fireMinion"],
+  compile: (options: PillarOptions) => ReturnType<LocalPillar>,
+): Promise<CallHost> {
   const noMaster = () => Promise.reject(new SaltworksError("MASTER_UNREACHABLE", "this call runs without a master"));
   return {
-    pillar: compile({}),
+    pillar: await compile({}),
     fireMinion,
     fireMaster: async () => false,
     setGrains: async () => undefined,
     masterRequest: noMaster,
-    compilePillar: async (options = {}) => compile(options),
+    compilePillar: async (options = {}) => await compile(options),
     sendReturn: async () => undefined,
     close: () => undefined,
   };

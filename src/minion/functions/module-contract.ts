@@ -97,6 +97,8 @@ export type StateRendering = {
   readonly load: (path: string) => Promise<ServedFile | undefined>;
   readonly renderer: string;
   readonly jinja: { readonly trimBlocks: boolean; readonly lstripBlocks: boolean };
+  /** Renders the whole file in Python, where that is possible, for a renderer that is not built here. */
+  readonly inPython?: () => Promise<Value>;
 };
 
 /** What one call sees of the minion. Valid until `run` settles. */

@@ -1,7 +1,6 @@
 """The site's plug-ins, as the operator's own Salt loads them: pillars, renderers, functions, runners, tops, logins and returners."""
 
 import collections
-import inspect
 import json
 import os
 import sys
@@ -24,6 +23,12 @@ PILLARS_KEPT = 8
 
 def about():
     return {"salt": salt.version.__version__, "python": ".".join(map(str, sys.version_info[:3]))}
+
+
+def see(pillar, *loaders):
+    """Sets what plug-ins see as `__pillar__`. Some of Salt's loaders are behind a filter of names."""
+    for loader in loaders:
+        (loader if hasattr(loader, "pack") else loader._dict).pack["__pillar__"] = pillar
 
 
 class Site:
@@ -83,16 +88,14 @@ class Site:
         if name not in pillar.ext_pillars:
             raise KeyError(f"Salt has no source of this name, or cannot load it: {name}")
         given = request["pillar"]
-        pillar.opts["pillar"] = given
+        see(given, pillar.ext_pillars, pillar.functions)
         return pillar._external_pillar_data(given, request["arguments"], name)
 
     def do_render(self, request):
         """A whole file through its pipe of renderers."""
         pillar = self._pillar(request)
         opts = pillar.opts
-        pillar.opts["pillar"] = request.get("pillar") or {}
-        if request.get("pillar") is not None and "__pillar__" in getattr(pillar.rend, "pack", {}):
-            pillar.rend.pack["__pillar__"] = request["pillar"]
+        see(request.get("pillar") or {}, pillar.rend, pillar.functions)
         default, text = request.get("default") or opts["renderer"], request.get("text")
         return salt.template.compile_template(
             ":string:" if text is not None else request["path"],
@@ -134,16 +137,17 @@ class Site:
         with salt.utils.event.get_event(
             "master", self.opts["sock_dir"], opts=self.opts, listen=False
         ) as event:
-            named = salt.utils.event.NamespacedEvent(event, request["tag"])
+            fired = []
+            named = salt.utils.event.NamespacedEvent(event, request["tag"], print_func=lambda *told: fired.append(told))
             module = functions[fun].__globals__
             module.update(
                 __jid__=request["jid"], __user__=request["user"], __tag__=request["tag"], __jid_event__=weakref.proxy(named)
             )
             try:
-                inspect.signature(functions[fun]).bind(*request["args"], **request["kwargs"])
+                return {"value": functions[fun](*request["args"], **request["kwargs"]), "events": len(fired)}
             except TypeError as error:
+                # As in Salt, whose callers then see how the function is used.
                 return {"wrong_arguments": str(error), "doc": functions[fun].__doc__ or ""}
-            return {"value": functions[fun](*request["args"], **request["kwargs"])}
 
     def do_documentation(self, request):
         """Texts of all functions of a kind, by name."""

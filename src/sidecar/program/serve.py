@@ -12,6 +12,7 @@ import traceback
 
 HEAD = struct.Struct(">I")
 REQUESTS, ANSWERS = 3, 4
+OWN_FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
 class TooLarge(Exception):
@@ -73,7 +74,10 @@ def bound_memory(mebibytes):
 
 def failure_of(error):
     """What the caller is told of an exception: its class, its text, and where the site's code raised it."""
-    lines = traceback.format_exception(type(error), error, error.__traceback__)
+    trace = error.__traceback__
+    while trace is not None and os.path.dirname(trace.tb_frame.f_code.co_filename) == OWN_FOLDER:
+        trace = trace.tb_next
+    lines = traceback.format_exception(type(error), error, trace)
     return {"class": type(error).__name__, "text": str(error), "traceback": "".join(lines)[-8000:]}
 
 
@@ -82,7 +86,7 @@ def answer_to(site, values, request, first):
     printed = Printed(first["printed_max"])
     said = sys.stdout
     sys.stdout = printed
-    answer = {"id": request["id"]}
+    answer = {"serial": request["serial"]}
     try:
         answer["value"] = site.run(request)
     except MemoryError:
@@ -100,7 +104,7 @@ def answer_to(site, values, request, first):
         raise
     except Exception as error:  # pylint: disable=broad-except
         told = {"class": type(error).__name__, "text": str(error), "traceback": "", "is_too_large": True}
-        body = values.packed({"id": request["id"], "failure": told, "printed": ""})
+        body = values.packed({"serial": request["serial"], "failure": told, "printed": ""})
     return body
 
 
@@ -118,9 +122,9 @@ def main():
         import plugins
 
         site = plugins.Site(first["config_file"])
-        ready = {"id": first["id"], "value": plugins.about()}
+        ready = {"serial": first["serial"], "value": plugins.about()}
     except (Exception, SystemExit) as error:  # pylint: disable=broad-except
-        write_frame(values.packed({"id": first["id"], "failure": failure_of(error), "printed": ""}))
+        write_frame(values.packed({"serial": first["serial"], "failure": failure_of(error), "printed": ""}))
         return
     write_frame(values.packed(ready))
     while True:

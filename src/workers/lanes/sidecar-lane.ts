@@ -56,11 +56,10 @@ async function call({ fun, args, kwargs, caller }: CallTask): Promise<SidecarRes
   const packed = (value: Value) => packedAnswer(value, isByEvent, config.max_event_size);
   const failed = (text: string, code?: SidecarResult["code"]): SidecarResult => {
     const told = { value: encode(text, "bin"), reply: encode(text, "raw"), success: false };
-    return { ...told, ...(code && { code }), notes: [], isMissing: false };
+    return { ...told, ...(code && { code }), printed: "", eventCount: 0, isMissing: false };
   };
   try {
     const { value, printed } = await sidecar.ask(request, runnerTaskTimeoutMs);
-    const notes = printed === "" ? [] : [printed];
     if (!(value instanceof Map)) return failed("Python gave no answer of a call");
     if (value.get("is_missing") === true)
       return { ...failed(String(value.get("why")), "FUNCTION_UNKNOWN"), isMissing: true };
@@ -70,7 +69,13 @@ async function call({ fun, args, kwargs, caller }: CallTask): Promise<SidecarRes
         `\nPassed invalid arguments: ${String(wrong)}\n\nUsage:\n${String(value.get("doc"))}`,
         "FUNCTION_ARGUMENTS",
       );
-    return { ...packed(value.get("value") ?? null), success: true, notes, isMissing: false };
+    return {
+      ...packed(value.get("value") ?? null),
+      success: true,
+      printed,
+      eventCount: Number(value.get("events") ?? 0),
+      isMissing: false,
+    };
   } catch (error) {
     if (!(error instanceof SaltworksError)) throw error;
     const { code, message, detail } = error;

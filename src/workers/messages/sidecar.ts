@@ -29,7 +29,10 @@ export type SidecarTask = AskedTask | CallTask | SidecarLook;
 export type SidecarResult = PackedAnswer & {
   readonly success: boolean;
   readonly code?: ErrorCode;
-  readonly notes: readonly string[];
+  /** What the function printed. */
+  readonly printed: string;
+  /** Events that it fired under its call's tag. */
+  readonly eventCount: number;
   readonly isMissing: boolean;
 };
 export type SidecarLookAnswer = Sidecar["state"] & { readonly complaints: readonly string[] };
