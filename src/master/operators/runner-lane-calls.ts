@@ -94,11 +94,11 @@ export class RunnerLaneCalls {
   }
 
   /** Tells the caller what a function in Python has printed. @returns how many events its client should see before the result */
-  async #printed({ printed, eventCount }: SidecarResult, caller: RunnerCaller): Promise<number> {
-    if (printed === "") return eventCount;
+  async #printed({ printed }: SidecarResult, caller: RunnerCaller): Promise<number> {
+    if (printed === "") return 0;
     const tag = `saltworks/run/${caller.jid}/print`;
     await this.#options.asks.fire({ tag, data: encode({ text: printed }, "bin") }, caller);
-    return eventCount + 1;
+    return 1;
   }
 
   async #inLane(fun: string, args: Value[], kwargs: ValueMap, caller: RunnerCaller): Promise<RunnerResult> {

@@ -137,14 +137,13 @@ class Site:
         with salt.utils.event.get_event(
             "master", self.opts["sock_dir"], opts=self.opts, listen=False
         ) as event:
-            fired = []
-            named = salt.utils.event.NamespacedEvent(event, request["tag"], print_func=lambda *told: fired.append(told))
+            named = salt.utils.event.NamespacedEvent(event, request["tag"])
             module = functions[fun].__globals__
             module.update(
                 __jid__=request["jid"], __user__=request["user"], __tag__=request["tag"], __jid_event__=weakref.proxy(named)
             )
             try:
-                return {"value": functions[fun](*request["args"], **request["kwargs"]), "events": len(fired)}
+                return {"value": functions[fun](*request["args"], **request["kwargs"])}
             except TypeError as error:
                 # As in Salt, whose callers then see how the function is used.
                 return {"wrong_arguments": str(error), "doc": functions[fun].__doc__ or ""}

@@ -56,7 +56,7 @@ async function call({ fun, args, kwargs, caller }: CallTask): Promise<SidecarRes
   const packed = (value: Value) => packedAnswer(value, isByEvent, config.max_event_size);
   const failed = (text: string, code?: SidecarResult["code"]): SidecarResult => {
     const told = { value: encode(text, "bin"), reply: encode(text, "raw"), success: false };
-    return { ...told, ...(code && { code }), printed: "", eventCount: 0, isMissing: false };
+    return { ...told, ...(code && { code }), printed: "", isMissing: false };
   };
   try {
     const { value, printed } = await sidecar.ask(request, runnerTaskTimeoutMs);
@@ -73,7 +73,6 @@ async function call({ fun, args, kwargs, caller }: CallTask): Promise<SidecarRes
       ...packed(value.get("value") ?? null),
       success: true,
       printed,
-      eventCount: Number(value.get("events") ?? 0),
       isMissing: false,
     };
   } catch (error) {

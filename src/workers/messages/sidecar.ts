@@ -31,8 +31,6 @@ export type SidecarResult = PackedAnswer & {
   readonly code?: ErrorCode;
   /** What the function printed. */
   readonly printed: string;
-  /** Events that it fired under its call's tag. */
-  readonly eventCount: number;
   readonly isMissing: boolean;
 };
 export type SidecarLookAnswer = Sidecar["state"] & { readonly complaints: readonly string[] };
