@@ -1,0 +1,128 @@
+/** A site's plug-ins in Python: what each kind gives under a master of Salt 3007, and under ours with the Python of each release. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, describe } from "node:test";
+import { Operator } from "../operator.ts";
+import { openReleases, type SaltRelease } from "../salt-releases.ts";
+import { type Maker, MasterUnderTest, MinionUnderTest, TestBed } from "../test-bed.ts";
+import { pythonSite } from "./site.ts";
+
+const { all: releases, skip } = await openReleases();
+const startTimeoutMs = 60_000;
+const calls: readonly (readonly string[])[] = [
+  ["site_runner.hello", "world", "loud=True"],
+  ["site_runner.hello"],
+  ["site_runner.hello", "a", "b", "c"],
+  ["site_runner.boom"],
+  ["site_runner.ping", "stock"],
+  ["site_runner.odd"],
+  ["saltutil.sync_runners"],
+  ["synced.where"],
+];
+
+/** The last line of a traceback: the lines before it are places in Salt. */
+function withoutPlaces(text: string): string {
+  return text.replace(/Traceback[\s\S]*\n(\w+Error: )/, "$1");
+}
+
+type Told = Readonly<Record<string, unknown>>;
+
+/** What operators and a stock minion get from a site under this master. */
+async function toldUnder(bed: TestBed, maker: Maker, python: SaltRelease, name: string): Promise<Told> {
+  // Salt looks for modules below `root_dir`.
+  const folder = join(bed.folder, name, "site");
+  const site = pythonSite(folder, { salt_python: python.program("python"), auto_accept: true, timeout: 60 });
+  const master = await MasterUnderTest.create(bed, maker, site.options, name);
+  await master.start();
+  const watch = await bed.watchEvents(master.sockDir);
+  const operator = new Operator(maker, master);
+  new MinionUnderTest(master, python, "stock", {}, name);
+  await watch.until("start of stock", ({ tag }) => tag === "salt/minion/stock/start", startTimeoutMs);
+  const pillar = await operator.job("stock", ["pillar.items"]);
+  const orchestrated = await Promise.all(["orch", "orch_py"].map((sls) => orchestration(operator, name, sls)));
+  // The order matters: a sync removes the runners that the site keeps only beside it.
+  const called: Told[] = [];
+  for (const words of calls) {
+    const { stdout, code } = await operator.run("run", words, { isProcess: true });
+    called.push({ words, text: withoutPlaces(stdout.toString()), code });
+  }
+  const login = (user: string, password: string, words: readonly string[]) =>
+    operator.run("salt", ["-a", "site_auth", "--username", user, "--password", password, "stock", ...words]);
+  const logins = [
+    await login("ann", "right", ["cmd.run", "echo hi"]),
+    await login("bob", "right", ["test.ping"]),
+    await login("bob", "right", ["cmd.run", "echo hi"]),
+    await login("ann", "wrong", ["test.ping"]),
+  ];
+  const tick = await watch.until("a tick of the engine", ({ tag }) => tag === "site/engine/tick", startTimeoutMs);
+  await watch.until("a second tick", ({ tag }) => tag === "site/engine/tick", startTimeoutMs);
+  return {
+    pillar: { ...(pillar.value as object), _errors: (pillar.value as { _errors?: string[] })._errors },
+    top: (await operator.job("stock", ["state.show_top"])).value,
+    orchestrated,
+    called: called.map((call) => ({ ...call, text: String(call.text).replaceAll(`${name}_master`, "MASTER") })),
+    logins: logins.map(({ stdout, code }) => ({ text: stdout.toString(), code })),
+    tick: tick.data,
+    events: readFileSync(site.events, "utf8").includes("site/engine/tick"),
+  };
+}
+
+/** Results and comments of an orchestration by the name of the state. */
+async function orchestration(operator: Operator, name: string, sls: string): Promise<Told> {
+  const answer = (await operator.json("run", ["state.orchestrate", sls])) as Record<string, unknown>;
+  const states = Object.values(answer).flatMap((value) => Object.values(value as object)) as Record<string, unknown>[];
+  const shown = states.flatMap((state) =>
+    typeof state === "object" && state !== null && "comment" in state ? [state] : Object.values(state ?? {}),
+  ) as Record<string, unknown>[];
+  return Object.fromEntries(
+    shown.map(({ __id__: id, result, comment }) => [
+      String(id),
+      [result, String(comment).replaceAll(`${name}_master`, "MASTER")],
+    ]),
+  );
+}
+
+describe("a site's plug-ins in Python", { skip }, () => {
+  const bed = new TestBed();
+  after(() => bed.close());
+  const of3007 = releases.find(({ name }) => name === "3007") as SaltRelease;
+
+  bed.it("give what they give under Salt 3007", async () => {
+    const salts = await toldUnder(bed, of3007, of3007, "salts");
+    const ours = await toldUnder(bed, "ours", of3007, "ours");
+    assert.deepEqual(ours, salts);
+    const { pillar } = ours as { pillar: { greeting: string; _errors: string[] } };
+    assert.equal(pillar.greeting, "good day stock");
+    assert.deepEqual(pillar._errors, ["Failed to load ext_pillar site_broken: no answer for stock"]);
+  });
+
+  for (const name of ["3006", "3008"] as const)
+    bed.it(`are run by the Python of Salt ${name}`, async () => {
+      const python = releases.find((release) => release.name === name) as SaltRelease;
+      const site = pythonSite(join(bed.folder, `of${name}`, "site"), {
+        ...{ salt_python: python.program("python"), auto_accept: true, timeout: 60 },
+      });
+      const master = await MasterUnderTest.create(bed, "ours", site.options, `of${name}`);
+      await master.start();
+      const watch = await bed.watchEvents(master.sockDir);
+      await watch.until("a tick of the engine", ({ tag }) => tag === "site/engine/tick", startTimeoutMs);
+      const operator = new Operator("ours", master);
+      new MinionUnderTest(master, "ours", "stock", {}, `of${name}`);
+      await watch.until("start of stock", ({ tag }) => tag === "salt/minion/stock/start", startTimeoutMs);
+      const { value } = await operator.job("stock", ["pillar.items"]);
+      const { greeting, in_python: inPython, sum, one } = value as Record<string, unknown>;
+      assert.deepEqual(
+        { greeting, inPython, sum, one },
+        { greeting: "good day stock", inPython: "stock", sum: { sum: 7, for: "stock" }, one: "1" },
+      );
+      const called = await operator.json("run", ["site_runner.ping", "stock"]);
+      assert.deepEqual(called, { stock: true });
+      // Salt ends with 0 for a function that it does not have.
+      const unknown = await operator.run("run", ["site_runner.nothing"]);
+      assert.deepEqual(
+        { text: unknown.stdout.toString(), code: unknown.code },
+        { text: "'site_runner.nothing' is not available.\n", code: 1 },
+      );
+    });
+});

@@ -1,0 +1,155 @@
+/** A site with plug-ins of its own in Python, one of each kind that a master loads, and the options that name them. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+export type PythonSite = {
+  /** `extension_modules` */
+  readonly modules: string;
+  /** Where the returner of events writes. */
+  readonly events: string;
+  readonly options: Readonly<Record<string, unknown>>;
+};
+
+const plugins: Readonly<Record<string, string>> = {
+  "pillar/site_pillar.py": `
+def ext_pillar(minion_id, pillar, greeting="hello", **more):
+    return {"greeting": greeting + " " + minion_id, "seen": sorted(pillar), "kernel": __grains__["kernel"], "more": more}
+`,
+  "pillar/site_broken.py": `
+def ext_pillar(minion_id, pillar, *args):
+    raise ValueError("no answer for " + minion_id)
+`,
+  "renderers/site_pairs.py": `
+def render(template, saltenv="base", sls="", **kwargs):
+    text = template if isinstance(template, str) else template.read()
+    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+`,
+  "modules/site_module.py": `
+def answer(one, two=1):
+    return {"sum": one + two, "for": __grains__["id"]}
+`,
+  "tops/site_tops.py": `
+def top(**kwargs):
+    return {"base": ["told." + kwargs["opts"]["id"]]}
+`,
+  "runners/site_runner.py": `
+import os, time
+
+def hello(name, loud=False):
+    """
+    Say hello.
+    """
+    print("about to greet")
+    return {"hello": name.upper() if loud else name, "master": __opts__["id"]}
+
+def boom():
+    raise ValueError("no such thing")
+
+def ping(tgt):
+    return __salt__["salt.execute"](tgt, "test.ping")
+
+def odd():
+    return {"tuple": (1, "a"), "large": 2 ** 70, "bytes": b"ab", 5: None}
+
+def process():
+    return os.getpid()
+
+def wait(seconds):
+    time.sleep(seconds)
+    return os.getpid()
+
+def eat():
+    return len(bytearray(8_000_000_000))
+
+def large(size):
+    return b"x" * size
+
+def scribble():
+    for file in (1, 2, 4):
+        os.write(file, b"\\xff" * 100)
+    return True
+`,
+  "wheel/site_wheel.py": `
+def place():
+    return __opts__["id"]
+`,
+  "auth/site_auth.py": `
+def auth(username, password):
+    return password == "right"
+
+def groups(username, *args, **kwargs):
+    return ["admins"] if username == "ann" else []
+`,
+  "returners/site_events.py": `
+import json
+
+def event_return(events):
+    with open(__opts__["site_events"], "a") as file:
+        for event in events:
+            file.write(json.dumps({"tag": event["tag"], "has": sorted(event["data"])}) + "\\n")
+`,
+  "engines/site_engine.py": `
+import time
+import salt.utils.event
+
+def start(word):
+    event = salt.utils.event.get_master_event(__opts__, __opts__["sock_dir"], listen=False)
+    while True:
+        event.fire_event({"word": word}, "site/engine/tick")
+        time.sleep(0.5)
+`,
+};
+
+const files: Readonly<Record<string, string>> = {
+  "states/top.sls": "base: {'*': []}\n",
+  "states/told/stock.sls": "told state: {test.nop: []}\n",
+  "states/orch.sls": `
+asked:
+  salt.function: {name: test.ping, tgt: stock}
+rendered:
+  test.configurable_test_state:
+    - changes: False
+    - result: True
+    - comment: "{{ salt['site_module.answer'](2, two=5).sum }} {{ pillar.greeting }}"
+`,
+  "states/orch_py.sls": `#!py
+def run():
+    return {"made in Python": {"test.nop": [{"name": __pillar__["greeting"]}]}}
+`,
+  "states/_runners/synced.py": "def where():\n    return 'synced'\n",
+  "pillar/top.sls": "base: {'*': [plain, in_python, pairs, asking]}\n",
+  "pillar/plain.sls": "plain: 1\n",
+  "pillar/in_python.sls": `#!py
+def run():
+    return {"in_python": __grains__["id"], "asked": __salt__["site_module.answer"](1)}
+`,
+  "pillar/pairs.sls": "#!site_pairs\none=1\ntwo=2\n",
+  "pillar/asking.sls":
+    "sum: {{ salt['site_module.answer'](2, two=5) | json }}\nsaid: {{ salt['cmd.run']('echo hi') }}\n",
+};
+
+/** @param more - options beside those of the plug-ins */
+export function pythonSite(folder: string, more: Readonly<Record<string, unknown>> = {}): PythonSite {
+  const [modules, events] = [join(folder, "modules"), join(folder, "events.log")];
+  const all = [
+    ...Object.entries(plugins).map(([path, text]) => [join(modules, path), text] as const),
+    ...Object.entries(files).map(([path, text]) => [join(folder, path), text] as const),
+  ];
+  for (const [path, text] of all) {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+  }
+  const options = {
+    extension_modules: modules,
+    site_events: events,
+    file_roots: { base: [join(folder, "states")] },
+    pillar_roots: { base: [join(folder, "pillar")] },
+    ext_pillar: [{ site_pillar: { greeting: "good day", extra: [1, 2] } }, { site_broken: "word" }],
+    master_tops: { site_tops: true },
+    event_return: "site_events",
+    engines: [{ site_engine: { word: "tick" } }],
+    external_auth: { site_auth: { bob: ["test.*"], "admins%": [".*", "@runner"] } },
+    ...more,
+  };
+  return { modules, events, options };
+}
