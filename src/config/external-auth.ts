@@ -22,15 +22,6 @@ export function backendSetting(externalAuth: ConfigMap, backend: string, name: s
   return config !== undefined && Object.hasOwn(config, `^${name}`) ? config[`^${name}`] : undefined;
 }
 
-/** Warnings about configured backends that are not available. */
-export function backendFaults(externalAuth: ConfigMap): string[] {
-  const missing = Object.keys(externalAuth).filter((name) => !isEauthBackend(name));
-  return missing.map(
-    (name) =>
-      `external_auth: '${name}' is not available here, so that its users cannot log in; available are ${eauthBackends.join(", ")}`,
-  );
-}
-
 /**
  * Grants of an eauth backend's user: its own, those of its groups (`group%`), and without its own those of `*`.
  * `isPermissive`: without those of `*`, as Salt's option leaves them out for every name.

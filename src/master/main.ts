@@ -42,12 +42,14 @@ import {
   openCredentialLane,
   openExternalLane,
   openFileLane,
+  openLane,
   openPillarLane,
   openReactorLane,
   openRsaLane,
   openRunnerLane,
   openSaltLane,
   openWorkerPool,
+  workerHeap,
 } from "./threads.ts";
 import { prepareDirectories } from "./upkeep/directories.ts";
 import { openKeptMinions } from "./upkeep/kept-minions.ts";
@@ -244,7 +246,7 @@ function openLanes(
     reactions: openReactorLane(config, logger),
   };
   const gitUpdates = gitUpdatesOf({ config, bus, logger }, { ...process.env });
-  const sidecar = openSidecar(config, process.env, logger);
+  const sidecar = openSidecar(config, process.env, { logger, openLane, heap: workerHeap(config) });
   for (const lane of [...Object.values(lanes), ...Object.values(copyLanes), gitUpdates, ...(sidecar ? [sidecar] : [])])
     keep(lane);
   return { ...lanes, copyLanes, gitUpdates, sidecar };

@@ -238,8 +238,7 @@ export class Master {
       finishWithin(limitMs, step, warning, logger);
     this.#maintenance.close();
     this.metrics.close();
-    for (const step of [...this.#stopSteps, () => this.#commands.close()]) step();
-    this.#presence.close();
+    for (const step of [...this.#stopSteps, () => this.#commands.close(), () => this.#presence.close()]) step();
     await within(deadlineMs, this.#requests.drain(), "requests were still under way at the deadline");
     this.#batches.close();
     await within(storeCloseTimeoutMs, this.#jobs.close(), "jobs that wait for minions were not written in time");
@@ -386,7 +385,7 @@ export class Master {
       maintenance: this.#maintenance,
       saltFiles: this.#saltFiles,
       copies: this.#copies,
-      ...{ reactor: this.#reactor, apiRestarts, gitUpdates, sidecar: sidecar?.calls, commands: this.#commands },
+      ...{ reactor: this.#reactor, apiRestarts, gitUpdates, sidecar, commands: this.#commands },
     };
   }
 

@@ -17,9 +17,6 @@ export type SidecarRequest = { readonly kind: string; readonly [member: string]:
 /** `printed`: what the function printed. */
 export type SidecarAnswer = { readonly value: Value; readonly printed: string };
 
-/** What Python said of an exception. `traceback`: for the log, as the site's values may stand in it. */
-export type PythonFailure = { readonly className: string; readonly text: string; readonly traceback: string };
-
 /** Whether a request is for a runner or wheel function, which may take long and then has a process of its own. */
 export function isCall({ kind }: SidecarRequest): boolean {
   return kind === "call" || kind === "documentation";

@@ -69,7 +69,7 @@ export class ProcessPool {
     });
   }
 
-  /** Ends all processes: they load the site's modules anew at the next request. Those that work end after their answer. */
+  /** Ends all processes, busy ones after their answer: the site's modules are loaded anew at the next request. */
   forget(): void {
     for (const group of Object.values(this.#groups)) for (const { process } of group.idle.splice(0)) this.#end(process);
     this.#generation += 1;

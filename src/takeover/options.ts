@@ -1,11 +1,11 @@
 /** What becomes of each option that the configuration sets. */
 import { posix } from "node:path";
-import { backendFaults } from "../config/external-auth.ts";
 import { readSettings, type Setting } from "../config/files/settings.ts";
 import type { MasterConfig } from "../config/load.ts";
 import { type UnbuiltSetting, unbuiltOptions } from "../config/options/unbuilt.ts";
 import { type Fault, masterOptions } from "../config/schema.ts";
 import { nearMissOf, type Standing, standingOf } from "../config/standing.ts";
+import { loginFaults } from "../sidecar/availability.ts";
 import type { Finding } from "./finding.ts";
 import { remoteFindings } from "./git-remotes.ts";
 
@@ -36,7 +36,7 @@ export function optionFindings(config: MasterConfig): readonly Finding[] {
   });
   const starts = config.startFaults.map((fault): Finding => refusal(fault));
   const external = settings.get("external_auth");
-  const logins = external === undefined ? [] : backendFaults(config.external_auth);
+  const logins = external === undefined ? [] : loginFaults(config);
   return [
     ...found,
     ...starts,

@@ -7,7 +7,7 @@
 export const openToAll = ["deadline", "errors", "limits"] as const;
 
 const data = ["wire", "crypto", "config", "python", "target"] as const;
-const engine = ["git", "databases", "pillar", "fileserver", "runners"] as const;
+const engine = ["git", "databases", "pillar", "fileserver", "runners", "sidecar"] as const;
 
 /** In the order of the layers, foundation first. */
 export const layers: Readonly<Record<string, readonly string[]>> = {
@@ -26,7 +26,8 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   pillar: ["wire", "config", "python", "target", "store", "git", "databases"],
   fileserver: ["wire", "config", "python", "target", "store", "git"],
   runners: ["wire", "config", "python", "target", "store", "git", "databases"],
-  takeover: ["config", "store", "git", "pillar", "runners"],
+  sidecar: ["wire", "config"],
+  takeover: ["config", "store", "git", "pillar", "runners", "sidecar"],
   workers: [...data, "openid", "store", ...engine],
   master: [...data, "schedule", "transport", "store", ...engine, "workers"],
   client: [...data, "transport", "store"],

@@ -73,11 +73,6 @@ const places = {
     "File with the daemon's process id, written at start and removed at the end; empty: none.",
     path,
   ),
-  extension_modules: text(
-    "/var/cache/salt/master/extmods",
-    "Directory of the site's own modules, in Python (`salt_python`).",
-    path,
-  ),
   log_file: text(
     "/var/log/salt/master",
     "Log of the daemon: a file, or the system's log as `file:///dev/log`, `udp://HOST:PORT`, `tcp://HOST:PORT`, with a facility at the end such as `/LOG_DAEMON`.",

@@ -1,8 +1,8 @@
 /** Options of the sidecar, which runs a site's own Python through the operator's Salt, and the kinds of plug-ins that it can serve. */
 
 import { type ConfigValue, isConfigMap } from "../yaml/values.ts";
-import { ours } from "./details.ts";
-import { any, integer } from "./option.ts";
+import { ours, path } from "./details.ts";
+import { any, integer, text } from "./option.ts";
 
 /** Kinds of plug-ins, named as the folders of Salt's loader where there is one. */
 export const pluginKinds = ["pillar", "renderers", "tops", "auth", "event_return", "engines"] as const;
@@ -12,6 +12,11 @@ export type PluginKind = (typeof pluginKinds)[number];
 export type SitePlugin = { readonly option: string; readonly kind: PluginKind; readonly name: string };
 
 export const sitePythonOptions = {
+  extension_modules: text(
+    "/var/cache/salt/master/extmods",
+    "Directory of the site's own modules for the master, in Python.",
+    path,
+  ),
   salt_python: any(
     "auto",
     "The Python that has Salt, for the site's own Python in the master: the path of an interpreter. `auto`: that of the Salt programs on this machine. `False`: none.",

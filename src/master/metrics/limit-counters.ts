@@ -111,6 +111,8 @@ const ofMinions = {
   reactorFilesMax: at("saltworks_reactor_events_total", { outcome: "failed" }),
   reactorRestMs: hits("reactor_render_timeout"),
   orchestrationsMax: hits("orchestrationsMax"),
+  sidecarWaitingMax: hits("sidecarWaitingMax"),
+  pythonPillarsWaitingMax: hits("pythonPillarsWaitingMax"),
   ext_pillar_timeout: hits("ext_pillar_timeout"),
   extPillarBytesMax: at("saltworks_pillar_commands_total", { outcome: "tooLarge" }),
   extPillarReceivedBytesMax: at("saltworks_pillar_commands_total", { outcome: "tooLarge" }),

@@ -52,15 +52,14 @@ import type { Publisher } from "../publish/publisher.ts";
 import type { AuthResponder } from "../requests/auth-responder.ts";
 import type { Batcher } from "../requests/batcher.ts";
 import type { Copies } from "../upkeep/copies.ts";
-import type { GitUpdates } from "../upkeep/git-updates.ts";
 import type { KeyManagement } from "../upkeep/key-management.ts";
 import type { Maintenance } from "../upkeep/maintenance.ts";
 import type { Presence } from "../upkeep/presence.ts";
 import type { SaltFiles } from "../upkeep/salt-files.ts";
-import { sampleConnections } from "./connections.ts";
+import { sampleConnections, samplePublishes } from "./connections.ts";
 import { sampleEventReturnLimits, sampleEventReturns } from "./event-returns.ts";
+import { type MeteredPrograms, sampleOwnPrograms, sampleSidecarLimits } from "./own-programs-samples.ts";
 import { samplePillarLimits, samplePillars } from "./pillars.ts";
-import { samplePublishes } from "./publishes.ts";
 import { type Limit, samplePushLimits } from "./push-limits.ts";
 import { type MeteredReactor, sampleReactor, sampleReactorLimits } from "./reactor.ts";
 import type { Samples } from "./samples.ts";
@@ -97,10 +96,7 @@ export type MeteredParts = {
   readonly copies: Pick<Copies, "eventReturns" | "jobShipping">;
   readonly reactor: MeteredReactor;
   readonly commands: Pick<Commands, "orchestrations">;
-  /** Starts of the HTTP API after its first; undefined if no program watches one. */
-  readonly apiRestarts: (() => number) | undefined;
-  readonly gitUpdates: Pick<GitUpdates, "counters">;
-};
+} & MeteredPrograms;
 
 /** Samples everything that the main thread knows without asking a thread. */
 export function sampleMain(samples: Samples, parts: MeteredParts): void {
@@ -119,9 +115,7 @@ export function sampleMain(samples: Samples, parts: MeteredParts): void {
   sampleDatabase(samples, parts.copies.jobShipping);
   sampleEventReturns(samples, parts.copies.eventReturns);
   sampleReactor(samples, parts.reactor);
-  samples.set("saltworks_api_restarts_total", {}, parts.apiRestarts?.() ?? 0);
-  for (const [outcome, count] of Object.entries(parts.gitUpdates.counters))
-    samples.set("saltworks_git_fetches_total", { outcome }, count);
+  sampleOwnPrograms(samples, parts);
   for (const [lane, pool] of Object.entries(parts.lanes)) sampleLane(samples, lane, pool);
   sampleProcess(samples);
 }
@@ -377,5 +371,6 @@ export function sampleLimits(
   sampleReactorLimits(limit, parts.reactor, config);
   const { running, refused } = parts.commands.orchestrations;
   limit("orchestrationsMax", running, orchestrationsMax, refused);
+  sampleSidecarLimits(limit, parts.sidecar);
   limit("deliveryTriesMax", 0, deliveryTriesMax, deliveries.counters.spent);
 }

@@ -6,7 +6,7 @@ import { delayBounds, itemsBounds, secondsBounds } from "../../workers/measures/
 import { pillars, reactor } from "./content-table.ts";
 import { histogram, type Metric, metric } from "./metric.ts";
 import { minionBounds } from "./minion-bounds.ts";
-import { apiProcess, gitFetches } from "./own-programs.ts";
+import { apiProcess, gitFetches, sitePython } from "./own-programs.ts";
 import { databases, eventReturns, saltFiles } from "./store-copies.ts";
 
 export type { Metric } from "./metric.ts";
@@ -348,7 +348,7 @@ export const metricGroups = {
   "Salt's own files": saltFiles,
   "Database of jobs": databases,
   "Returners of events": eventReturns,
-  ...{ Reactor: reactor, "HTTP API": apiProcess, Git: gitFetches },
+  ...{ Reactor: reactor, "HTTP API": apiProcess, Git: gitFetches, "The site's own Python": sitePython },
   Events: events,
   Limits: limits,
   Process: process,
@@ -367,7 +367,7 @@ export const metrics = {
   ...saltFiles,
   ...databases,
   ...eventReturns,
-  ...{ ...reactor, ...apiProcess, ...gitFetches },
+  ...{ ...reactor, ...apiProcess, ...gitFetches, ...sitePython },
   ...events,
   ...limits,
   ...process,

@@ -5,8 +5,7 @@ import { laneTaskTimeoutMs, runnerTaskTimeoutMs, sidecarStartTimeoutMs, sidecarW
 import { servedNames } from "../../sidecar/availability.ts";
 import type { PillarStart } from "../../workers/messages/pillar.ts";
 import type { SidecarStart } from "../../workers/messages/sidecar.ts";
-import type { LanePool } from "../../workers/threads/lane-pool.ts";
-import { openLane, workerHeap } from "../threads.ts";
+import type { LanePool, LanePoolOptions } from "../../workers/threads/lane-pool.ts";
 import { PythonPillars } from "./python-pillars.ts";
 import { SidecarCalls } from "./sidecar-calls.ts";
 
@@ -18,16 +17,26 @@ export type OpenSidecar = {
   readonly close: () => Promise<unknown>;
 };
 
+/** How the master opens a lane. */
+export type LaneOpening = {
+  readonly logger: Logger;
+  readonly heap: LanePoolOptions["heap"];
+  readonly openLane: (
+    logger: Logger,
+    lane: Pick<LanePoolOptions, "filename" | "heap" | "taskTimeoutMs" | "workerData"> & Partial<LanePoolOptions>,
+  ) => LanePool;
+};
+
 /** Starts nothing yet. @returns undefined if the configuration forbids Python */
 export function openSidecar(
   config: MasterConfig,
   environment: SidecarStart["environment"],
-  logger: Logger,
+  { logger, openLane, heap }: LaneOpening,
 ): OpenSidecar | undefined {
   if (config.salt_python === false) return undefined;
   const lane = openLane(logger, {
     filename: new URL("../../workers/lanes/sidecar-lane.js", import.meta.url).href,
-    heap: workerHeap(config),
+    heap,
     // Two groups of processes, whose queues are bounded themselves.
     concurrentTasksPerThread: 2 * (config.salt_python_processes + sidecarWaitingMax),
     taskTimeoutMs: runnerTaskTimeoutMs + sidecarStartTimeoutMs + laneTaskTimeoutMs,
@@ -38,7 +47,7 @@ export function openSidecar(
   });
   const pillarLane = openLane(logger, {
     filename: new URL("../../workers/lanes/pillar-lane.js", import.meta.url).href,
-    heap: workerHeap(config),
+    heap,
     threadCount: config.salt_python_processes,
     // Python has deadlines of its own; this one ends a thread that hangs.
     taskTimeoutMs: (config.pillar_render_timeout + config.ext_pillar_timeout) * 1_000 + sidecarStartTimeoutMs,

@@ -1,6 +1,6 @@
 /**
- * Renders pillars that need the site's own Python, in threads that wait with it. Pillars of other minions are rendered elsewhere, so that a slow source
- * in Python holds up only those that need Python.
+ * Renders pillars that need the site's own Python, in threads that wait with it. All other pillars are rendered elsewhere, so that a slow source in
+ * Python does not hold them up.
  */
 import { SaltworksError } from "../../errors.ts";
 import { pythonMinionsMax, pythonPillarsWaitingMax } from "../../limits.ts";
@@ -28,6 +28,10 @@ export class PythonPillars {
   constructor(options: PythonPillarsOptions) {
     this.#options = options;
     this.#threads = new Semaphore(options.threadCount);
+  }
+
+  get waitingCount(): number {
+    return this.#waitingCount;
   }
 
   /** Whether the minion's pillar is best rendered beside Python at once. */

@@ -4,7 +4,6 @@
  */
 import { SaltworksError } from "../../errors.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import { sourceFault } from "../input/source-fault.ts";
 
 /** Asks and waits. @throws SaltworksError */
 export type AskPython = (
@@ -102,7 +101,7 @@ export class SitePython {
   #asked(question: Parameters<AskPython>[0], timeoutMs: number): Value {
     if (this.#ask === undefined) {
       this.#isNeeded = true;
-      throw sourceFault("it needs Python");
+      throw new SaltworksError("PILLAR_FAILED", "it needs Python", { kind: "source" });
     }
     this.#isUsed = true;
     try {
@@ -110,7 +109,7 @@ export class SitePython {
     } catch (error) {
       if (!(error instanceof SaltworksError)) throw error;
       const isFatal = error.code !== "FUNCTION_FAILED" || error.detail.isFatal === true;
-      throw Object.assign(sourceFault(error.message, { isFatal }), { cause: error });
+      throw new SaltworksError("PILLAR_FAILED", error.message, { kind: "source", isFatal }, { cause: error });
     }
   }
 }

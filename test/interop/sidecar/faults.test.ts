@@ -165,7 +165,7 @@ describe("a master with plug-ins in Python", { skip }, () => {
     await master.start();
     const operator = new Operator("ours", master);
     const pid = Number(await operator.json("run", ["site_runner.process"]));
-    master.program.kill();
+    await master.program.kill();
     await untilGone(pid);
   });
 });

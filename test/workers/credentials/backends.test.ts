@@ -6,8 +6,9 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { backendFaults } from "../../../src/config/external-auth.ts";
+import type { MasterConfig } from "../../../src/config/load.ts";
 import type { ConfigMap } from "../../../src/config/yaml/values.ts";
+import { loginFaults } from "../../../src/sidecar/availability.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
 import { checkCredential } from "../../../src/workers/credentials/backends.ts";
 
@@ -102,7 +103,11 @@ describe("other eauth systems", () => {
     const config = { externalAuth: { file: {} }, isPermissive: false, opts: new Map() };
     const asked = await checkCredential(config, { eauth: "auto", username: "ann", password: "" });
     assert.match(asked.fault ?? "", /not enabled/);
-    assert.match(backendFaults({ django: {}, file: {} }).join(), /^external_auth: 'django' is not available/);
+    const named = { external_auth: { django: {}, file: {}, ours: {} } };
+    const served = [{ option: "external_auth", kind: "auth", name: "ours" }] as const;
+    const faults = loginFaults({ ...named, sitePlugins: served } as unknown as MasterConfig);
+    assert.equal(faults.length, 1);
+    assert.match(faults.join(), /^external_auth: 'django' is not available/);
   });
 
   it("may be a web service, which adds to what a user may do", async () => {

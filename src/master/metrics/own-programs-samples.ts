@@ -1,0 +1,38 @@
+/** Samples the metrics of programs beside the master. */
+import { pythonPillarsWaitingMax, sidecarWaitingMax } from "../../limits.ts";
+import type { OpenSidecar } from "../sidecar/open.ts";
+import type { GitUpdates } from "../upkeep/git-updates.ts";
+import type { Limit } from "./push-limits.ts";
+import type { Samples } from "./samples.ts";
+
+/** The parts that count what programs beside the master do. */
+export type MeteredPrograms = {
+  /** Starts of the HTTP API after its first; undefined if no program watches one. */
+  readonly apiRestarts: (() => number) | undefined;
+  readonly gitUpdates: Pick<GitUpdates, "counters">;
+  readonly sidecar: Pick<OpenSidecar, "calls" | "pillars"> | undefined;
+};
+
+export function sampleOwnPrograms(samples: Samples, { apiRestarts, gitUpdates, sidecar }: MeteredPrograms): void {
+  samples.set("saltworks_api_restarts_total", {}, apiRestarts?.() ?? 0);
+  for (const [outcome, count] of Object.entries(gitUpdates.counters))
+    samples.set("saltworks_git_fetches_total", { outcome }, count);
+  const { counters, running, waiting } = sidecar?.calls.state ?? {};
+  samples.set("saltworks_sidecar_requests_total", { outcome: "asked" }, counters?.requests ?? 0);
+  samples.set("saltworks_sidecar_requests_total", { outcome: "failed" }, counters?.failed ?? 0);
+  samples.set("saltworks_sidecar_requests_total", { outcome: "timeout" }, counters?.timeouts ?? 0);
+  samples.set("saltworks_sidecar_requests_total", { outcome: "refused" }, counters?.refused ?? 0);
+  samples.set("saltworks_sidecar_processes", {}, running ?? 0);
+  samples.set("saltworks_sidecar_waiting", {}, waiting ?? 0);
+  samples.set("saltworks_sidecar_processes_total", { what: "started" }, counters?.started ?? 0);
+  samples.set("saltworks_sidecar_processes_total", { what: "lost" }, counters?.lost ?? 0);
+  for (const outcome of ["rendered", "refused"] as const)
+    samples.set("saltworks_sidecar_pillars_total", { outcome }, sidecar?.pillars.counters[outcome] ?? 0);
+}
+
+export function sampleSidecarLimits(limit: Limit, sidecar: MeteredPrograms["sidecar"]): void {
+  const { counters, waiting } = sidecar?.calls.state ?? {};
+  limit("sidecarWaitingMax", waiting ?? 0, sidecarWaitingMax, counters?.refused ?? 0);
+  const { waitingCount = 0, counters: pillars } = sidecar?.pillars ?? {};
+  limit("pythonPillarsWaitingMax", waitingCount, pythonPillarsWaitingMax, pillars?.refused ?? 0);
+}
