@@ -94,12 +94,17 @@ export function servedNames({ sitePlugins }: Pick<MasterConfig, "sitePlugins">, 
   return sitePlugins.filter((plugin) => plugin.kind === kind).map(({ name }) => name);
 }
 
-/** Warnings about logins for which there is neither a backend here nor one that Python serves. */
-export function loginFaults(config: MasterConfig): readonly string[] {
+/** Names in `external_auth` for which there is neither a backend here nor one that Python serves. */
+export function missingLogins(config: MasterConfig): readonly string[] {
   const served = servedNames(config, "auth");
-  const missing = Object.keys(config.external_auth).filter((name) => !isEauthBackend(name) && !served.includes(name));
-  return missing.map(
+  return Object.keys(config.external_auth).filter((name) => !isEauthBackend(name) && !served.includes(name));
+}
+
+/** A warning about each of `missingLogins`. */
+export function loginFaults(config: MasterConfig): readonly string[] {
+  const available = eauthBackends.join(", ");
+  return missingLogins(config).map(
     (name) =>
-      `external_auth: '${name}' is not available here, so that its users cannot log in; available are ${eauthBackends.join(", ")}`,
+      `external_auth: '${name}' is not available here, so that its users cannot log in; available are ${available}`,
   );
 }

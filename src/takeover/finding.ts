@@ -1,4 +1,5 @@
 /** What a report before a takeover says of one thing of the site. */
+import type { PluginKind } from "../config/options/site-python.ts";
 
 /**
  * `kept`: goes on as with Salt. `changed`: goes on, in another way. `lost`: ends, because it is not built here. `unread`: could not be read, so that
@@ -12,6 +13,14 @@ export type Finding = {
   readonly name: string;
   readonly place?: string;
   readonly about: string;
+  /** What is lost here and the operator's own Salt may run. They are looked up before the report is shown. */
+  readonly plugins?: readonly Plugin[];
+};
+
+/** `kind`: as the sidecar asks Salt's loader for it. */
+export type Plugin = {
+  readonly kind: PluginKind | "functions" | "runner" | "wheel" | "runner_module" | "wheel_module";
+  readonly name: string;
 };
 
 /** Findings on one subject, such as the configuration. */

@@ -2,10 +2,10 @@
 import { posix } from "node:path";
 import { readSettings, type Setting } from "../config/files/settings.ts";
 import type { MasterConfig } from "../config/load.ts";
-import { type UnbuiltSetting, unbuiltOptions } from "../config/options/unbuilt.ts";
+import { missingPlugins, type UnbuiltSetting, unbuiltOptions } from "../config/options/unbuilt.ts";
 import { type Fault, masterOptions } from "../config/schema.ts";
 import { nearMissOf, type Standing, standingOf } from "../config/standing.ts";
-import { loginFaults } from "../sidecar/availability.ts";
+import { loginFaults, missingLogins } from "../sidecar/availability.ts";
 import type { Finding } from "./finding.ts";
 import { remoteFindings } from "./git-remotes.ts";
 
@@ -37,11 +37,12 @@ export function optionFindings(config: MasterConfig): readonly Finding[] {
   const starts = config.startFaults.map((fault): Finding => refusal(fault));
   const external = settings.get("external_auth");
   const logins = external === undefined ? [] : loginFaults(config);
+  const backends = missingLogins(config);
   return [
     ...found,
     ...starts,
     ...remoteFindings(config),
-    ...logins.map((fault): Finding => lostLogin(fault, external)),
+    ...logins.map((fault, index): Finding => lostLogin(fault, external, backends[index] ?? "")),
   ];
 }
 
@@ -49,23 +50,27 @@ function refusal(fault: Fault): Finding {
   return { verdict: "lost", name: "start", place: placeOf(fault), about: fault.message };
 }
 
-function lostOption({ name, file, line, parts, isAccepted, warns }: UnbuiltSetting): Finding {
+function lostOption(setting: UnbuiltSetting): Finding {
+  const { name, file, line, parts, isAccepted, warns } = setting;
+  const plugins = missingPlugins([setting]);
   const about = (unbuiltOptions[name]?.about ?? "").replace(/\.$/, "");
   const what = parts.length > 0 ? `${parts.join(", ")}: ` : "";
   const where = warns === undefined ? "" : ` Each ${warns} then has an error that names it.`;
   const start = isAccepted
     ? `accept_missing names it, so the master starts.${where}`
     : `The master refuses to start, unless accept_missing names it.${where}`;
-  return { verdict: "lost", name, place: `${file}:${line}`, about: `${what}not built here (${about}). ${start}` };
+  const lost = `${what}not built here (${about}). ${start}`;
+  return { verdict: "lost", name, place: `${file}:${line}`, about: lost, ...(plugins.length > 0 && { plugins }) };
 }
 
 function placeOf({ file, line }: Pick<Setting, "file" | "line">): string {
   return `${posix.normalize(file)}:${line}`;
 }
 
-function lostLogin(fault: string, setting: Setting | undefined): Finding {
+function lostLogin(fault: string, setting: Setting | undefined, backend: string): Finding {
   const about = fault.replace(/^external_auth: /, "");
-  return { verdict: "lost", name: "external_auth", about, ...placed(setting) };
+  const plugins = [{ kind: "auth", name: backend }] as const;
+  return { verdict: "lost", name: "external_auth", about, ...placed(setting), plugins };
 }
 
 function placed(setting: Setting | undefined): Pick<Finding, "place"> {

@@ -1,8 +1,8 @@
-/** The site's own Python that Salt's master loads, which this master does not, and what is for minions alone. */
+/** The site's own Python that Salt's master loads: what the sidecar runs, what it does not, and what is for minions alone. */
 import { join } from "node:path";
 import { entriesIfThere } from "../config/files/missing.ts";
 import type { MasterConfig } from "../config/load.ts";
-import { type Finding, looked } from "./finding.ts";
+import { type Finding, looked, type Plugin } from "./finding.ts";
 
 /** Kinds of modules that a master loads, by the folder below `extension_modules`; below `file_roots` the name has `_` before it. */
 const masterKinds: Readonly<Record<string, string>> = {
@@ -40,6 +40,17 @@ const directoryOptions: Readonly<Record<string, string>> = {
   wheel_dirs: "wheel",
 };
 
+/** Kinds that the sidecar runs, as it asks Salt's loader for them. `runner_module`: whether a module has any function. */
+const servedKinds: Readonly<Record<string, Plugin["kind"]>> = {
+  auth: "auth",
+  engines: "engines",
+  pillar: "pillar",
+  renderers: "renderers",
+  returners: "event_return",
+  runners: "runner_module",
+  tops: "tops",
+  wheel: "wheel_module",
+};
 /** One finding for each module in Python that Salt's master would load. */
 export function pythonFindings(config: MasterConfig): readonly Finding[] {
   const module = [...textsIn(config, "extension_modules"), ...textsIn(config, "module_dirs")].flatMap((folder) =>
@@ -57,10 +68,14 @@ export function pythonFindings(config: MasterConfig): readonly Finding[] {
   const folders = new Map([...module, ...named, ...served].map(([kind, folder]) => [folder, kind]));
   return Array.from(folders).flatMap(([folder, kind]) =>
     looked(kind, folder, () =>
-      modulesIn(folder).map((name) => ({
-        ...({ verdict: "lost", name: `${kind}.${name}`, place: folder } as const),
-        about: `a module in Python (${masterKinds[kind]}), which this master does not load`,
-      })),
+      modulesIn(folder).map((name): Finding => {
+        const served = servedKinds[kind];
+        return {
+          ...({ verdict: "lost", name: `${kind}.${name}`, place: folder } as const),
+          about: `a module in Python (${masterKinds[kind]}), which this master does not load`,
+          ...(served === undefined ? {} : { plugins: [{ kind: served, name }] }),
+        };
+      }),
     ),
   );
 }

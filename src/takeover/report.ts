@@ -40,7 +40,9 @@ function peerFindings({ peer_run: peerRun, configFile }: MasterConfig): readonly
     .map((name): Finding => {
       const isThere = runnerFunctions.has(String(name));
       const about = isThere ? "runs as in Salt" : "this runner function is not built here";
-      return { verdict: isThere ? "kept" : "lost", name: String(name), place: configFile, about };
+      const finding = { name: String(name), place: configFile, about };
+      if (isThere) return { verdict: "kept", ...finding };
+      return { verdict: "lost", ...finding, plugins: [{ kind: "runner", name: String(name) }] };
     });
 }
 

@@ -65,6 +65,7 @@ function templateFindings({ path, text }: Sls): readonly Finding[] {
         ...({ verdict: "lost", place: `${path}:${line}` } as const),
         name: kind === "filter" ? `filter ${name}` : `salt['${name}']`,
         about: `this ${kind} is not there for templates of the master`,
+        ...(kind === "filter" ? {} : { plugins: [{ kind: "functions" as const, name }] }),
       }));
   } catch (error) {
     if (!hasCode(error, "PILLAR_FAILED")) throw error;
@@ -111,7 +112,13 @@ function rendererFindings({ path, text }: Sls, byDefault: string): readonly Find
   const missing = stagesOf(text, byDefault).filter((stage) => !isPillarRenderer(stage));
   return missing.length === 0
     ? []
-    : [{ verdict: "lost", name: missing.join(", "), place: `${path}:1`, about: "this renderer is not built here" }];
+    : [
+        {
+          ...({ verdict: "lost", name: missing.join(", "), place: `${path}:1` } as const),
+          about: "this renderer is not built here",
+          plugins: missing.map((name) => ({ kind: "renderers", name })),
+        },
+      ];
 }
 
 /** Names of functions as the file writes them. What a template makes of other texts is not known. */
@@ -124,7 +131,8 @@ function reactionFindings({ path, text }: Sls): readonly Finding[] {
     if (kind !== "caller" && functions.has(name)) continue;
     const about =
       kind === "caller" ? "reactions by `caller` are not built here" : `this ${kind} function is not built here`;
-    findings.push({ verdict: "lost", name: `${kind}.${name}`, place: `${path}:${index + 1}`, about });
+    const plugins = kind === "runner" || kind === "wheel" ? { plugins: [{ kind, name } as const] } : {};
+    findings.push({ verdict: "lost", name: `${kind}.${name}`, place: `${path}:${index + 1}`, about, ...plugins });
   }
   return findings;
 }

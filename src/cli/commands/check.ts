@@ -1,6 +1,7 @@
 /** `saltworks check`: reports what of a Salt site goes on, changes or ends when this master takes over. */
 import { type Chapter, type Finding, type Outcome, outcomeOf, type Verdict } from "../../takeover/finding.ts";
 import { takeoverReport } from "../../takeover/report.ts";
+import { servedByPython } from "../../takeover/with-python.ts";
 import type { Host } from "../host/host.ts";
 import { understand } from "../start/command-line.ts";
 import { masterConfig } from "../start/configuration.ts";
@@ -24,7 +25,8 @@ const closing: Readonly<Record<Outcome, string>> = {
 export async function runCheck(argv: readonly string[], host: Host): Promise<number> {
   const { options } = understand("check", argv, host);
   const config = masterConfig(options.configDir, host);
-  const chapters = [...takeoverReport(config, host.environment.PATH ?? "")];
+  const report = [...takeoverReport(config, host.environment.PATH ?? "")];
+  const chapters = await servedByPython(report, config, host.environment);
   const outcome = outcomeOf(chapters);
   if (options.isJson) host.write(`${JSON.stringify({ outcome, chapters }, undefined, 2)}\n`);
   else {

@@ -47,9 +47,9 @@ class Site:
         return {kind: [name for name in names if self._has(kind, name)] for kind, names in request["names"].items()}
 
     def _has(self, kind, name):
-        if kind in ("pillar", "renderers"):
+        if kind in ("pillar", "renderers", "functions"):
             pillar = self._pillar({"id": self.opts["id"], "grains": {}})
-            return name in (pillar.ext_pillars if kind == "pillar" else pillar.rend)
+            return name in {"pillar": pillar.ext_pillars, "renderers": pillar.rend}.get(kind, pillar.functions)
         if kind == "tops":
             opts = dict(self.opts, master_tops={name: {}})
             return name in salt.loader.tops(opts)
@@ -59,6 +59,9 @@ class Site:
             return f"{name}.event_return" in self._returners()
         if kind == "engines":
             return f"{name}.start" in salt.loader.engines(self.opts, {}, {}, {})
+        if kind in ("runner_module", "wheel_module"):
+            functions = self._client(kind.split("_")[0]).functions
+            return any(fun.startswith(f"{name}.") for fun in functions)
         return name in self._client(kind).functions
 
     # Pillars
