@@ -1,4 +1,7 @@
-/** Runner `saltutil`: syncs custom modules of the master, which Salt runs in Python and this master cannot run. */
+/**
+ * Runner `saltutil`: syncs the site's own modules for the master, in Python. The sidecar answers where there is a Python with Salt; here is what a
+ * master without one says.
+ */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
@@ -28,7 +31,7 @@ function sync(context: RunnerContext, args: ValueMap, kind: string): Encodable[]
     filesIn(join(root, folder)).map((name) => `${folder}/${name}`),
   );
   if (found.length === 0) return [];
-  throw new SaltworksError("FUNCTION_FAILED", `this master runs no modules in Python: ${found.join(", ")}`);
+  throw new SaltworksError("FUNCTION_FAILED", `without a Python with Salt (salt_python) this master runs no modules in Python: ${found.join(", ")}`);
 }
 
 function filesIn(folder: string): string[] {
@@ -71,7 +74,7 @@ export const saltutilRunner: ReadonlyMap<string, RunnerFunction> = new Map<strin
     "saltutil.sync_all",
     {
       parameters: syncParameters,
-      doc: "The master's Python modules: always an empty list, because this master runs none. Fails with their names if a file root has any.",
+      doc: "Brings the site's own modules for the master, in Python, from the file roots to extension_modules. Without a Python with Salt it fails with their names, if there are any.",
       isOffline: true,
       run: syncAll,
     },
@@ -80,7 +83,7 @@ export const saltutilRunner: ReadonlyMap<string, RunnerFunction> = new Map<strin
     `saltutil.sync_${kind}`,
     {
       parameters: syncParameters,
-      doc: `The master's Python modules for ${kind}: always an empty list, because this master runs none. Fails with their names if a file root has any.`,
+      doc: `The same for ${kind} alone.`,
       isOffline: true,
       run: (context, args) => sync(context, args, kind),
     },
