@@ -34,6 +34,8 @@ export const laneOldHeapMb = 256;
 export const laneTaskTimeoutMs = 60_000;
 /** How often a shared lane thread counts a turn of its event loop, and how often the main thread reads that count, milliseconds. */
 export const laneTurnMs = 10_000;
+/** What a lane's first thread may take to start beyond the time limit of the task that waits for it, milliseconds: a loaded machine takes seconds. */
+export const laneStartMs = 15_000;
 /**
  * Looks in a row at an unchanged count of turns, after which the thread hangs: it is ended, and its tasks fail. Five minutes, because a runner may
  * read 100,000 files of Salt's in one turn.

@@ -36,7 +36,7 @@ const directoryOptions: Readonly<Record<string, string>> = {
   render_dirs: "renderers",
   returner_dirs: "returners",
   runner_dirs: "runners",
-  tops_dirs: "tops",
+  top_dirs: "tops",
   wheel_dirs: "wheel",
 };
 

@@ -47,11 +47,12 @@ describe("saltworks check", () => {
   });
 
   it("ends with 0 if nothing is lost, and shows what is kept only when asked", async () => {
+    configure("auth_mode: 1\n");
     const { code, out } = await check();
     assert.equal(code, 0);
     assert.match(
       out,
-      /^options: 1 changed, 5 kept\n {2}changed {2}extension_modules .*: is read and checked, but nothing acts on it\n/,
+      /^options: 1 changed, 6 kept\n {2}changed {2}auth_mode .*: is read and checked, but nothing acts on it\n/,
     );
     assert.match(out, /\nNothing is lost\.\n$/);
     assert.doesNotMatch(out, /minions' keys/);

@@ -69,10 +69,10 @@ describe("loadMasterConfig", () => {
   });
 
   it("names options that are set and have no effect, but not the ones left at their defaults", () => {
-    put("master", "timeout: 7\nrunner_returns: false\nzmq_monitor: false\nrunner_dirs: [/srv/runners]\npeer:\n");
+    put("master", "timeout: 7\nrunner_returns: false\nzmq_monitor: false\npidfile: x\nauth_mode: 2\npeer:\n");
     assert.deepEqual(loadMasterConfig(root).inert, [
       `${root}/master:2: runner_returns is kept, but nothing acts on it yet`,
-      `${root}/master:4: runner_dirs is kept, but nothing acts on it yet`,
+      `${root}/master:5: auth_mode is kept, but nothing acts on it yet`,
     ]);
   });
 

@@ -33,9 +33,11 @@ export class Children {
     });
     closeSync(errors);
     const child: Child = { name, process: started, errorFile, ended: false };
-    const onEnd = (): void => {
+    const onEnd = (_: unknown, signal?: NodeJS.Signals | null): void => {
       if (child.ended) return;
       child.ended = true;
+      // Ctrl-C reaches a process that has not left the group of this one yet. This one hears of it, too.
+      if (signal === "SIGINT") return;
       if (!this.#isStopping) this.#onDeath(name, readFileSync(errorFile, "utf8").trim());
     };
     started.once("exit", onEnd);

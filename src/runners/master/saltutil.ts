@@ -31,7 +31,10 @@ function sync(context: RunnerContext, args: ValueMap, kind: string): Encodable[]
     filesIn(join(root, folder)).map((name) => `${folder}/${name}`),
   );
   if (found.length === 0) return [];
-  throw new SaltworksError("FUNCTION_FAILED", `without a Python with Salt (salt_python) this master runs no modules in Python: ${found.join(", ")}`);
+  throw new SaltworksError(
+    "FUNCTION_FAILED",
+    `without a Python with Salt (salt_python) this master runs no modules in Python: ${found.join(", ")}`,
+  );
 }
 
 function filesIn(folder: string): string[] {

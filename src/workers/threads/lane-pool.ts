@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import type { MessagePort } from "node:worker_threads";
 import { SaltworksError } from "../../errors.ts";
-import { laneTurnMs, threadsEndingMax } from "../../limits.ts";
+import { laneStartMs, laneTurnMs, threadsEndingMax } from "../../limits.ts";
 import { TurnWatch } from "./turns.ts";
 import { type HeapLimits, openThreads } from "./worker-pool.ts";
 
@@ -33,6 +33,8 @@ export type LanePoolOptions = {
   readonly onThreadLost: (error: Error) => void;
   /** Default `laneTurnMs`. */
   readonly turnMs?: number;
+  /** What the first thread may take to start beyond `taskTimeoutMs`. Default `laneStartMs`. */
+  readonly startMs?: number;
 };
 
 type LaneTask = {
@@ -67,6 +69,8 @@ export class LanePool {
   /** One for each replaced thread that has not ended yet. */
   readonly #ending = new Set<Promise<void>>();
   #isClosing = false;
+  /** How many threads had started when the present ones were asked for. Until one more has, tasks wait for a thread and not for their own end. */
+  #coldCount = 0;
 
   constructor(options: LanePoolOptions) {
     this.#options = options;
@@ -111,7 +115,14 @@ export class LanePool {
     }
     this.counters.tasks += 1;
     return new Promise<Result>((resolve, reject) => {
-      const timer = setTimeout(() => this.#endOverdue(waiting), this.#options.taskTimeoutMs).unref();
+      const { taskTimeoutMs, startMs = laneStartMs } = this.#options;
+      const startedMs = performance.now();
+      const late = (): void => {
+        // A loaded machine takes seconds to start a thread. That time is not the task's.
+        if (!this.#isStarting || performance.now() - startedMs > taskTimeoutMs + startMs) this.#endOverdue(waiting);
+        else timer = setTimeout(late, Math.min(taskTimeoutMs, startMs)).unref();
+      };
+      let timer = setTimeout(late, taskTimeoutMs).unref();
       const settle = (finish: () => void) => {
         clearTimeout(timer);
         if (!waiting.isSettled) finish();
@@ -136,6 +147,15 @@ export class LanePool {
     });
   }
 
+  /** Whether no thread has come up since the lane had none. */
+  get #isStarting(): boolean {
+    return this.#coldCount === this.#startedCount;
+  }
+
+  get #startedCount(): number {
+    return Atomics.load(new Int32Array(this.#startedThreads), 0);
+  }
+
   async close(): Promise<void> {
     this.#isClosing = true;
     clearInterval(this.#lookTimer);
@@ -145,6 +165,7 @@ export class LanePool {
   }
 
   #pump(): void {
+    if (this.#piscina.threads.length === 0) this.#coldCount = this.#startedCount;
     while (this.#running.size < this.#runningMax && !this.#isClosing) {
       const waiting = this.#urgent.shift() ?? this.#queue.shift();
       if (waiting === undefined) return;
@@ -214,6 +235,7 @@ export class LanePool {
     this.#running = new Set();
     this.#turns = new TurnWatch();
     const replaced = this.#piscina;
+    this.#coldCount = this.#startedCount;
     this.#piscina = this.#open();
     const ending = replaced.destroy().catch(this.#options.onThreadLost);
     this.#ending.add(ending);

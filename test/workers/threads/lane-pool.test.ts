@@ -24,6 +24,7 @@ function openLane(options: Partial<LanePoolOptions> = {}): LanePool {
     concurrentTasksPerThread: 1,
     queueMax: 3,
     taskTimeoutMs: 30_000,
+    startMs: 0,
     workerData: {},
     onThreadLost: () => undefined,
     ...options,
@@ -57,6 +58,19 @@ describe("LanePool", () => {
     assert.notEqual(await lane.run(say), undefined, "a second thread takes it while the first is held");
     release(flag);
     await held;
+  });
+
+  it("counts no time of a task while its first thread starts, but not for ever", async () => {
+    const slow = { threadsKept: 0, taskTimeoutMs: 100, workerData: { loadMs: 1_500 } };
+    const patient = openLane({ ...slow, startMs: 60_000 });
+    assert.notEqual(await patient.run(say), undefined);
+    assert.equal(patient.counters.timeouts, 0);
+    const hasty = openLane({ ...slow, startMs: 100 });
+    await assert.rejects(hasty.run(say), { code: "TASK_TIMEOUT" });
+    const flag = new SharedArrayBuffer(4);
+    const started = patient.run({ slot: 0, act: "wait", flag });
+    await assert.rejects(started, { code: "TASK_TIMEOUT" });
+    release(flag);
   });
 
   it("runs what is urgent before what waits, and never refuses it", async () => {

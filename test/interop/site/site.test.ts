@@ -1,0 +1,157 @@
+/**
+ * A site of thirty state files moves to our master and back: each command is typed on a master of Salt 3007, on ours after the takeover, and on Salt's
+ * again. All answers, and all files that highstates wrote, are the same each time.
+ */
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { join, relative } from "node:path";
+import { after, before, describe } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { skipWithout } from "../../services/service.ts";
+import { Operator } from "../operator.ts";
+import { openReleases, type SaltRelease } from "../salt-releases.ts";
+import { type Maker, MasterUnderTest, MinionUnderTest, TestBed } from "../test-bed.ts";
+import { grains, minionIds, type SiteTree, writeSite } from "./site-tree.ts";
+
+const releases = await openReleases();
+const of = (name: string) => releases.all.find((release) => release.name === name) as SaltRelease;
+const skip = skipWithout("git", "gpg", "gpgconf") || releases.skip;
+const waitMs = 120_000;
+type Answers = Readonly<Record<string, unknown>>;
+
+/** Without what differs from run to run: times, process ids, job ids, and the order of lists without one. */
+function steady(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(steady);
+  if (typeof value !== "object" || value === null) return value;
+  const moving = new Set(["start_time", "duration", "jid", "__jid__", "pid", "_stamp"]);
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([name]) => !moving.has(name))
+      .map(([name, member]) => [name, steady(member)]),
+  );
+}
+
+/** The contents of all files below a folder by their paths. */
+function filesBelow(folder: string): Readonly<Record<string, string>> {
+  const found = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const paths = found.map((entry) => join(entry.parentPath, entry.name)).sort();
+  return Object.fromEntries(paths.map((path) => [relative(folder, path), readFileSync(path, "utf8")]));
+}
+
+describe("a site of thirty state files", { skip, timeout: 900_000 }, () => {
+  const bed = new TestBed();
+  let salts: MasterUnderTest;
+  let site: SiteTree;
+  let first: Answers;
+
+  before(async () => {
+    const folder = join(bed.folder, "master");
+    site = writeSite(join(folder, "site"), join(folder, "cache"));
+    salts = await MasterUnderTest.create(bed, of("3007"), {
+      ...site.options,
+      salt_python: of("3007").program("python"),
+    });
+    await salts.start();
+    const watch = await bed.watchEvents(salts.sockDir);
+    for (const id of minionIds) {
+      const options = { grains: grains[id], master_alive_interval: 5, mine_interval: 1 };
+      new MinionUnderTest(salts, of(id === "db1" ? "3006" : "3007"), id, options);
+    }
+    for (const id of minionIds) await watch.until(id, ({ tag }) => tag === `salt/minion/${id}/start`, waitMs);
+    watch.close();
+  });
+  after(async () => {
+    await bed.close();
+    site?.remove();
+  });
+
+  /** Types every command on the master that runs. */
+  async function typed(maker: Maker, master: MasterUnderTest): Promise<Answers> {
+    const operator = new Operator(maker, master);
+    const watch = await bed.watchEvents(master.sockDir);
+    const answers: Record<string, unknown> = {};
+    const ask = async (tool: "salt" | "run", ...words: readonly string[]) => {
+      answers[`${tool} ${words.join(" ")}`] = steady(await operator.json(tool, words));
+    };
+    const all = async (...words: readonly string[]) => await ask("salt", "--static", "*", ...words);
+    await untilAllAnswer(operator);
+    await operator.json("salt", ["--static", "*", "saltutil.sync_all"]);
+    await operator.json("salt", ["--static", "*", "mine.update"]);
+    rmSync(site.out, { recursive: true, force: true });
+    await ask("run", "saltutil.sync_runners");
+    for (const words of [
+      ["pillar.items"],
+      ["state.show_top"],
+      ["state.apply"],
+      ["state.apply", "shared"],
+      ["state.show_sls", "common"],
+      ["grains.get", "site_grain"],
+      ["site_module.word"],
+      ["cp.get_file_str", "salt://shared.txt"],
+      ["cp.hash_file", "salt://web/files/web.conf"],
+      ["cp.list_states"],
+      ["cp.list_master", "saltenv=dev"],
+      ["mine.get", "*", "closed"],
+      ["match.compound", "G@role:web and not dev*"],
+    ])
+      await all(...words);
+    for (const target of [
+      ["-E", "(web|db)1"],
+      ["-L", "web1,dev1"],
+      ["-G", "role:db"],
+      ["-P", "role:w.*"],
+      ["-I", "tier:front"],
+      ["-N", "racks"],
+      ["-C", "I@users:ann:uid:1001 and not L@db1"],
+      ["-S", "127.0.0.1"],
+    ])
+      await ask("salt", "--static", ...target, "test.ping");
+    await ask("run", "site_runner.greet", "you");
+    await ask("run", "fileserver.envs");
+    await ask("run", "fileserver.file_list");
+    await ask("run", "pillar.show_pillar", "web1");
+    await ask("run", "mine.get", "*", "place");
+    await ask("run", "state.orchestrate", "orch.deploy", 'pillar={"who": "them"}');
+    await ask("run", "event.send", "site/deploy", `data=${JSON.stringify({ word: "again", out: site.out })}`);
+    await watch.until("the reaction's return", isReaction, waitMs);
+    await watch.until("a tick of the engine", ({ tag }) => tag === "site/engine", waitMs);
+    await watch.until("a beat of the schedule", ({ tag }) => tag === "site/beat", waitMs);
+    watch.close();
+    return { ...answers, files: filesBelow(site.out) };
+  }
+
+  bed.it("answers under Salt's master", async () => {
+    first = await typed(of("3007"), salts);
+    const files = first.files as Readonly<Record<string, string>>;
+    for (const name of ["web1/tls", "db1/backup", "dev1/feature", "web1/told_python", "web1/shared", "reacted"])
+      assert.ok(name in files, `${name} is not among ${Object.keys(files).join(" ")}`);
+    await salts.program.stop();
+  });
+
+  bed.it("answers the same under ours after a takeover", async () => {
+    const ours = salts.madeBy("ours");
+    await ours.start();
+    assert.deepEqual(await typed("ours", ours), first);
+    await ours.program.stop();
+  });
+
+  bed.it("answers the same under Salt's master again", async () => {
+    await salts.start();
+    assert.deepEqual(await typed(of("3007"), salts), first);
+  });
+});
+
+function isReaction({ tag, data }: { readonly tag: string; readonly data: unknown }): boolean {
+  return /^salt\/job\/\d+\/ret\/web1$/.test(tag) && data instanceof Map && data.get("fun") === "state.single";
+}
+
+/** Minions reconnect one by one after a master has gone. */
+async function untilAllAnswer(operator: Operator): Promise<void> {
+  const deadlineMs = performance.now() + waitMs;
+  for (;;) {
+    const answer = ((await operator.json("salt", ["-t", "5", "--static", "*", "test.ping"])) ?? {}) as Answers;
+    if (minionIds.every((id) => answer[id] === true)) return;
+    if (performance.now() > deadlineMs) throw new Error(`not all minions are back: ${JSON.stringify(answer)}`);
+    await delay(500);
+  }
+}
