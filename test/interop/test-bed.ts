@@ -155,6 +155,8 @@ export class MasterUnderTest {
       token_file: join(folder, "salt_token"),
       log_level: "info",
       worker_threads: 2,
+      // What is not available does not depend on the machine's Salt.
+      salt_python: false,
       ...options,
     };
   }

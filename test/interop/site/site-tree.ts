@@ -54,13 +54,18 @@ dev:
   "told.sls": writes("told", "by ext_nodes"),
   "told_python.sls": writes("told_python", "by the site's Python"),
   "orch/deploy.sls": `first:
-  salt.function: {name: test.arg, tgt: 'web*', arg: [1, two]}
+  salt.function: [{name: test.arg}, {tgt: 'web*'}, {arg: [1, two]}]
 second:
-  salt.state: {tgt: 'db1', sls: backup, require: [{salt: first}]}
+  salt.state: [{tgt: db1}, {sls: backup}, {require: [{salt: first}]}]
 third:
-  salt.runner: {name: site_runner.greet, who: {{ pillar.get('who', 'all') }}, require: [{salt: second}]}
+  salt.runner: [{name: site_runner.greet}, {who: "{{ pillar.get('who', 'all') }}"}, {require: [{salt: second}]}]
 fourth:
-  salt.wheel: {name: key.list_all, onchanges_any: [{salt: second}, {salt: third}]}
+  salt.wheel: [{name: key.list_all}, {onchanges_any: [{salt: second}, {salt: third}]}]
+python in the master:
+  test.configurable_test_state:
+    - changes: False
+    - result: True
+    - comment: {{ pillar['by_python'] }} {{ salt['site_module.word']() }} {{ pillar['secret'] }}
 never:
   test.fail_without_changes: [{onlyif: 'false'}]
 fails:
