@@ -28,6 +28,11 @@ const aloneFiles = [
   /fleet\/(?:golden\/timing|masters\/(?:slow-subscriber|keepalive)|rights\/auth-flood)\./,
   /interop\/real-minions\./,
 ];
+/**
+ * Files with six of Salt's minions, which all work at once: beside two other lanes a slow machine does not let them answer in time. They come first, one
+ * at a time, beside the files that wait.
+ */
+const saltFleetFiles = [/interop\/golden\/(?:salt-commands|commands)\./];
 /** Files that mostly wait and use less than half of one core: they have a lane beside the others. */
 const waitingFiles = [
   /fault\/(?:chaos-day|disk-errors|clock-jumps|clock-jumps-minions)\./,
@@ -39,7 +44,7 @@ const waitingFiles = [
 ];
 /** The longest files come first, so that the lanes end together. */
 const longFiles = [
-  /interop\/golden\/(?:commands|salt-commands|waits)\./,
+  /interop\/(?:golden\/waits|site\/site)\./,
   /fleet\/golden\/(?:commands|jobs|masters)\.|fleet\/benches\/bench-and-tune\./,
   /interop\/real-masters\.|fleet\/benches\/(?:scenarios|peers)\.|fleet\/masters\/(?:daemons|kill-nine)\.|fault\/chaos-day\./,
   /interop\/(?:mines|pillars|runners)\.|fleet\/jobs\/missing-returns\./,
@@ -192,7 +197,9 @@ async function runHeavy(group, files) {
   const isWaiting = isOneOf(waitingFiles);
   const beside = longestFirst(files.filter((file) => !isAlone(file)));
   const waiting = beside.filter(isWaiting);
-  const busy = beside.filter((file) => !isWaiting(file));
+  const isSaltFleet = isOneOf(saltFleetFiles);
+  const ofSalt = beside.filter(isSaltFleet);
+  const busy = beside.filter((file) => !isWaiting(file) && !isSaltFleet(file));
   const lane = async (...queues) => {
     for (const queue of queues) {
       for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
@@ -200,7 +207,11 @@ async function runHeavy(group, files) {
       }
     }
   };
-  await Promise.all([lane(waiting), ...Array.from({ length: lanes }, () => lane(busy, waiting))]);
+  const besideThem = async () => {
+    await lane(ofSalt);
+    await Promise.all(Array.from({ length: lanes }, () => lane(busy, waiting)));
+  };
+  await Promise.all([lane(waiting), besideThem()]);
   for (const file of files.filter(isAlone)) failed.push(...(await run(group, [file], 1)));
   process.stdout.write(`\nFiles of whole fleets: ${files.length}, with failed tests: ${failed.length}\n`);
   return failed;
