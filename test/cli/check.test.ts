@@ -47,7 +47,7 @@ describe("saltworks check", () => {
   });
 
   it("ends with 0 if nothing is lost, and shows what is kept only when asked", async () => {
-    configure("auth_mode: 1\n");
+    configure("auth_mode: 2\n");
     const { code, out } = await check();
     assert.equal(code, 0);
     assert.match(
