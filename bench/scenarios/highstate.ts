@@ -17,7 +17,8 @@ import {
 import { stormPoint } from "./storm-point.ts";
 import { measureStorm } from "./storm-returns.ts";
 
-type Highstate = StormParameters & Tree & { readonly warmUp: number; readonly isFirst: boolean };
+type Highstate = StormParameters &
+  Tree & { readonly warmUp: number; readonly isFirst: boolean; readonly isFromGit: boolean };
 
 const lane = "request";
 const fun = "state.highstate";
@@ -36,6 +37,7 @@ export const highstate = defineScenario<Highstate>({
     states: 10,
     managed: 20,
     isFirst: true,
+    isFromGit: false,
     warmUp: 1,
   },
   about: {
@@ -45,6 +47,7 @@ export const highstate = defineScenario<Highstate>({
     states: "sls files, which every minion applies",
     managed: "files that one minion's states copy; each minion has other ones",
     isFirst: "whether the minions fetch the files; otherwise they have them, and compare hashes",
+    isFromGit: "whether files and pillars come from git repositories, and pillars from a command, too",
     warmUp: "highstates of each minion before, that do not count",
   },
   demand: (p) => {
@@ -55,10 +58,10 @@ export const highstate = defineScenario<Highstate>({
       );
     demandStorm(p, p.minions * (p.states + p.managed + 6) * requestsPerFileMost);
   },
-  masterConfig: (p) => ({ ...versionConfig(p), ...highstateConfig }),
+  masterConfig: (p) => ({ ...versionConfig(p), ...highstateConfig(p.isFromGit) }),
   run(context) {
     const { master, parameters: p } = context;
-    writeSite(p);
+    writeSite(p, p.isFromGit);
     return withStorm(context, async (site) => {
       const follower = await follow(master);
       try {

@@ -11,6 +11,7 @@ import { keyRotation } from "./key-rotation.ts";
 import { mineRead } from "./mine-read.ts";
 import { mixedDay } from "./mixed-day.ts";
 import { pingAll } from "./ping-all.ts";
+import { pillars } from "./pillars.ts";
 import { reactions } from "./reactor/reactions.ts";
 import { restartUnderLoad } from "./restart-under-load.ts";
 import { lightLoad, returnStorm } from "./return-storm.ts";
@@ -29,6 +30,7 @@ export const scenarios: readonly Scenario<ParameterValues>[] = [
   restartUnderLoad,
   keyRotation,
   slowPillar,
+  pillars,
   reactions,
   slowSubscriber,
   mineRead,

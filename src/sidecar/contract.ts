@@ -11,7 +11,7 @@ export type SidecarSettings = {
   readonly environment: Readonly<Record<string, string | undefined>>;
 };
 
-/** A request: its kind, and the members that `program/plugins.py` reads. */
+/** A request: its kind, and the members that `program/saltworks_plugins.py` reads. */
 export type SidecarRequest = { readonly kind: string; readonly [member: string]: unknown };
 
 /** `printed`: what the function printed. */

@@ -2,6 +2,7 @@
  * A tree of states and files, and the requests of a stock minion that applies its highstate on it.
  * The order is recorded from Salt 3007: test/golden/highstate.json, which a test compares.
  */
+import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -21,25 +22,40 @@ const saltenv = "base";
 /** Kinds of modules of which a minion looks for new ones before each highstate (`autoload_dynamic_modules`): a list of files for each. */
 const moduleKinds = 17;
 
-/** The configuration of a master that serves the tree. */
-export const highstateConfig = {
-  file_roots: { [saltenv]: [join(site, "states")] },
-  pillar_roots: { [saltenv]: [join(site, "pillar")] },
-};
+/**
+ * The configuration of a master that serves the tree. `isFromGit`: files and pillars come from git repositories, and pillars from the output of a
+ * command, too.
+ */
+export function highstateConfig(isFromGit: boolean): Readonly<Record<string, unknown>> {
+  const [states, pillar] = [join(site, "states"), join(site, "pillar")];
+  if (!isFromGit) return { file_roots: { [saltenv]: [states] }, pillar_roots: { [saltenv]: [pillar] } };
+  return {
+    fileserver_backend: ["git"],
+    gitfs_remotes: [`file://${states}`],
+    ext_pillar: [{ cmd_yaml: "echo 'told: by a command'" }, { git: [`master file://${pillar}`] }],
+  };
+}
 
 /** Writes the tree, once for all masters of this process. It is removed when the process ends. */
-export function writeSite(tree: Tree): void {
+export function writeSite(tree: Tree, isFromGit: boolean): void {
   rmSync(site, { recursive: true, force: true });
   put("states/top.sls", topFile(tree));
   for (const path of [...statePaths(tree), ...sourceNames(tree)]) put(`states/${path}`, textOf(path, tree.fileBytes));
   put("pillar/top.sls", "base:\n  '*':\n    - common\n");
   const settings = Array.from({ length: 50 }, (_, index) => `  setting_${index}: {{ grains['id'] }}-${index}\n`);
   put("pillar/common.sls", `role: web\nsettings:\n${settings.join("")}`);
+  if (isFromGit) for (const part of ["states", "pillar"]) commitAll(join(site, part));
   process.once("exit", removeSite);
 }
 
 function removeSite(): void {
   rmSync(site, { recursive: true, force: true });
+}
+
+function commitAll(directory: string): void {
+  const identity = ["-c", "user.name=bench", "-c", "user.email=bench@example.org"];
+  for (const words of [["init", "-q", "-b", "master"], ["add", "-A"], [...identity, "commit", "-q", "-m", "site"]])
+    execFileSync("git", ["-C", directory, ...words]);
 }
 
 function put(name: string, text: string): void {

@@ -27,6 +27,8 @@ def main():
     config_file, place = sys.argv[1], int(sys.argv[2])
     threading.Thread(target=end_with_input, daemon=True).start()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    own_folder = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder or ".") != own_folder]
     import salt.config
     import salt.loader
 

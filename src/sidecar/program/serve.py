@@ -114,13 +114,17 @@ def main():
     frames = queue.Queue()
     threading.Thread(target=read_frames, args=(frames,), daemon=True).start()
     logging.basicConfig(stream=sys.stderr, level=logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
-    import values
+    if OWN_FOLDER not in sys.path:
+        sys.path.insert(0, OWN_FOLDER)
+    import saltworks_values as values
 
     first = values.unpacked(frames.get())
     try:
         bound_memory(first["memory_mib"])
-        import plugins
+        import saltworks_plugins as plugins
 
+        # The site's modules must not find ours by their names.
+        sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder or ".") != OWN_FOLDER]
         site = plugins.Site(first["config_file"])
         ready = {"serial": first["serial"], "value": plugins.about()}
     except (Exception, SystemExit) as error:  # pylint: disable=broad-except
