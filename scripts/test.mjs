@@ -44,7 +44,8 @@ const waitingFiles = [
 ];
 /** The longest files come first, so that the lanes end together. */
 const longFiles = [
-  /interop\/(?:golden\/waits|site\/site)\./,
+  /interop\/golden\/waits\./,
+  /interop\/site\/site\./,
   /fleet\/golden\/(?:commands|jobs|masters)\.|fleet\/benches\/bench-and-tune\./,
   /interop\/real-masters\.|fleet\/benches\/(?:scenarios|peers)\.|fleet\/masters\/(?:daemons|kill-nine)\.|fault\/chaos-day\./,
   /interop\/(?:mines|pillars|runners)\.|fleet\/jobs\/missing-returns\./,

@@ -54,7 +54,11 @@ function removeSite(): void {
 
 function commitAll(directory: string): void {
   const identity = ["-c", "user.name=bench", "-c", "user.email=bench@example.org"];
-  for (const words of [["init", "-q", "-b", "master"], ["add", "-A"], [...identity, "commit", "-q", "-m", "site"]])
+  for (const words of [
+    ["init", "-q", "-b", "master"],
+    ["add", "-A"],
+    [...identity, "commit", "-q", "-m", "site"],
+  ])
     execFileSync("git", ["-C", directory, ...words]);
 }
 

@@ -144,7 +144,7 @@ export function pythonSite(folder: string, more: Readonly<Record<string, unknown
     site_events: events,
     file_roots: { base: [join(folder, "states")] },
     pillar_roots: { base: [join(folder, "pillar")] },
-    ext_pillar: [{ site_pillar: { greeting: "good day", extra: [1, 2] } }, { site_broken: "word" }],
+    ext_pillar: [{ site_pillar: { greeting: "good day", extra: [1, 2] } }],
     master_tops: { site_tops: true },
     event_return: "site_events",
     engines: [{ site_engine: { word: "tick" } }],

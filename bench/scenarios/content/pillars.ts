@@ -1,7 +1,7 @@
 /** Question: what does a pillar cost the master, with files alone or with a command and a git repository as further sources? */
-import { measured } from "./measures/measure.ts";
-import { defineScenario } from "./scenario.ts";
-import { highstateConfig, writeSite } from "./setup/highstate-site.ts";
+import { measured } from "../measures/measure.ts";
+import { defineScenario } from "../scenario.ts";
+import { highstateConfig, writeSite } from "../setup/highstate-site.ts";
 import {
   aboutStorm,
   demandStorm,
@@ -9,8 +9,8 @@ import {
   stormDefaults,
   versionConfig,
   withStorm,
-} from "./setup/storm-setup.ts";
-import { answered, stormPoint } from "./storm-point.ts";
+} from "../setup/storm-setup.ts";
+import { answered, stormPoint } from "../storm-point.ts";
 
 type Pillars = StormParameters & {
   readonly rounds: number;

@@ -1,8 +1,8 @@
 /** Question: what does it cost the master when many minions apply their highstate at once, on a tree of many files? */
-import { SaltworksError } from "../../src/errors.ts";
-import type { Point } from "../results/schema.ts";
-import { defineScenario, type ScenarioContext } from "./scenario.ts";
-import { highstateConfig, highstateRequests, type Tree, writeSite } from "./setup/highstate-site.ts";
+import { SaltworksError } from "../../../src/errors.ts";
+import type { Point } from "../../results/schema.ts";
+import { defineScenario, type ScenarioContext } from "../scenario.ts";
+import { highstateConfig, highstateRequests, type Tree, writeSite } from "../setup/highstate-site.ts";
 import {
   aboutStorm,
   demandStorm,
@@ -13,9 +13,9 @@ import {
   stormDefaults,
   versionConfig,
   withStorm,
-} from "./setup/storm-setup.ts";
-import { stormPoint } from "./storm-point.ts";
-import { measureStorm } from "./storm-returns.ts";
+} from "../setup/storm-setup.ts";
+import { stormPoint } from "../storm-point.ts";
+import { measureStorm } from "../storm-returns.ts";
 
 type Highstate = StormParameters &
   Tree & { readonly warmUp: number; readonly isFirst: boolean; readonly isFromGit: boolean };
