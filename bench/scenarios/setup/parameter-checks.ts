@@ -93,6 +93,7 @@ const checks: Readonly<Record<string, Check>> = {
   states: whole(1, 1_000),
   managed: whole(1, 1_000),
   pillarSeconds: number(0.1, 60),
+  askers: whole(1, minionsMost),
   readers: whole(1, minionsMost),
   slow: whole(0, 1_000),
   target: (value) => (value === "" ? "a glob of minion ids" : undefined),
