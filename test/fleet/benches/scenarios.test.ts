@@ -143,6 +143,13 @@ const small: Readonly<Record<string, Small>> = {
       assert.equal(beside?.figures.reactionsLost, 0);
     },
   },
+  pillars: {
+    parameters: { minions: 10, rounds: 2, warmUp: 1, askers: 4 },
+    check: ([point]) => {
+      const { completed, failed } = point?.operations.pillar ?? {};
+      assert.deepEqual([completed, failed], [20, 0]);
+    },
+  },
   "mine-read": {
     parameters: { minions: 20, rate: 50, seconds: 1, readers: 5 },
     check: ([point]) => assert.equal(point?.operations.mine_get?.failed, 0),
