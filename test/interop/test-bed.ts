@@ -45,7 +45,7 @@ export class TestBed {
   readonly #programs: { program: Program; isOurs: boolean }[] = [];
   readonly #watches: EventWatch[] = [];
 
-  start(name: string, maker: Maker, tool: "master" | "minion", configDir: string): Program {
+  start(name: string, maker: Maker, tool: "master" | "minion" | "syndic", configDir: string): Program {
     const program =
       maker === "ours"
         ? new Program(name, process.execPath, ["--enable-source-maps", ourProgram, tool, "-c", configDir])
@@ -220,5 +220,30 @@ export class MinionUnderTest {
       ...options,
     });
     this.program = master.bed.start(`minion ${id} (${makerName(maker)})`, maker, "minion", this.configDir);
+  }
+}
+
+/**
+ * Salt's `salt-syndic` beside a lower master, which is `lower` and Salt's. It reads the lower master's configuration file, whose `syndic_master` and
+ * `syndic_master_port` name the master above, and a minion's file with its id.
+ */
+export class SyndicUnderTest {
+  readonly id: string;
+  readonly program: Program;
+
+  constructor(lower: MasterUnderTest, release: SaltRelease, id: string, options: Options = {}) {
+    const folder = join(lower.bed.folder, id);
+    this.id = id;
+    mkdirSync(folder, { recursive: true });
+    writeConfig(join(lower.configDir, "minion"), {
+      id,
+      user: userInfo().username,
+      root_dir: folder,
+      pki_dir: join(folder, "pki"),
+      acceptance_wait_time: 1,
+      enable_fqdns_grains: false,
+      ...options,
+    });
+    this.program = lower.bed.start(`syndic ${id} (salt ${release.version})`, release, "syndic", lower.configDir);
   }
 }
