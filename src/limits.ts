@@ -151,6 +151,7 @@ import {
   saltTakeJobsRetryMsMax,
   unloggedBatchBytesMin,
 } from "./limits/stores.ts";
+import { jobMinionsBelowMax, syndicEventBytesMax, syndicEventsMax, syndicJobsMax, syndicReturnsMax } from "./limits/syndics.ts";
 import {
   listedBytesMax,
   listedInEventBytesMax,
@@ -183,6 +184,7 @@ export * from "./limits/programs.ts";
 export * from "./limits/reactor.ts";
 export * from "./limits/requests.ts";
 export * from "./limits/stores.ts";
+export * from "./limits/syndics.ts";
 export * from "./limits/targets.ts";
 
 /** Fails the start of any program whose bounds contradict each other. */

@@ -49,7 +49,7 @@ export class TestBed {
     const program =
       maker === "ours"
         ? new Program(name, process.execPath, ["--enable-source-maps", ourProgram, tool, "-c", configDir])
-        : new Program(name, maker.program(`salt-${tool}`), ["-c", configDir, "-l", "info"]);
+        : new Program(name, maker.program(`salt-${tool}`), ["-c", configDir, "-l", process.env.SWLOG ?? "info"]);
     this.#programs.push({ program, isOurs: maker === "ours" });
     return program;
   }
@@ -224,14 +224,14 @@ export class MinionUnderTest {
 }
 
 /**
- * Salt's `salt-syndic` beside a lower master, which is `lower` and Salt's. It reads the lower master's configuration file, whose `syndic_master` and
- * `syndic_master_port` name the master above, and a minion's file with its id.
+ * Salt's `salt-syndic` beside a lower master of Salt's. It reads the lower master's configuration file, whose `syndic_master` and
+ * `syndic_master_port` name the master above, and a minion's file with its id and the publish port above.
  */
 export class SyndicUnderTest {
   readonly id: string;
   readonly program: Program;
 
-  constructor(lower: MasterUnderTest, release: SaltRelease, id: string, options: Options = {}) {
+  constructor(lower: MasterUnderTest, above: MasterUnderTest, release: SaltRelease, id: string) {
     const folder = join(lower.bed.folder, id);
     this.id = id;
     mkdirSync(folder, { recursive: true });
@@ -240,9 +240,10 @@ export class SyndicUnderTest {
       user: userInfo().username,
       root_dir: folder,
       pki_dir: join(folder, "pki"),
+      // Otherwise a syndic takes the lower master's publish port, which usually equals the port above.
+      publish_port: above.publishPort,
       acceptance_wait_time: 1,
       enable_fqdns_grains: false,
-      ...options,
     });
     this.program = lower.bed.start(`syndic ${id} (salt ${release.version})`, release, "syndic", lower.configDir);
   }

@@ -26,7 +26,7 @@ export function openJobCacheWriter(config: JobCacheConfig, { queue, onFault }: J
 
 /** `areLoadsWritten`: published jobs are written into Salt's files at once, because Salt's command line reads them there. */
 type Beside = {
-  readonly files: Pick<JobCacheWriter, "keepJobs" | "trim">;
+  readonly files: Pick<JobCacheWriter, "keepJobs" | "addMinions" | "trim">;
   readonly areLoadsWritten: boolean;
   readonly queue: Pick<MirrorQueue, "close"> | undefined;
 };
@@ -47,6 +47,11 @@ class WriterBesideSaltFiles implements JobCacheWriter {
 
   keepNewJob(...job: Parameters<JobCacheWriter["keepNewJob"]>): Promise<void> {
     return this.#store.keepNewJob(...job);
+  }
+
+  async addMinions(...list: Parameters<JobCacheWriter["addMinions"]>): Promise<void> {
+    const { files, areLoadsWritten } = this.#beside;
+    await Promise.all([this.#store.addMinions(...list), areLoadsWritten ? files.addMinions(...list) : undefined]);
   }
 
   keepReturns(batch: Parameters<JobCacheWriter["keepReturns"]>[0]): ReturnType<JobCacheWriter["keepReturns"]> {

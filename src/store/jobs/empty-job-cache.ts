@@ -6,6 +6,7 @@ import type { JobCache } from "./job-cache.ts";
 export const emptyJobCache: JobCache = {
   keepJobs: () => Promise.reject(storeFailed("the store is open for reading only", undefined)),
   keepNewJob: () => Promise.reject(storeFailed("the store is open for reading only", undefined)),
+  addMinions: () => Promise.reject(storeFailed("the store is open for reading only", undefined)),
   keepReturns: () => Promise.reject(storeFailed("the store is open for reading only", undefined)),
   whichReturned: () => Promise.resolve([]),
   unkeptJobs: () => Promise.resolve([]),

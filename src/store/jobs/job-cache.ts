@@ -74,6 +74,11 @@ export interface JobCacheWriter {
   /** Stores a job that a minion started by itself if its id is new. Only then `make` is called, before the promise settles. */
   keepNewJob(jid: string, make: () => LoadToPut): Promise<void>;
   /**
+   * Adds the minions of a lower master to a stored job, without those that it has, up to `jobMinionsBelowMax` of the job. Does nothing if the job is
+   * unknown. `syndic`: the lower master's id, under which Salt's files keep the list.
+   */
+  addMinions(jid: string, syndic: string, minions: readonly string[]): Promise<void>;
+  /**
    * Stores the whole batch or nothing. Resolves once the batch is as durable as the cache was opened for, with the outcomes in the batch's order.
    * If several caches have the same data open, only one of them may put a given minion's returns at a time: two caches that put the same return
    * at once may both answer "stored".

@@ -14,7 +14,9 @@ export type LocalCacheOptions = { readonly cachedir: string; readonly hashType: 
 export const jidFile = "jid";
 export const loadFile = ".load.p";
 export const minionsFile = ".minions.p";
-/** Also matches lists that lower masters sent: `.minions.<syndic>.p`. */
+/** The list that a lower master sent. */
+export const minionsFileOf = (syndic: string): string => `.minions.${syndic}.p`;
+/** Also matches lists that lower masters sent. */
 export const anyMinionsFile = /^\.minions(?:\..+)?\.p$/;
 export const returnFile = "return.p";
 export const outFile = "out.p";

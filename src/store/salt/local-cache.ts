@@ -6,6 +6,7 @@ import { type Dirent, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, 
 import { join } from "node:path";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
+import { jobMinionsBelowMax } from "../../limits.ts";
 import { textField } from "../../wire/fields.ts";
 import { isJid, jidTime } from "../../wire/jid.ts";
 import { decode } from "../../wire/msgpack.ts";
@@ -37,6 +38,7 @@ import {
   type LocalCacheOptions,
   loadFile,
   minionsFile,
+  minionsFileOf,
   noCacheFile,
   outFile,
   returnFile,
@@ -111,6 +113,17 @@ export class LocalCache implements JobCache {
 
   async keepNewJob(jid: string, make: () => LoadToPut): Promise<void> {
     if (!existsSync(join(this.#directory(jid), loadFile))) writeLoadFiles(this.#o, make());
+  }
+
+  /** Replaces the syndic's former list, as Salt does. */
+  async addMinions(jid: string, syndic: string, minions: readonly string[]): Promise<void> {
+    const directory = this.#directory(jid);
+    if (!existsSync(join(directory, loadFile))) return;
+    try {
+      replaceFile(join(directory, minionsFileOf(syndic)), encodeMinions(minions.slice(0, jobMinionsBelowMax)), fileMode);
+    } catch (error) {
+      throw storeFailed(`minions of job ${jid} cannot be written in local_cache layout`, error);
+    }
   }
 
   async job(jid: string): Promise<LoadRecord | undefined> {

@@ -20,6 +20,8 @@ import { handleClear } from "../requests/operator-commands.ts";
 import { handlePeer } from "../requests/peer.ts";
 import { handlePillar } from "../requests/pillar.ts";
 import { handleReturn } from "../requests/return.ts";
+import { handleSyndicEvents } from "../requests/syndic-events.ts";
+import { handleSyndicReturn } from "../requests/syndic-return.ts";
 import { emptyAnswers } from "../requests/unbuilt-commands.ts";
 import type { WorkerState } from "../state/worker-state.ts";
 import type { ReceivedItem } from "./frames.ts";
@@ -37,7 +39,7 @@ const sealed: ItemOutcome = { isStoring: false };
 const sealedStoring: ItemOutcome = { isStoring: true };
 
 /** Commands whose reply confirms that the master stored something. */
-const storingCommands = new Set(["_return", "_mine", "_mine_delete", "_mine_flush"]);
+const storingCommands = new Set(["_return", "_syndic_return", "_mine", "_mine_delete", "_mine_flush"]);
 
 const shownCommandCharsMax = 200;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it hides
@@ -87,8 +89,10 @@ function answerSealed(worker: WorkerState, batch: BatchEffects, opened: Opened):
   switch (opened.cmd) {
     case "_return":
       return handleReturn(worker, batch, opened);
+    case "_syndic_return":
+      return handleSyndicReturn(worker, batch, opened);
     case "_minion_event":
-      return handleMinionEvent(worker, batch, opened);
+      return handleSyndicEvents(worker, batch, opened) ?? handleMinionEvent(worker, batch, opened);
     case "_pillar":
       return handlePillar(worker, batch, opened);
     case "_mine":

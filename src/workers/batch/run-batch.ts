@@ -160,6 +160,8 @@ function assemble(
     accepted: batch.accepted.filter((id) => worker.isAccepted(id)),
     authenticated: batch.authenticated,
     started: batch.started,
+    syndics: [...batch.syndics],
+    expected: batch.expected,
     refusals: batch.refusals,
     wrongKeys: batch.wrongKeys,
     workedMs: batch.clock.totalMs,

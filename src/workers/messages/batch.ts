@@ -37,6 +37,9 @@ export type WrongKey = {
 /** A log line about a refused request of a minion or another client. */
 export type Refusal = { readonly id: string; readonly text: string; readonly level: "warn" | "error" };
 
+/** Minions of a lower master that have got a job. */
+export type ExpectedBelow = { readonly jid: string; readonly minions: readonly string[] };
+
 /**
  * The result of a batch. `buffer` (transferred) holds the replies, and from `eventsStart` on whole event frames.
  * Reply i starts where reply i - 1 ends, and ends at `replyEnds[i]`. It is empty if the item is in `deferred` or `auths`.
@@ -57,6 +60,9 @@ export type BatchResult = {
   /** Ids of minions that authenticated; `started`: that fired their start event. */
   readonly authenticated: string[];
   readonly started: string[];
+  /** Ids of lower masters that sent something. Empty without `order_masters`, as `expected` is. */
+  readonly syndics: string[];
+  readonly expected: ExpectedBelow[];
   /** Ids whose key this batch accepted. */
   readonly accepted: string[];
   readonly refusals: Refusal[];

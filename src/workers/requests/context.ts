@@ -7,7 +7,7 @@ import { encodeEvent, frameMasterEvent } from "../../wire/event.ts";
 import type { Encodable } from "../../wire/values.ts";
 import type { Entry } from "../../wire/walk.ts";
 import { StageClock } from "../measures/measures.ts";
-import type { AuthTask, Refusal, WrongKey } from "../messages/batch.ts";
+import type { AuthTask, ExpectedBelow, Refusal, WrongKey } from "../messages/batch.ts";
 import type { Deferred } from "../messages/deferred.ts";
 
 /** A deferred item without its index, which only the batch knows. */
@@ -84,6 +84,9 @@ export class BatchEffects {
   readonly accepted: string[] = [];
   readonly authenticated: string[] = [];
   readonly started: string[] = [];
+  /** Ids of syndics that sent something, and the minions below them that jobs are to expect. */
+  readonly syndics = new Set<string>();
+  readonly expected: ExpectedBelow[] = [];
   /** Refused requests, for the log. */
   readonly refusals: Refusal[] = [];
   /** For `audit_log`. */

@@ -43,6 +43,11 @@ const saltsList =
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
 const controlCharacter = /[\u0000-\u001f\u007f]/;
 
+/** Whether Salt's master refuses the tag, with or without its empty parts. */
+export function isOnSaltsList(tag: string): boolean {
+  return [tag, partsOf(tag).join("/")].some((form) => saltsList.test(form));
+}
+
 /** The parts of a tag without empty parts, which readers skip. */
 function partsOf(tag: string): string[] {
   return tag.split("/").filter((part) => part !== "");
@@ -59,7 +64,7 @@ export function kindOfTag(tag: string, id: string, rules: TagRules): TagKind {
     return "refused";
   const parts = partsOf(tag);
   if (parts[0] === "saltworks" && parts[1] === "minion") return parts[2] === id ? "own" : "refused";
-  if (rules === "salt") return [tag, parts.join("/")].some((form) => saltsList.test(form)) ? "refused" : "free";
+  if (rules === "salt") return isOnSaltsList(tag) ? "refused" : "free";
   const [first = "", second = "", third = ""] = parts;
   if (first === "" || mastersFirst.has(first)) return "refused";
   if (parts.length === 1)

@@ -69,7 +69,7 @@ function fireList(fired: FiredEvents, batch: BatchEffects, events: Uint8Array, p
 }
 
 /** The event; undefined if the budget of the request's events ends in it. @throws SaltworksError as `decode` for other faults */
-function eventWithin(event: Uint8Array, budget: DecodeBudget): Value | undefined {
+export function eventWithin(event: Uint8Array, budget: DecodeBudget): Value | undefined {
   try {
     return decode(event, "text", budget);
   } catch (error) {
@@ -108,12 +108,18 @@ function packedAs(kind: TagKind, fields: Map<Value, Value>, sender: string): Buf
   return encode(isOthers ? new Map(fields).set("id", sender) : fields, "bin");
 }
 
-/** Fires the events of one request, up to `minionEventsMax` and `#bytesMax`. */
-class FiredEvents {
+/** Bounds of the events of one request. `counter`: counts what is dropped beyond them. */
+export type EventBounds = { readonly count: number; readonly bytes: number; readonly counter: string };
+
+const ofMinion: EventBounds = { count: minionEventsMax, bytes: minionEventBytesMax, counter: "events.overRequest" };
+
+/** Fires the events of one request, up to its bounds. */
+export class FiredEvents {
   readonly id: string;
   readonly #isProven: boolean;
   readonly #worker: WorkerState;
   readonly #batch: BatchEffects;
+  readonly #bounds: EventBounds;
   readonly #bytesMax: number;
   #bytes = 0;
   #dropped = 0;
@@ -123,13 +129,15 @@ class FiredEvents {
     worker: WorkerState,
     batch: BatchEffects,
     { id, isProven }: { readonly id: string; readonly isProven: boolean },
+    bounds = ofMinion,
   ) {
     this.#worker = worker;
     this.#batch = batch;
     this.id = id;
     this.#isProven = isProven;
+    this.#bounds = bounds;
     // Two events of `max_event_size` always fit.
-    this.#bytesMax = Math.max(minionEventBytesMax, 2 * worker.start.config.max_event_size);
+    this.#bytesMax = Math.max(bounds.bytes, 2 * worker.start.config.max_event_size);
   }
 
   /** Whether an event was dropped for its bytes. Later events of the request are dropped unread, even if they would fit. */
@@ -167,8 +175,8 @@ class FiredEvents {
 
   finish(): void {
     if (this.#dropped === 0) return;
-    this.#worker.count("events.overRequest", this.#dropped);
-    const bounds = `at most ${minionEventsMax} events, ${this.#bytesMax} bytes and ${sentValuesMax} values`;
+    this.#worker.count(this.#bounds.counter, this.#dropped);
+    const bounds = `at most ${this.#bounds.count} events, ${this.#bytesMax} bytes and ${sentValuesMax} values`;
     this.#batch.refuse(this.id, `events of one request are dropped beyond ${bounds}: ${this.#dropped} here`);
   }
 }

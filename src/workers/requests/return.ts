@@ -13,7 +13,7 @@ import type { WorkerState } from "../state/worker-state.ts";
 import type { Answer, BatchEffects, Opened } from "./context.ts";
 import { boundedEvent } from "./events.ts";
 
-const acknowledged: Answer = { packed: encode(null, "raw") };
+export const acknowledged: Answer = { packed: encode(null, "raw") };
 
 export function handleReturn(worker: WorkerState, batch: BatchEffects, opened: Opened): Answer {
   const { config } = worker.start;
@@ -38,7 +38,8 @@ export function handleReturn(worker: WorkerState, batch: BatchEffects, opened: O
   return acknowledged;
 }
 
-function keep(worker: WorkerState, batch: BatchEffects, jid: string, minionId: string, body: Uint8Array): void {
+/** Adds a return to the batch, which stores it unless its job is not stored. `body`: in the batch's memory, or not reused. */
+export function keep(worker: WorkerState, batch: BatchEffects, jid: string, minionId: string, body: Uint8Array): void {
   const { config } = worker.start;
   const isStored = config.job_cache && config.ext_job_cache === "" && jid !== "nocache" && !worker.isNoCache(jid);
   batch.returns.push({ record: { jid, minionId, body }, isStored });
@@ -74,11 +75,12 @@ function writeReturn(
   return events.bytes.subarray(start, start + data.bytes);
 }
 
-function returnTag(jid: string, id: string): string {
+export function returnTag(jid: string, id: string): string {
   return `salt/job/${jid}/ret/${id}`;
 }
 
-function fireReturn(worker: WorkerState, batch: BatchEffects, tag: string, data: Uint8Array, isFailed: boolean): void {
+/** Fires the event of a return that is already encoded. */
+export function fireReturn(worker: WorkerState, batch: BatchEffects, tag: string, data: Uint8Array, isFailed: boolean): void {
   if (!batch.isHeard) return;
   const frameStart = batch.events.length;
   batch.addEvent(frameMasterEvent(boundedEvent(worker, tag, data)));
@@ -109,8 +111,8 @@ function saveOwnLoad(worker: WorkerState, batch: BatchEffects, { jid, data }: Re
 /** Fields of a publish that are left out of a minion's own job. Some are credentials. */
 const publisherFields: ReadonlySet<string> = new Set(["kwargs", "key", "token", "eauth", "username", "password"]);
 
-/** The job's load: the return's fields without `return` and `publisherFields`. Their values are not decoded. */
-function loadIn(data: Uint8Array): Buffer {
+/** The load of a job from a map of its fields, without `return` and `publisherFields`. The values are not decoded. */
+export function loadIn(data: Uint8Array): Buffer {
   const kept = mapEntries(data).filter(({ key }) => key !== "return" && !publisherFields.has(String(key)));
   const part = ({ valueStart, valueEnd }: Entry) => new Packed(data.subarray(valueStart, valueEnd));
   return encode(new Map(kept.map((entry) => [entry.key ?? null, part(entry)])), "bin");

@@ -5,6 +5,5 @@
 import type { Encodable } from "../../wire/values.ts";
 
 export const emptyAnswers: ReadonlyMap<string, Encodable> = new Map<string, Encodable>([
-  ["_syndic_return", null],
   ["verify_minion", ""],
 ]);

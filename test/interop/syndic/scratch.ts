@@ -33,7 +33,7 @@ try {
     ["key", ["-L"]],
   ];
   const makers = process.argv[4] === "both" ? [top, release] : [top];
-  for (const [tool, args] of commands) for (const maker of makers) {
+  for (const [tool, args] of process.env.ONLY ? commands.slice(0, Number(process.env.ONLY)) : commands) for (const maker of makers) {
     const from = tree.topEvents.seen.length;
     const began = performance.now();
     const ended = await tree.operator(maker).run(tool, args, { timeoutMs: 90000 });
@@ -46,7 +46,7 @@ try {
     show(`\n$ run ${cmd.join(" ")}\n${ended.stdout}${ended.stderr}`);
   }
   show(existsSync(join(tree.top.cacheDir, "syndics")) ? readdirSync(join(tree.top.cacheDir, "syndics")) : "no syndics dir");
-  if (process.env.LOGS) show(tree.top.program.output);
+  if (process.env.LOGS) show(tree.top.program.output, "\n=====SYNDIC\n", tree.syndic.program.output, "\n=====LOWER\n", tree.lower.program.output.slice(-6000));
 } catch (e) { show(e, bed.logs()); }
 finally { await bed.close(); }
 process.exit(0);

@@ -58,7 +58,7 @@ export class SyndicTree {
     const started = ids.map((id) =>
       lowerEvents.until(`${id} start`, ({ tag }) => tag === `salt/minion/${id}/start`, startTimeoutMs),
     );
-    const syndic = new SyndicUnderTest(lower, below, `${name}syndic`);
+    const syndic = new SyndicUnderTest(lower, topMaster, below, `${name}syndic`);
     const isStart = ({ tag }: { tag: string }) => tag === `salt/syndic/${syndic.id}/start`;
     await Promise.all([...started, topEvents.until("the syndic's start", isStart, startTimeoutMs)]);
     return new SyndicTree({ top: topMaster, lower, syndic, minions, topEvents, lowerEvents });

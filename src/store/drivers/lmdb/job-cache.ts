@@ -30,7 +30,7 @@ import { LoggedReturns } from "../../return-log/logged-returns.ts";
 import { jidsInFeeds } from "./feed.ts";
 import { type JobIndex, noCacheFlag, postingJids, TermTexts, termKinds } from "./job-index.ts";
 import { ensureLayout, hashedVersion, indexedVersion, makeDirectory, markLayoutCurrent, readLayout } from "./layout.ts";
-import { keepLoads, keepNewLoad } from "./loads.ts";
+import { addMinionsToLoad, keepLoads, keepNewLoad } from "./loads.ts";
 import {
   decodeLoad,
   endIn,
@@ -133,6 +133,11 @@ class LmdbJobCache implements JobCache {
   async keepNewJob(jid: string, make: () => LoadToPut): Promise<void> {
     const shard = this.#homeOf(jid);
     attempt("a write failed", () => keepNewLoad(shard, jid, make, this.#fedLoads));
+  }
+
+  async addMinions(jid: string, _syndic: string, minions: readonly string[]): Promise<void> {
+    const shard = this.#homeOf(jid);
+    attempt("a write failed", () => addMinionsToLoad(shard, jid, minions));
   }
 
   async job(jid: string): Promise<LoadRecord | undefined> {

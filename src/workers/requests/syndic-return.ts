@@ -1,0 +1,168 @@
+/**
+ * `_syndic_return`: the returns of minions below a lower master, many jobs in one request. Each becomes an event and a record like a minion's own
+ * return. As in Salt, a syndic may return for any minion id. docs/syndic.md, docs/protocol.md section 6.4.
+ */
+import { loadMembersMax, syndicJobsMax, syndicReturnsMax } from "../../limits.ts";
+import { idIsValid } from "../../store/keys/keys.ts";
+import { isUsableJid } from "../../wire/jid.ts";
+import { decode, encode } from "../../wire/msgpack.ts";
+import { packedMembers } from "../../wire/pick.ts";
+import { type Encodable, Packed, type Value } from "../../wire/values.ts";
+import { headOf, keyOf, mapEntries, rawToBin, skipWhole } from "../../wire/walk.ts";
+import type { WorkerState } from "../state/worker-state.ts";
+import type { Answer, BatchEffects, Opened } from "./context.ts";
+import { acknowledged, fireReturn, keep, loadIn, returnTag } from "./return.ts";
+
+/** Members of a job that each of its returns gets, in Salt's order. */
+const sharedMembers = ["master_id", "fun", "fun_args", "out"] as const;
+
+export function handleSyndicReturn(worker: WorkerState, batch: BatchEffects, opened: Opened): Answer {
+  const { id } = opened;
+  if (!mayBeSyndic(worker, opened) || id === undefined) {
+    worker.count("syndics.refused");
+    batch.refuse(id ?? "", "returns of a syndic are refused: order_masters is off, or the request lacks a token");
+    return acknowledged;
+  }
+  batch.syndics.add(id);
+  new SyndicReturns(worker, batch, id).take(rawToBin(opened.load));
+  return acknowledged;
+}
+
+/** Whether the sender may act as a syndic: with `order_masters`, as in Salt, each minion with an accepted key. */
+export function mayBeSyndic(worker: WorkerState, { id, isProven }: Pick<Opened, "id" | "isProven">): boolean {
+  return worker.start.config.order_masters && id !== undefined && isProven;
+}
+
+/** The returns of one request, up to `syndicJobsMax` and `syndicReturnsMax`. */
+class SyndicReturns {
+  readonly #worker: WorkerState;
+  readonly #batch: BatchEffects;
+  readonly #syndic: string;
+  #left = syndicReturnsMax;
+  #dropped = 0;
+
+  constructor(worker: WorkerState, batch: BatchEffects, syndic: string) {
+    this.#worker = worker;
+    this.#batch = batch;
+    this.#syndic = syndic;
+  }
+
+  /** `data`: the request's load in the new flavour. Old syndics send one job, which is the load itself. */
+  take(data: Uint8Array): void {
+    const list = mapEntries(data, loadMembersMax).find(({ key }) => key === "load");
+    if (list !== undefined && headOf(data, list.valueStart).kind === "list") {
+      const { count, start } = headOf(data, list.valueStart);
+      let position = start;
+      for (let index = 0; index < count; index += 1) {
+        const end = skipWhole(data, position);
+        if (index < syndicJobsMax) this.#takeJob(data.subarray(position, end));
+        else this.#dropped += 1;
+        position = end;
+      }
+    } else {
+      this.#takeJob(data);
+    }
+    if (this.#dropped === 0) return;
+    this.#worker.count("syndics.overRequest", this.#dropped);
+    const bounds = `at most ${syndicJobsMax} jobs and ${syndicReturnsMax} returns`;
+    this.#batch.refuse(
+      this.#syndic,
+      `what a request of a syndic holds beyond ${bounds} is dropped: ${this.#dropped} here`,
+    );
+  }
+
+  #takeJob(job: Uint8Array): void {
+    const members = headOf(job, 0).kind === "map" ? packedMembers(job, loadMembersMax) : new Map<string, Packed>();
+    const jid = textIn(members.get("jid"));
+    const returns = bytesOf(members.get("return"));
+    // A job without an id of its own is a minion's: a syndic gets the id from the lower master.
+    const isJob = jid !== undefined && jid !== "req" && isUsableJid(jid) && members.has("id");
+    if (!isJob || returns === undefined || headOf(returns, 0).kind !== "map") {
+      this.#worker.count("returns.malformed");
+      return;
+    }
+    this.#keepLoad(jid, bytesOf(members.get("load")));
+    const shared = new Map<string, Encodable>();
+    for (const name of sharedMembers) {
+      const value = members.get(name);
+      if (value !== undefined) shared.set(name, value);
+    }
+    this.#takeReturns(jid, shared, returns);
+  }
+
+  /** Keeps a job that the lower master began. A job that is known here keeps its own load. */
+  #keepLoad(jid: string, load: Uint8Array | undefined): void {
+    if (load === undefined || headOf(load, 0).kind !== "map" || headOf(load, 0).count === 0) return;
+    const { jobs } = this.#worker.stores;
+    const make = () => {
+      const minions = decode(bytesOf(packedMembers(load, loadMembersMax).get("Minions")) ?? encode([], "bin"));
+      return { jid, load: loadIn(load), minions: Array.isArray(minions) ? minions.filter(isText) : [] };
+    };
+    this.#batch.writes.push(jobs.keepNewJob(jid, make));
+  }
+
+  #takeReturns(jid: string, shared: ReadonlyMap<string, Encodable>, returns: Uint8Array): void {
+    const { count, start } = headOf(returns, 0);
+    let position = start;
+    for (let index = 0; index < count; index += 1) {
+      const keyEnd = skipWhole(returns, position);
+      const end = skipWhole(returns, keyEnd);
+      if (this.#left > 0) this.#takeReturn(jid, keyOf(returns, position, keyEnd), shared, returns.subarray(keyEnd, end));
+      else this.#dropped += 1;
+      this.#left -= 1;
+      position = end;
+    }
+  }
+
+  #takeReturn(
+    jid: string,
+    id: string | undefined,
+    shared: ReadonlyMap<string, Encodable>,
+    returned: Uint8Array,
+  ): void {
+    const worker = this.#worker;
+    const own = headOf(returned, 0).kind === "map" ? packedMembers(returned, loadMembersMax) : new Map<string, Packed>();
+    if (id === undefined || !idIsValid(id) || !own.has("return")) {
+      worker.count("returns.malformed");
+      return;
+    }
+    worker.count("syndics.returns");
+    if (worker.isPresencePing(jid)) return;
+    // First, because they are so in Salt's event, and because a return must not name another job or minion.
+    const fields = new Map<string, Encodable>([
+      ["jid", jid],
+      ["id", id],
+    ]);
+    for (const [name, value] of own) if (name !== "jid" && name !== "id" && name !== "_stamp") fields.set(name, value);
+    for (const [name, value] of shared) fields.set(name, value);
+    const body = encode(fields.set("_stamp", this.#batch.stamp), "bin");
+    worker.meter.noteSize("return", body.byteLength);
+    if (body.byteLength > worker.start.config.job_cache_max_return_bytes) {
+      worker.count("returns.tooLarge");
+      return;
+    }
+    fireReturn(worker, this.#batch, returnTag(jid, id), body, isFailure(own.get("retcode")));
+    keep(worker, this.#batch, jid, id, body);
+  }
+}
+
+function bytesOf(packed: Packed | undefined): Uint8Array | undefined {
+  return packed?.pieces[0];
+}
+
+function textIn(packed: Packed | undefined): string | undefined {
+  const bytes = bytesOf(packed);
+  return bytes === undefined ? undefined : keyOf(bytes, 0, bytes.byteLength);
+}
+
+function isText(value: Value): value is string {
+  return typeof value === "string";
+}
+
+/** As for a minion's own return: a map of codes, one for each function, does not count. */
+function isFailure(retcode: Packed | undefined): boolean {
+  const bytes = bytesOf(retcode);
+  if (bytes === undefined || headOf(bytes, 0).kind !== "other") return false;
+  const code = decode(bytes);
+  return typeof code === "number" && code !== 0;
+}
