@@ -50,6 +50,7 @@ import {
   laneTaskTimeoutMs,
   pendingMinionsMax,
   trackedJobsMax,
+  trackedMinionsMax,
   workerStartTimeoutMs,
   workerTaskTimeoutMs,
 } from "./limits/jobs.ts";
@@ -151,7 +152,13 @@ import {
   saltTakeJobsRetryMsMax,
   unloggedBatchBytesMin,
 } from "./limits/stores.ts";
-import { jobMinionsBelowMax, syndicEventBytesMax, syndicEventsMax, syndicJobsMax, syndicReturnsMax } from "./limits/syndics.ts";
+import {
+  jobMinionsBelowMax,
+  syndicEventBytesMax,
+  syndicEventsMax,
+  syndicJobsMax,
+  syndicReturnsMax,
+} from "./limits/syndics.ts";
 import {
   listedBytesMax,
   listedInEventBytesMax,
@@ -238,6 +245,10 @@ fits(subscriberUnreadBytesMax, heldPublishesBytesMax, "one subscriber fits into 
 fits(publishesHandedBytesMax, heldPublishesBytesMax, "the publish thread holds what it was handed");
 fits(publishThreadLookMs, publishThreadTimeoutMs, "a thread that hangs was asked before");
 fits(minionEventTagBytesMax, minionEventBytesMax, "a tag is a part of an event");
+fits(minionEventBytesMax, syndicEventBytesMax, "a syndic sends the events of many minions");
+fits(syndicEventsMax, decodedValuesMax, "a syndic's request is one decoding");
+fits(syndicJobsMax, syndicReturnsMax, "each job has a return");
+fits(jobMinionsBelowMax, trackedMinionsMax, "a job's minions are tracked");
 fits(ipcHeadBytesMax, ipcFrameBytesMax, "a head is a part of a frame");
 fits(rsaModulusBitsMin, rsaModulusBitsMax, "some key is accepted");
 fits(publicKeyBytesMax, authFrameBytesMax, "a key fits into an authentication");

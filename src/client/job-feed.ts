@@ -173,7 +173,7 @@ export function toJobEnd(fields: Value): JobEnd {
   return { kind: "done", returned: texts(listField(map, "returned")), silent, reasons };
 }
 
-/** Masters with syndics announce further expected minions while the job runs. */
+/** Masters with lower masters announce further expected minions while the job runs. */
 function readExpected(data: Uint8Array): FeedItem {
   const fields = decode(data);
   const map = fields instanceof Map ? fields : new Map();

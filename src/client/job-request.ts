@@ -30,4 +30,6 @@ export type Published = {
   readonly reasons: ReadonlyMap<string, string>;
   /** Unix time, by the master's clock, until which it sends the job to minions that come back. Undefined if it does not wait for them. */
   readonly waitsUntilMs: number | undefined;
+  /** Lower masters may add minions until the job is over. */
+  readonly mayGrow: boolean;
 };

@@ -146,10 +146,11 @@ export class MasterClient {
     const refusal = textField(fields, "refused");
     if (refusal !== undefined) throw new SaltworksError("TARGET_INVALID", refusal);
     const minions = texts(listField(fields, "minions"));
-    if (jid === undefined || minions.length === 0) return undefined;
+    const mayGrow = fields.get("may_grow") === true;
+    if (jid === undefined || (minions.length === 0 && !mayGrow)) return undefined;
     const reasons = textsById(mapField(fields, "reasons"));
     const waitsUntilMs = intField(fields, "waits_until");
-    return { jid, minions, missing: texts(listField(fields, "missing")), reasons, waitsUntilMs };
+    return { jid, minions, missing: texts(listField(fields, "missing")), reasons, waitsUntilMs, mayGrow };
   }
 
   /**

@@ -43,6 +43,7 @@ export class RunningJob implements Published {
   readonly missing: readonly string[];
   readonly reasons: ReadonlyMap<string, string>;
   readonly waitsUntilMs: number | undefined;
+  readonly mayGrow: boolean;
   readonly #feed: JobFeed;
   readonly #reader: JobLookup;
   #mayLook = true;
@@ -53,6 +54,7 @@ export class RunningJob implements Published {
     this.missing = published.missing;
     this.reasons = published.reasons;
     this.waitsUntilMs = published.waitsUntilMs;
+    this.mayGrow = published.mayGrow;
     this.#feed = feed;
     this.#reader = reader;
   }
@@ -68,7 +70,7 @@ export class RunningJob implements Published {
     const seen = new Set<string>();
     let silent: ReadonlyMap<string, string> = new Map();
     const reasons = new Map(this.reasons);
-    while (outstanding.size > 0) {
+    while (outstanding.size > 0 || this.mayGrow) {
       const heard = await this.#feed.next();
       const item = heard.kind === "silence" ? await this.#look(outstanding) : heard;
       if (item === undefined) continue;

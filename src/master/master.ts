@@ -42,6 +42,7 @@ import { RequestPath } from "./requests/request-path.ts";
 import { MasterSchedule } from "./schedule/schedule.ts";
 import { finishWithin } from "./shutdown/deadline.ts";
 import type { OpenSidecar } from "./sidecar/open.ts";
+import { syndicsOf } from "./syndic/syndics.ts";
 import { openPublishFront } from "./threads.ts";
 import { Copies, type CopyLanes } from "./upkeep/copies.ts";
 import type { GitUpdates } from "./upkeep/git-updates.ts";
@@ -116,11 +117,12 @@ export class Master {
     const publisher = this.#publisher;
     const presence = presenceOf(parts, publisher);
     this.#presence = presence;
-    const tracker = trackerOf(parts, publisher, presence);
+    const syndics = syndicsOf(parts);
+    const tracker = trackerOf(parts, publisher, presence, syndics);
     const ownerOf = (jid: string) => tracker.record(jid)?.user;
     const authorisation = authorisationOf(parts, this.#targets, this.#credentialChecks, ownerOf);
     this.#authorisation = authorisation;
-    this.#jobs = new Jobs({ ...parts, authorisation, tracker, publisher, presence });
+    this.#jobs = new Jobs({ ...parts, authorisation, tracker, publisher, presence, syndics });
     const jobParts = { publisher, jobs: this.#jobs, targets: this.#targets };
     const retcodes = (jid: string) => this.#commands.retcodes(jid);
     this.#batches = batchesOf(parts, { ...jobParts, tracker, readJob: toJob, retcodes });
@@ -210,7 +212,7 @@ export class Master {
 
   /** Drops the jobs that wait for a minion whose key was removed, and its cached pillar. */
   forgetHolder(id: string): void {
-    this.#jobs.deliveries.forget(id);
+    this.#jobs.forgetHolder(id);
     void this.#pillars.forget(id);
   }
 

@@ -261,6 +261,7 @@ export function openPublishFront(
     descriptor: openedPorts.get("publish_port"),
     highWaterMark: config.pub_hwm,
     isFiltering: config.zmq_filtering,
+    hasLowerMasters: config.order_masters,
     heap: { youngMb: workerYoungHeapMb, oldMb: Math.max(config.worker_heap_mb, publishHeapMbMin) },
     logger,
     onFault,

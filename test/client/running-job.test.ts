@@ -27,7 +27,14 @@ describe("RunningJob, when nothing is heard for a while", () => {
 
   async function eventsWith(reader: Partial<JobLookup>): Promise<JobEvent[]> {
     const nothing = { returns: async () => new Map(), end: async () => "running" as const };
-    const published = { jid, minions, missing: [], reasons: new Map<string, string>(), waitsUntilMs: undefined };
+    const published = {
+      jid,
+      minions,
+      missing: [],
+      reasons: new Map<string, string>(),
+      waitsUntilMs: undefined,
+      mayGrow: false,
+    };
     const job = new RunningJob(published, feed, { ...nothing, ...reader });
     const told: JobEvent[] = [];
     for await (const event of job.events()) told.push(event);

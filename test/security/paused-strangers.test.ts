@@ -54,6 +54,8 @@ class SlowWorker {
         wrongKeys: [],
         authenticated: [],
         started: [],
+        syndics: [],
+        expected: [],
         workedMs: 0,
       };
     },

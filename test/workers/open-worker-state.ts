@@ -68,6 +68,10 @@ function memoryJobs(memory: MemoryStores): JobCacheWriter {
     keepJobs: async (records) => {
       for (const record of records) memory.loads.set(record.jid, record);
     },
+    addMinions: async (jid, _syndic, minions) => {
+      const load = memory.loads.get(jid);
+      if (load !== undefined) memory.loads.set(jid, { ...load, minions });
+    },
     whichReturned: async (jid, ids) => ids.filter((id) => memory.returns.has(keyOf(jid, id))),
     unkeptJobs: async () => [],
     trim: async ({ olderThanJid }) => ({ removed: 0, hasMore: false, olderThanJid }),

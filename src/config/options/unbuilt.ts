@@ -227,7 +227,6 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
     about: "The master above this one, which then publishes to this one's minions.",
     missing: unless("masterofmasters"),
   },
-  order_masters: { about: "Masters below this one, whose minions are reached through them.", missing: whole },
   cluster_id: { about: "Several masters that act as one.", missing: whole },
   // Guards something:
   require_minion_sign_messages: { about: "Refuses minions' returns without a signature.", missing: whole },

@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import type { FollowOptions } from "../jobs/tracker.ts";
 import type { Fire, Job, Published } from "../publish/publisher.ts";
+import { syndicFieldNames } from "../syndic/publish-fields.ts";
 
 export type BatchTimes = { readonly timeoutMs: number; readonly gatherTimeoutMs: number };
 
@@ -51,7 +52,9 @@ export class Ping {
       ["jid", ""],
       ["user", user],
     ]);
-    this.#job = { ...job, fun: "test.ping", arg: [], ret: "", jid: undefined, load, publishFields: new Map() };
+    const names: readonly string[] = syndicFieldNames;
+    const publishFields = new Map([...job.publishFields].filter(([name]) => names.includes(name)));
+    this.#job = { ...job, fun: "test.ping", arg: [], ret: "", jid: undefined, load, publishFields };
     this.#times = times;
     this.#effects = effects;
     this.over = new Promise((resolve) => {

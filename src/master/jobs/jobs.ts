@@ -19,6 +19,7 @@ import type { Bus } from "../ports/bus.ts";
 import { type GrantSource, readGrantSource, writeGrantSource } from "../publish/grant-source.ts";
 import { ownJob } from "../publish/own-job.ts";
 import type { Job, Published, Publisher } from "../publish/publisher.ts";
+import { noteBelow, type Syndics } from "../syndic/syndics.ts";
 import { openKeptMinions } from "../upkeep/kept-minions.ts";
 import type { Presence } from "../upkeep/presence.ts";
 import { PresenceEvents } from "../upkeep/presence-events.ts";
@@ -41,6 +42,7 @@ export type JobsParts = {
   readonly tracker: JobTracker;
   readonly publisher: Pick<Publisher, "deliver">;
   readonly presence: Presence;
+  readonly syndics: Syndics | undefined;
   readonly authorisation: { readonly mayStillPublish: MayStillPublish };
 };
 /** Whether the grants that a job was published with still cover these minions. `isHopeful`: minions without data count as covered. */
@@ -76,12 +78,14 @@ export function trackerOf(
   { config, logger }: Pick<JobsParts, "config" | "logger">,
   publisher: Pick<Publisher, "publish" | "onSent">,
   presence: Pick<Presence, "isGone">,
+  syndics: Pick<Syndics, "ids"> | undefined,
 ): JobTracker {
   const tracker = new JobTracker({
     findJob: async (jid, ids) =>
       (await publisher.publish(ownJob("saltutil.find_job", [jid], [...ids], "list", config.user)))?.jid,
     readFindJob: readFindJobAnswer,
     isConnected: (id) => !presence.isGone(id),
+    below: syndics && { waitMs: config.syndic_wait * 1_000, ids: () => syndics.ids },
     onFault: (error) => logger.error({ err: error }, "the tracker failed to follow a job"),
   });
   publisher.onSent((jid) => tracker.noteSent(jid));
@@ -128,6 +132,8 @@ export class Jobs {
    * Notes appearances before contacts: an `_auth` is followed by other requests before the minion can take jobs, and these must not shorten its wait.
    */
   noteResult(result: BatchResult): void {
+    const { syndics, bus } = this.#parts;
+    noteBelow(result, syndics, this.tracker, (tag, data) => bus.fire(tag, data));
     for (const id of result.authenticated) this.deliveries.noteAppearance(id, "auth");
     for (const id of result.started) this.deliveries.noteAppearance(id, "start");
     for (const id of result.contacts) this.deliveries.noteContact(id);
@@ -207,6 +213,12 @@ export class Jobs {
     }
   }
 
+  /** Forgets what waits for an id, or is known of it, whose key was removed. */
+  forgetHolder(id: string): void {
+    this.deliveries.forget(id);
+    this.#parts.syndics?.forget(id);
+  }
+
   /** Until when a job waits for minions that are away; undefined if it waits for none. */
   waitsUntilMs(jid: string): number | undefined {
     return this.deliveries.job(jid)?.record.deadlineMs;
@@ -261,7 +273,8 @@ export class Jobs {
     fields.set("publishFields", new Map(publishFields));
     const deadlineMs = publishedMs + within.seconds * 1_000;
     try {
-      await this.deliveries.keep({ jid, fields, minions: minions.texts(), publishedMs, deadlineMs });
+      const ids = minions.texts().filter((id) => !this.#parts.syndics?.ids.has(id));
+      await this.deliveries.keep({ jid, fields, minions: ids, publishedMs, deadlineMs });
     } catch (error) {
       if (!within.isDefault) throw error;
       this.#parts.logger.warn({ err: error, jid }, "a job does not wait for minions that are away");

@@ -106,6 +106,20 @@ export class JobRecord {
     return true;
   }
 
+  /** Adds minions of a lower master, up to `countMax` of the job in all. @returns the ids that were not expected before */
+  expectMore(ids: readonly string[], countMax: number): string[] {
+    const minions = this.#list();
+    return ids.filter((id) => {
+      if (minions.count >= countMax || minions.indexOf(id) >= 0) return false;
+      this.#indexOf(id, true);
+      return true;
+    });
+  }
+
+  has(id: string): boolean {
+    return this.#indexOf(id, false) >= 0;
+  }
+
   noteAsked(ids: readonly string[]): void {
     for (const id of ids) this.#mark(this.#indexOf(id, false), "asked");
   }

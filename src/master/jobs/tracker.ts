@@ -3,7 +3,14 @@
  * `saltutil.find_job`. Keeps a record of every minion's state for each job, for `jobRecordKeptMs`.
  * Timing: docs/protocol.md section 11.3 and docs/compatibility.md, "Life of a job".
  */
-import { jobRecordKeptMs, jobRecordsMax, trackedJobsMax, trackedMinionsMax, unaskedRoundsMax } from "../../limits.ts";
+import {
+  jobMinionsBelowMax,
+  jobRecordKeptMs,
+  jobRecordsMax,
+  trackedJobsMax,
+  trackedMinionsMax,
+  unaskedRoundsMax,
+} from "../../limits.ts";
 import type { TextList } from "../../wire/text-list.ts";
 import { MinionNumbers } from "./minion-numbers.ts";
 import { type JobHead, JobRecord, type SilentReason } from "./record.ts";
@@ -11,6 +18,7 @@ import { type JobHead, JobRecord, type SilentReason } from "./record.ts";
 /** Longest delay of a timer in Node. With a longer one it would fire at once. */
 const timerMsMax = 2 ** 31 - 1;
 const sweepMs = 60_000;
+const none: ReadonlySet<string> = new Set();
 
 export type FollowOptions = {
   readonly jid: string;
@@ -34,15 +42,22 @@ export type TrackerOptions = {
   readonly findJob: (jid: string, ids: readonly string[]) => Promise<string | undefined>;
   readonly readFindJob: (id: string, body: Uint8Array) => FindJobAnswer;
   readonly isConnected: (id: string) => boolean;
+  /** For a master with lower masters. */
+  readonly below?: Below | undefined;
   readonly onFault: (error: Error) => void;
   readonly now?: () => number;
   /** A monotonic clock, for deadlines. */
   readonly steadyMs?: () => number;
 };
 
+/** `waitMs`: how long a job waits for lists of minions from lower masters, whose ids are `ids`. */
+export type Below = { readonly waitMs: number; readonly ids: () => ReadonlySet<string> };
+
 type Followed = Pick<FollowOptions, "timeoutMs" | "gatherTimeoutMs" | "onReturn" | "onDone"> & {
   readonly record: JobRecord;
   readonly firstDeadlineMs: number;
+  /** The job is not over before, because lower masters may add minions. */
+  readonly listsUntilMs: number;
   /** Deadlines of minions that answered that they still run. */
   readonly laterDeadlineMs: Map<string, number>;
   /** Minions that the job does not wait for and that have not returned. */
@@ -61,7 +76,7 @@ type Followed = Pick<FollowOptions, "timeoutMs" | "gatherTimeoutMs" | "onReturn"
 type Question = { readonly onAnswer: (answer: FindJobAnswer) => void; readonly onEnd?: () => void };
 
 export class JobTracker {
-  readonly counters = { followed: 0, findJobs: 0, letGo: 0, recordsForgotten: 0 };
+  readonly counters = { followed: 0, findJobs: 0, letGo: 0, recordsForgotten: 0, listsCut: 0 };
   readonly numbers = new MinionNumbers();
   readonly #options: TrackerOptions;
   readonly #now: () => number;
@@ -157,6 +172,7 @@ export class JobTracker {
       onDone,
       record,
       firstDeadlineMs: nowMs + timeoutMs,
+      listsUntilMs: nowMs + (this.#options.below?.waitMs ?? 0),
       laterDeadlineMs: new Map(),
       absent: new Set(options.leavesAbsent === true ? this.#absentOf(options.minions) : []),
       roundEndsMs: nowMs + timeoutMs,
@@ -167,8 +183,29 @@ export class JobTracker {
       timer: undefined,
     };
     this.#jobs.set(jid, job);
+    for (const id of this.#syndics) if (record.has(id)) job.absent.add(id);
     if (this.#isOver(job)) this.#finish(job);
     else this.#schedule(job, job.roundEndsMs);
+  }
+
+  /**
+   * Adds minions to which a lower master has sent a job. A syndic among them is also a minion of its master.
+   *
+   * @returns the ids that the job did not expect
+   */
+  expectMore(jid: string, ids: readonly string[]): readonly string[] {
+    const record = this.#records.get(jid);
+    if (record === undefined) return [];
+    const [countBefore, wasComplete] = [record.minionCount, record.isComplete];
+    const added = record.expectMore(ids, jobMinionsBelowMax);
+    if (record.minionCount >= jobMinionsBelowMax) this.counters.listsCut += 1;
+    this.#minionCount += record.minionCount - countBefore;
+    if (wasComplete && !record.isComplete) this.#openCount += 1;
+    const job = this.#jobs.get(jid);
+    if (job === undefined) return added;
+    const deadlineMs = this.#steadyMs() + job.timeoutMs;
+    for (const id of ids) if (job.absent.delete(id) || added.includes(id)) job.laterDeadlineMs.set(id, deadlineMs);
+    return added;
   }
 
   /** Notes a return. `body` is called only if a follower needs it. */
@@ -255,11 +292,23 @@ export class JobTracker {
     return minions.texts().filter((id) => !this.#options.isConnected(id));
   }
 
-  #isOver({ record, absent }: Followed): boolean {
+  get #syndics(): ReadonlySet<string> {
+    return this.#options.below?.ids() ?? none;
+  }
+
+  #isOver(job: Followed): boolean {
+    const { record, absent } = job;
+    if (this.#options.below !== undefined && this.#mayGrow(job)) return false;
     return (
       record.minionCount - record.returnedCount <= absent.size ||
       (record.hasFaults && record.outstanding().length === 0)
     );
+  }
+
+  /** Whether lower masters may still add minions. A job without any minion waits as long as one with silent minions. */
+  #mayGrow({ record, absent, listsUntilMs, firstDeadlineMs }: Followed): boolean {
+    const nowMs = this.#steadyMs();
+    return nowMs < listsUntilMs || (record.minionCount === absent.size && nowMs < firstDeadlineMs);
   }
 
   #noteAnswer(job: Followed, answer: FindJobAnswer): void {
@@ -287,12 +336,15 @@ export class JobTracker {
 
   #schedule(job: Followed, atMs: number): void {
     clearTimeout(job.timer);
-    const delayMs = Math.min(Math.max(1, atMs - this.#steadyMs()), timerMsMax);
+    const nowMs = this.#steadyMs();
+    const nextMs = job.listsUntilMs > nowMs ? Math.min(atMs, job.listsUntilMs) : atMs;
+    const delayMs = Math.min(Math.max(1, nextMs - nowMs), timerMsMax);
     job.timer = setTimeout(() => this.#endRound(job), delayMs);
   }
 
   /** Ends a round of find_job. Asks again if a minion was running in it, else gives up when the deadlines of all minions have passed. */
   #endRound(job: Followed): void {
+    if (this.#isOver(job)) return this.#finish(job);
     const nowMs = this.#steadyMs();
     const nextMs = nowMs < job.roundEndsMs ? job.roundEndsMs : this.#nextRound(job, nowMs);
     if (nextMs === undefined) this.#finish(job);
@@ -302,7 +354,7 @@ export class JobTracker {
   /** When to look again; undefined if the job is over. */
   #nextRound(job: Followed, nowMs: number): number | undefined {
     if (job.isAnyRunning || job.isAsking) {
-      job.roundEndsMs = nowMs + job.gatherTimeoutMs;
+      job.roundEndsMs = nowMs + job.gatherTimeoutMs + (this.#options.below?.waitMs ?? 0);
       // Minions cannot answer a question that is still being published.
       if (!job.isAsking) this.#beginRound(job);
       return job.roundEndsMs;
@@ -332,7 +384,8 @@ export class JobTracker {
   async #ask(job: Followed): Promise<void> {
     this.counters.findJobs += 1;
     this.#dropQuestion(job);
-    const ids = job.record.outstanding();
+    const ids = job.record.outstanding().filter((id) => !this.#isOnlySyndic(job, id));
+    if (ids.length === 0) return;
     const jid = await this.#options.findJob(job.record.jid, ids);
     if (jid === undefined || this.#jobs.get(job.record.jid) !== job) return;
     job.record.noteAsked(ids);
@@ -348,10 +401,16 @@ export class JobTracker {
     record.noteOver(this.#now(), (id) => !this.#options.isConnected(id));
     // A listener that throws must not stop timers or publishes.
     try {
-      job.onDone(record.returnedIds(), record.silent());
+      const silent = [...record.silent()].filter(([id]) => !this.#isOnlySyndic(job, id));
+      job.onDone(record.returnedIds(), new Map(silent));
     } catch (error) {
       this.#options.onFault(error as Error);
     }
+  }
+
+  /** Whether the job reaches other minions through this id and does not wait for itself. */
+  #isOnlySyndic({ absent }: Followed, id: string): boolean {
+    return absent.has(id) && this.#syndics.has(id);
   }
 
   #dropQuestion(job: Followed): void {

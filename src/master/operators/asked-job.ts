@@ -1,6 +1,7 @@
 /** Reads a publish request: what the job is, without the credentials that came with it. */
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import type { Job } from "../publish/publisher.ts";
+import { syndicFieldNames } from "../syndic/publish-fields.ts";
 import { asMap } from "./call-fields.ts";
 
 /** Fields of a publish request's kwargs that the minions see, in Salt's order. */
@@ -23,6 +24,7 @@ export function toJob(fields: ValueMap, user: string): Job {
   if (load.has("user")) load.set("user", user);
   if (load.has("kwargs")) load.set("kwargs", kwargs);
   const publishFields = new Map<string, Encodable>();
+  for (const name of syndicFieldNames) if (fields.has(name)) publishFields.set(name, fields.get(name));
   for (const name of forwardedKwargs) if (kwargs.has(name)) publishFields.set(name, kwargs.get(name));
   const target = fields.get("tgt");
   const delimiter = kwargs.get("delimiter");

@@ -19,6 +19,7 @@ import type { Batches } from "../batch-jobs/batches.ts";
 import type { DeliverWithin, FollowTimes, Jobs } from "../jobs/jobs.ts";
 import type { Fire, Job, Published, Publisher } from "../publish/publisher.ts";
 import type { SidecarCalls } from "../sidecar/sidecar-calls.ts";
+import { setFieldsForSyndics } from "../syndic/publish-fields.ts";
 import { isOwnClient, toJob } from "./asked-job.ts";
 import { type Authorisation, followFunctions, type Identity } from "./authorisation.ts";
 import { argumentsOf, asMap, givenJid, isAskedToRead } from "./call-fields.ts";
@@ -126,6 +127,7 @@ export class Commands {
     }
     // A restricted user could take over another user's job by its id.
     if (identity.grants !== undefined) fields.set("jid", "");
+    setFieldsForSyndics(fields, identity.grants, this.#options.config);
     const job = { ...toJob(fields, identity.user), source: identity.source };
     const asked = { ...noteOf(identity), fun: job.fun, target: job.target, targetKind: job.targetKind, jid: job.jid };
     if (!(await authorisation.mayPublish(identity, caller.user, job))) {
@@ -171,7 +173,9 @@ export class Commands {
       follow === undefined || missing.length === 0 || identity.grants !== undefined
         ? {}
         : { reasons: this.#options.jobs.keyReasons(missing) };
-    const waits = isOwnClient(fields) ? { waits_until: this.#options.jobs.waitsUntilMs(jid) } : {};
+    const waits = isOwnClient(fields)
+      ? { waits_until: this.#options.jobs.waitsUntilMs(jid), may_grow: this.#options.config.order_masters }
+      : {};
     return encode({ enc: "clear", load: { ...reply, ...reasons, ...waits } }, "raw");
   }
 

@@ -136,7 +136,11 @@ function runJob({ publisher, tracker, user }: RunnerAsksOptions, ask: RunJobAsk)
         timeoutMs: ask.timeoutMs,
         gatherTimeoutMs: ask.gatherTimeoutMs,
         onReturn: (id, body) => returns.push({ id, body: Uint8Array.from(body()) }),
-        onDone: (_, silent) => resolve({ jid, minions: minions.texts(), returns, silent: Object.fromEntries(silent) }),
+        onDone: (_, silent) => {
+          // Those of lower masters become known while the job runs.
+          const all = new Set([...minions.texts(), ...returns.map(({ id }) => id), ...silent.keys()]);
+          resolve({ jid, minions: [...all], returns, silent: Object.fromEntries(silent) });
+        },
       }),
     );
     published.then((outcome) => {

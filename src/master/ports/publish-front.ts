@@ -16,6 +16,8 @@ export type PublishFrontOptions = PortOptions & {
   readonly descriptor?: number | undefined;
   readonly highWaterMark: number;
   readonly isFiltering: boolean;
+  /** Publishes to some minions also go to the topic of lower masters. */
+  readonly hasLowerMasters?: boolean;
   readonly heap: HeapLimits;
   readonly logger: Logger;
   /** Called when the port is lost for good. */
@@ -31,6 +33,8 @@ export type PublishFrontOptions = PortOptions & {
 const threadProgram = new URL("./publish/publish-thread.js", import.meta.url);
 /** With `zmq_filtering`: the topic of publishes to all minions. */
 const broadcastTopic = "broadcast";
+/** With `zmq_filtering`: the topic of syndics, for publishes that go to single minions. */
+const syndicTopic = "syndic";
 
 export class PublishFront {
   readonly #counters = { publishes: 0, refused: 0 };
@@ -112,7 +116,7 @@ export class PublishFront {
     try {
       if (!this.#options.isFiltering) await this.#thread.hand({ payload });
       else if (ids.length === 0) await this.#thread.hand({ payload, topic: broadcastTopic });
-      else await this.#thread.hand({ payload, ids });
+      else await this.#thread.hand({ payload, ids, ...(this.#options.hasLowerMasters ? { topic: syndicTopic } : {}) });
     } catch (cause) {
       this.#counters.refused += 1;
       throw new SaltworksError("QUEUE_FULL", "the publish port did not take a publish", {}, { cause });

@@ -36,6 +36,8 @@ export type PublisherOptions = {
   readonly isSigning: boolean;
   readonly signingAlgorithm: string;
   readonly isUniqueJid: boolean;
+  /** Lower masters may have minions that the target matches, so that a job without minions here is sent, too. */
+  readonly hasLowerMasters: boolean;
   readonly fire: Fire;
   readonly logger: Logger;
 };
@@ -91,7 +93,7 @@ export class Publisher {
 
   /**
    * @param onAccepted called with the expected minions and awaited before anything is sent, so that no return comes too early
-   * @returns undefined if the target expects no minion; then nothing is stored or sent
+   * @returns undefined if the target expects no minion, and there are no lower masters; then nothing is stored or sent
    * @throws SaltworksError QUEUE_FULL, TARGET_INVALID for a target that is refused, or what store and workers throw
    */
   async publish(
@@ -105,7 +107,7 @@ export class Publisher {
       const wireTarget = targetOnWire(job);
       const { minions, missing } = await this.#options.targets.expected(job);
       if (!job.isQuiet) this.counters.lastMatchUs = microsSince(startedMs);
-      if (minions.count === 0) {
+      if (minions.count === 0 && (job.isQuiet || !this.#options.hasLowerMasters)) {
         this.counters.unmatched += 1;
         return undefined;
       }
@@ -254,6 +256,7 @@ export function publisherOf(
     isSigning: config.sign_pub_messages,
     signingAlgorithm: config.publish_signing_algorithm,
     isUniqueJid: config.unique_jid,
+    hasLowerMasters: config.order_masters,
     fire: (tag, data) => bus.fire(tag, data),
   });
 }

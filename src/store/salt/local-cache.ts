@@ -120,7 +120,11 @@ export class LocalCache implements JobCache {
     const directory = this.#directory(jid);
     if (!existsSync(join(directory, loadFile))) return;
     try {
-      replaceFile(join(directory, minionsFileOf(syndic)), encodeMinions(minions.slice(0, jobMinionsBelowMax)), fileMode);
+      replaceFile(
+        join(directory, minionsFileOf(syndic)),
+        encodeMinions(minions.slice(0, jobMinionsBelowMax)),
+        fileMode,
+      );
     } catch (error) {
       throw storeFailed(`minions of job ${jid} cannot be written in local_cache layout`, error);
     }

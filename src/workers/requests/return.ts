@@ -80,7 +80,13 @@ export function returnTag(jid: string, id: string): string {
 }
 
 /** Fires the event of a return that is already encoded. */
-export function fireReturn(worker: WorkerState, batch: BatchEffects, tag: string, data: Uint8Array, isFailed: boolean): void {
+export function fireReturn(
+  worker: WorkerState,
+  batch: BatchEffects,
+  tag: string,
+  data: Uint8Array,
+  isFailed: boolean,
+): void {
   if (!batch.isHeard) return;
   const frameStart = batch.events.length;
   batch.addEvent(frameMasterEvent(boundedEvent(worker, tag, data)));

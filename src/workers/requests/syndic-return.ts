@@ -7,7 +7,7 @@ import { idIsValid } from "../../store/keys/keys.ts";
 import { isUsableJid } from "../../wire/jid.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import { packedMembers } from "../../wire/pick.ts";
-import { type Encodable, Packed, type Value } from "../../wire/values.ts";
+import type { Encodable, Packed, Value } from "../../wire/values.ts";
 import { headOf, keyOf, mapEntries, rawToBin, skipWhole } from "../../wire/walk.ts";
 import type { WorkerState } from "../state/worker-state.ts";
 import type { Answer, BatchEffects, Opened } from "./context.ts";
@@ -107,21 +107,18 @@ class SyndicReturns {
     for (let index = 0; index < count; index += 1) {
       const keyEnd = skipWhole(returns, position);
       const end = skipWhole(returns, keyEnd);
-      if (this.#left > 0) this.#takeReturn(jid, keyOf(returns, position, keyEnd), shared, returns.subarray(keyEnd, end));
+      if (this.#left > 0)
+        this.#takeReturn(jid, keyOf(returns, position, keyEnd), shared, returns.subarray(keyEnd, end));
       else this.#dropped += 1;
       this.#left -= 1;
       position = end;
     }
   }
 
-  #takeReturn(
-    jid: string,
-    id: string | undefined,
-    shared: ReadonlyMap<string, Encodable>,
-    returned: Uint8Array,
-  ): void {
+  #takeReturn(jid: string, id: string | undefined, shared: ReadonlyMap<string, Encodable>, returned: Uint8Array): void {
     const worker = this.#worker;
-    const own = headOf(returned, 0).kind === "map" ? packedMembers(returned, loadMembersMax) : new Map<string, Packed>();
+    const own =
+      headOf(returned, 0).kind === "map" ? packedMembers(returned, loadMembersMax) : new Map<string, Packed>();
     if (id === undefined || !idIsValid(id) || !own.has("return")) {
       worker.count("returns.malformed");
       return;

@@ -4,6 +4,4 @@
  */
 import type { Encodable } from "../../wire/values.ts";
 
-export const emptyAnswers: ReadonlyMap<string, Encodable> = new Map<string, Encodable>([
-  ["verify_minion", ""],
-]);
+export const emptyAnswers: ReadonlyMap<string, Encodable> = new Map<string, Encodable>([["verify_minion", ""]]);

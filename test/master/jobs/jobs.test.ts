@@ -32,7 +32,7 @@ describe("Jobs", () => {
     const publisher = { publish: () => Promise.reject(new Error("nothing is published")), onSent: () => undefined };
     jobs = new Jobs({
       ...{ config, logger, presence, publisher },
-      tracker: trackerOf({ config, logger } as unknown as JobsParts, publisher, presence),
+      tracker: trackerOf({ config, logger } as unknown as JobsParts, publisher, presence, undefined),
       authorisation: { mayStillPublish: () => Promise.resolve(true) },
       start: { accepted: new Set(["away", "there"]) },
       bus: { fire: (tag: string) => void fired.push(tag) },

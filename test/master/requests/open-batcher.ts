@@ -25,6 +25,8 @@ const uneventful = {
   wrongKeys: [],
   authenticated: [],
   started: [],
+  syndics: [],
+  expected: [],
   workedMs: 0,
 };
 

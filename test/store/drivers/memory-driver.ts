@@ -57,6 +57,12 @@ class MemoryJobCache implements JobCache {
     if (!this.#kept.loads.has(jid)) this.#keep(make());
   }
 
+  async addMinions(jid: string, _syndic: string, minions: readonly string[]): Promise<void> {
+    const load = this.#kept.loads.get(jid);
+    if (load !== undefined)
+      this.#kept.loads.set(jid, { ...load, minions: [...new Set([...load.minions, ...minions])] });
+  }
+
   #keep(job: LoadToPut): void {
     if (job.isTakenOver === true && this.#kept.loads.has(job.jid)) return;
     const minions = decode(encode(job.minions, "bin")) as string[];

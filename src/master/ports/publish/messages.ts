@@ -16,7 +16,8 @@ export type PublishStart = {
 };
 
 /**
- * The buffer of `payload` is transferred. Without `topic` and `ids` it goes to all. `ids`: it is sent once for each minion, with the minion's topic.
+ * The buffer of `payload` is transferred. Without `topic` and `ids` it goes to all. `ids`: it is sent once for each minion, with the minion's topic, and
+ * once with `topic`.
  */
 export type PublishTask =
   | {

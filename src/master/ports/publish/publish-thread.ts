@@ -49,7 +49,7 @@ function take(server: PubServer, task: PublishTask): void {
   switch (task.kind) {
     case "publish": {
       const { payload, topic, ids } = task;
-      if (ids !== undefined) server.publishTo(ids.map(topicOf), payload);
+      if (ids !== undefined) server.publishTo([...ids.map(topicOf), ...(topic === undefined ? [] : [topic])], payload);
       else if (topic !== undefined) server.publishTo([topic], payload);
       else server.publish(payload);
       report({ kind: "taken" });
