@@ -113,15 +113,13 @@ export class Master {
     this.#credentialChecks = credentialChecksOf(parts);
     const lookForNewKeys = () => this.#keyManagement.lookForNew();
     this.#targets = new Targets({ ...parts, accepted: parts.start.accepted, lookForNewKeys });
-    this.#publisher = publisherOf(parts, publishFront, this.#targets);
-    const publisher = this.#publisher;
+    const publisher = publisherOf(parts, publishFront, this.#targets);
     const presence = presenceOf(parts, publisher);
-    this.#presence = presence;
     const syndics = syndicsOf(parts);
     const tracker = trackerOf(parts, publisher, presence, syndics);
     const ownerOf = (jid: string) => tracker.record(jid)?.user;
     const authorisation = authorisationOf(parts, this.#targets, this.#credentialChecks, ownerOf);
-    this.#authorisation = authorisation;
+    [this.#publisher, this.#presence, this.#authorisation] = [publisher, presence, authorisation];
     this.#jobs = new Jobs({ ...parts, authorisation, tracker, publisher, presence, syndics });
     const jobParts = { publisher, jobs: this.#jobs, targets: this.#targets };
     const retcodes = (jid: string) => this.#commands.retcodes(jid);

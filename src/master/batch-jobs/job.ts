@@ -199,14 +199,14 @@ export class BatchJob {
     if (kwargs instanceof Map) load.set("kwargs", new Map([...kwargs].filter(([name]) => name !== "batch")));
     load.set("batch", this.jid);
     const step: Job = { ...this.job, jid, target: ids, targetKind: "list", delimiter: ":", load, isQuiet: isAgain };
+    const { hasLowerMasters: isDeep = false } = this.effects;
     const published = await this.effects.publish(step, ({ minions }) =>
-      this.follow(jid, isAgain ? TextList.of(this.run.awaited(jid)) : minions),
+      this.follow(jid, isAgain || isDeep ? TextList.of(this.run.awaited(jid)) : minions),
     );
+    if (isDeep) return;
     const reached = new Set(published?.minions.texts() ?? []);
-    this.giveUp(
-      jid,
-      ids.filter((id) => !reached.has(id)),
-    );
+    const unreached = ids.filter((id) => !reached.has(id));
+    this.giveUp(jid, unreached);
   }
 
   follow(jid: string, minions: TextList): void {
@@ -218,6 +218,7 @@ export class BatchJob {
       jid,
       minions,
       ...this.times,
+      isWhole: true,
       onReturn: (id, body) => this.#guard(() => this.#noteReturn(jid, id, body())),
       onDone: () => {
         if (this.#following.get(jid) !== mark) return;
@@ -365,6 +366,7 @@ export class BatchJob {
       jid: pingJid,
       minions: TextList.of(absent),
       timeoutMs: batchLateMs,
+      isWhole: true,
       gatherTimeoutMs,
       onReturn: (id) =>
         this.#guard(() => {
@@ -380,7 +382,7 @@ export class BatchJob {
   #endLatePing(): void {
     if (this.#latePing === undefined) return;
     const nothing = { minions: TextList.of([]), onDone: () => undefined };
-    this.effects.follow({ jid: this.#latePing, timeoutMs: 0, gatherTimeoutMs: 0, ...nothing });
+    this.effects.follow({ jid: this.#latePing, timeoutMs: 0, gatherTimeoutMs: 0, isWhole: true, ...nothing });
     this.#latePing = undefined;
   }
 

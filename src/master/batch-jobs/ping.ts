@@ -1,7 +1,7 @@
 /** The functions of the master that a batch job calls, and its ping, which finds the connected minions. */
 import type { Logger } from "pino";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
-import type { FollowOptions } from "../jobs/tracker.ts";
+import type { FollowOptions } from "../jobs/followed.ts";
 import type { Fire, Job, Published } from "../publish/publisher.ts";
 import { syndicFieldNames } from "../syndic/publish-fields.ts";
 
@@ -10,6 +10,8 @@ export type BatchTimes = { readonly timeoutMs: number; readonly gatherTimeoutMs:
 /** The functions of the master that a batch job calls. */
 export type BatchEffects = {
   readonly publish: (job: Job, onAccepted?: (published: Published) => void) => Promise<Published | undefined>;
+  /** Lower masters may have the minions of a step, which have no key here. */
+  readonly hasLowerMasters?: boolean;
   readonly newJid: () => string;
   /** Stores the load of a job that is not sent itself. */
   readonly record: (job: Job, published: Published) => Promise<void>;

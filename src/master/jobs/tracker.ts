@@ -12,27 +12,14 @@ import {
   unaskedRoundsMax,
 } from "../../limits.ts";
 import type { TextList } from "../../wire/text-list.ts";
+import { type Below, type Followed, type FollowOptions, isOnlySyndic, isOver } from "./followed.ts";
 import { MinionNumbers } from "./minion-numbers.ts";
-import { type JobHead, JobRecord, type SilentReason } from "./record.ts";
+import { type JobHead, JobRecord } from "./record.ts";
 
 /** Longest delay of a timer in Node. With a longer one it would fire at once. */
 const timerMsMax = 2 ** 31 - 1;
 const sweepMs = 60_000;
 const none: ReadonlySet<string> = new Set();
-
-export type FollowOptions = {
-  readonly jid: string;
-  readonly minions: TextList;
-  readonly fun?: string;
-  readonly user?: string;
-  readonly missing?: readonly string[];
-  readonly timeoutMs: number;
-  readonly gatherTimeoutMs: number;
-  /** The job does not wait for minions that are not connected when it begins. */
-  readonly leavesAbsent?: boolean;
-  readonly onReturn?: (id: string, body: () => Uint8Array) => void;
-  readonly onDone: (returned: readonly string[], silent: ReadonlyMap<string, SilentReason>) => void;
-};
 
 /** `runsStill`: the answer to find_job names a running job. `isFault`: the minion could not answer, and the job does not wait for it any more. */
 export type FindJobAnswer = { readonly id: string; readonly runsStill: boolean; readonly isFault: boolean };
@@ -48,28 +35,6 @@ export type TrackerOptions = {
   readonly now?: () => number;
   /** A monotonic clock, for deadlines. */
   readonly steadyMs?: () => number;
-};
-
-/** `waitMs`: how long a job waits for lists of minions from lower masters, whose ids are `ids`. */
-export type Below = { readonly waitMs: number; readonly ids: () => ReadonlySet<string> };
-
-type Followed = Pick<FollowOptions, "timeoutMs" | "gatherTimeoutMs" | "onReturn" | "onDone"> & {
-  readonly record: JobRecord;
-  readonly firstDeadlineMs: number;
-  /** The job is not over before, because lower masters may add minions. */
-  readonly listsUntilMs: number;
-  /** Deadlines of minions that answered that they still run. */
-  readonly laterDeadlineMs: Map<string, number>;
-  /** Minions that the job does not wait for and that have not returned. */
-  readonly absent: Set<string>;
-  roundEndsMs: number;
-  isAnyRunning: boolean;
-  /** find_job is being published. */
-  isAsking: boolean;
-  /** Rounds in which find_job could not be published. */
-  unaskedRounds: number;
-  findJobJid: string | undefined;
-  timer: NodeJS.Timeout | undefined;
 };
 
 /** `onEnd`: called when no more answers are awaited. */
@@ -165,6 +130,7 @@ export class JobTracker {
     if (this.#jobs.size >= trackedJobsMax) this.#letOldestGo();
     const record = this.track(options);
     const nowMs = this.#steadyMs();
+    const { below } = this.#options;
     const job: Followed = {
       timeoutMs,
       gatherTimeoutMs,
@@ -172,7 +138,7 @@ export class JobTracker {
       onDone,
       record,
       firstDeadlineMs: nowMs + timeoutMs,
-      listsUntilMs: nowMs + (this.#options.below?.waitMs ?? 0),
+      listsUntilMs: options.isWhole === true ? undefined : below && nowMs + below.waitMs,
       laterDeadlineMs: new Map(),
       absent: new Set(options.leavesAbsent === true ? this.#absentOf(options.minions) : []),
       roundEndsMs: nowMs + timeoutMs,
@@ -297,18 +263,7 @@ export class JobTracker {
   }
 
   #isOver(job: Followed): boolean {
-    const { record, absent } = job;
-    if (this.#options.below !== undefined && this.#mayGrow(job)) return false;
-    return (
-      record.minionCount - record.returnedCount <= absent.size ||
-      (record.hasFaults && record.outstanding().length === 0)
-    );
-  }
-
-  /** Whether lower masters may still add minions. A job without any minion waits as long as one with silent minions. */
-  #mayGrow({ record, absent, listsUntilMs, firstDeadlineMs }: Followed): boolean {
-    const nowMs = this.#steadyMs();
-    return nowMs < listsUntilMs || (record.minionCount === absent.size && nowMs < firstDeadlineMs);
+    return isOver(job, this.#steadyMs());
   }
 
   #noteAnswer(job: Followed, answer: FindJobAnswer): void {
@@ -337,7 +292,8 @@ export class JobTracker {
   #schedule(job: Followed, atMs: number): void {
     clearTimeout(job.timer);
     const nowMs = this.#steadyMs();
-    const nextMs = job.listsUntilMs > nowMs ? Math.min(atMs, job.listsUntilMs) : atMs;
+    const { listsUntilMs = 0 } = job;
+    const nextMs = listsUntilMs > nowMs ? Math.min(atMs, listsUntilMs) : atMs;
     const delayMs = Math.min(Math.max(1, nextMs - nowMs), timerMsMax);
     job.timer = setTimeout(() => this.#endRound(job), delayMs);
   }
@@ -384,7 +340,7 @@ export class JobTracker {
   async #ask(job: Followed): Promise<void> {
     this.counters.findJobs += 1;
     this.#dropQuestion(job);
-    const ids = job.record.outstanding().filter((id) => !this.#isOnlySyndic(job, id));
+    const ids = job.record.outstanding().filter((id) => !isOnlySyndic(job, id, this.#syndics));
     if (ids.length === 0) return;
     const jid = await this.#options.findJob(job.record.jid, ids);
     if (jid === undefined || this.#jobs.get(job.record.jid) !== job) return;
@@ -401,16 +357,11 @@ export class JobTracker {
     record.noteOver(this.#now(), (id) => !this.#options.isConnected(id));
     // A listener that throws must not stop timers or publishes.
     try {
-      const silent = [...record.silent()].filter(([id]) => !this.#isOnlySyndic(job, id));
+      const silent = [...record.silent()].filter(([id]) => !isOnlySyndic(job, id, this.#syndics));
       job.onDone(record.returnedIds(), new Map(silent));
     } catch (error) {
       this.#options.onFault(error as Error);
     }
-  }
-
-  /** Whether the job reaches other minions through this id and does not wait for itself. */
-  #isOnlySyndic({ absent }: Followed, id: string): boolean {
-    return absent.has(id) && this.#syndics.has(id);
   }
 
   #dropQuestion(job: Followed): void {

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, it, mock } from "node:test";
 import pino from "pino";
 import { SaltworksError } from "../../../src/errors.ts";
 import { Batches } from "../../../src/master/batch-jobs/batches.ts";
-import type { FollowOptions } from "../../../src/master/jobs/tracker.ts";
+import type { FollowOptions } from "../../../src/master/jobs/followed.ts";
 import type { Job, Published } from "../../../src/master/publish/publisher.ts";
 import { BatchLog, readBatchSummary } from "../../../src/store/jobs/batch-log.ts";
 import { encodeBatchOptions } from "../../../src/wire/batch-options.ts";

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import pino from "pino";
 import { batchesRunningMax } from "../../../src/limits.ts";
 import { Batches } from "../../../src/master/batch-jobs/batches.ts";
-import type { FollowOptions } from "../../../src/master/jobs/tracker.ts";
+import type { FollowOptions } from "../../../src/master/jobs/followed.ts";
 import type { Job, Published } from "../../../src/master/publish/publisher.ts";
 import { BatchLog, readBatchEntries } from "../../../src/store/jobs/batch-log.ts";
 import { type BatchEntry, type BatchOptions, encodeBatchOptions } from "../../../src/wire/batch-options.ts";

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it, mock } from "node:test";
 import { unaskedRoundsMax } from "../../../src/limits.ts";
+import type { FollowOptions } from "../../../src/master/jobs/followed.ts";
 import type { SilentReason } from "../../../src/master/jobs/record.ts";
-import { type FollowOptions, JobTracker } from "../../../src/master/jobs/tracker.ts";
+import { JobTracker } from "../../../src/master/jobs/tracker.ts";
 import { TextList } from "../../../src/wire/text-list.ts";
 
 type Question = { readonly atMs: number; readonly jid: string; readonly ids: readonly string[] };
