@@ -49,7 +49,7 @@ export class TestBed {
     const program =
       maker === "ours"
         ? new Program(name, process.execPath, ["--enable-source-maps", ourProgram, tool, "-c", configDir])
-        : new Program(name, maker.program(`salt-${tool}`), ["-c", configDir, "-l", process.env.SWLOG ?? "info"]);
+        : new Program(name, maker.program(`salt-${tool}`), ["-c", configDir, "-l", "info"]);
     this.#programs.push({ program, isOurs: maker === "ours" });
     return program;
   }
@@ -232,7 +232,7 @@ export class SyndicUnderTest {
   readonly program: Program;
 
   constructor(lower: MasterUnderTest, above: MasterUnderTest, release: SaltRelease, id: string) {
-    const folder = join(lower.bed.folder, id);
+    const folder = join(lower.configDir, "..", id);
     this.id = id;
     mkdirSync(folder, { recursive: true });
     writeConfig(join(lower.configDir, "minion"), {

@@ -1,10 +1,24 @@
 /** A tree of masters: a master above, and below it a master of Salt's with a `salt-syndic` and two minions of Salt's. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { EventWatch } from "../event-watch.ts";
 import { Operator } from "../operator.ts";
 import type { SaltRelease } from "../salt-releases.ts";
 import { type Maker, MasterUnderTest, MinionUnderTest, SyndicUnderTest, type TestBed } from "../test-bed.ts";
 
 const startTimeoutMs = 180_000;
+/** Seconds, on all masters of a tree. */
+const times = { timeout: 5, gather_job_timeout: 2, syndic_wait: 5 };
+
+/** Ids in every tree. */
+export const syndicId = "branch";
+export const leaves = ["leaf1", "leaf2"] as const;
+
+/** States of the lower master, by name. */
+const states = {
+  fine: "all is well:\n  test.succeed_without_changes\n",
+  broken: "all is lost:\n  test.fail_without_changes\n",
+};
 
 export type TreeOptions = {
   readonly bed: TestBed;
@@ -12,11 +26,13 @@ export type TreeOptions = {
   readonly top: Maker;
   /** The release of all programs below. */
   readonly below: SaltRelease;
-  /** Begins the names of the tree's folders and ids, so that one bed can hold several trees. */
+  /** Begins the names of the tree's folders, so that one bed can hold several trees. */
   readonly name: string;
   /** Further options of the master above. */
   readonly topOptions?: Readonly<Record<string, unknown>>;
 };
+
+type TreeParts = Pick<SyndicTree, "top" | "lower" | "syndic" | "minions" | "topEvents">;
 
 export class SyndicTree {
   readonly top: MasterUnderTest;
@@ -24,48 +40,46 @@ export class SyndicTree {
   readonly syndic: SyndicUnderTest;
   readonly minions: readonly MinionUnderTest[];
   readonly topEvents: EventWatch;
-  readonly lowerEvents: EventWatch;
 
-  private constructor(parts: Pick<SyndicTree, "top" | "lower" | "syndic" | "minions" | "topEvents" | "lowerEvents">) {
+  private constructor(parts: TreeParts) {
     this.top = parts.top;
     this.lower = parts.lower;
     this.syndic = parts.syndic;
     this.minions = parts.minions;
     this.topEvents = parts.topEvents;
-    this.lowerEvents = parts.lowerEvents;
   }
 
   /** Resolves when the minions have started below and the syndic above. */
   static async grow({ bed, top: maker, below, name, topOptions }: TreeOptions): Promise<SyndicTree> {
-    const times = { timeout: 5, gather_job_timeout: 3, syndic_wait: 5 };
-    const topMaster = await MasterUnderTest.create(
+    const files = join(bed.folder, `${name}-states`);
+    mkdirSync(files);
+    for (const [state, text] of Object.entries(states)) writeFileSync(join(files, `${state}.sls`), text);
+    const top = await MasterUnderTest.create(
       bed,
       maker,
       { auto_accept: true, order_masters: true, ...times, ...topOptions },
-      `${name}top`,
+      `${name}-top`,
     );
     const lower = await MasterUnderTest.create(
       bed,
       below,
-      { auto_accept: true, ...times, syndic_master: "127.0.0.1", syndic_master_port: topMaster.requestPort },
-      `${name}lower`,
+      {
+        ...{ auto_accept: true, ...times, file_roots: { base: [files] } },
+        ...{ syndic_master: "127.0.0.1", syndic_master_port: top.requestPort },
+      },
+      `${name}-lower`,
     );
-    await Promise.all([topMaster.start(), lower.start()]);
-    const topEvents = await bed.watchEvents(topMaster.sockDir);
+    await Promise.all([top.start(), lower.start()]);
+    const topEvents = await bed.watchEvents(top.sockDir);
     const lowerEvents = await bed.watchEvents(lower.sockDir);
-    const ids = [`${name}a`, `${name}b`];
-    const minions = ids.map((id) => new MinionUnderTest(lower, below, id, { grains: { branch: name, leaf: id } }));
-    const started = ids.map((id) =>
+    const minions = leaves.map((id) => new MinionUnderTest(lower, below, id, { grains: { leaf: id } }, name));
+    const started = leaves.map((id) =>
       lowerEvents.until(`${id} start`, ({ tag }) => tag === `salt/minion/${id}/start`, startTimeoutMs),
     );
-    const syndic = new SyndicUnderTest(lower, topMaster, below, `${name}syndic`);
-    const isStart = ({ tag }: { tag: string }) => tag === `salt/syndic/${syndic.id}/start`;
-    await Promise.all([...started, topEvents.until("the syndic's start", isStart, startTimeoutMs)]);
-    return new SyndicTree({ top: topMaster, lower, syndic, minions, topEvents, lowerEvents });
-  }
-
-  get minionIds(): readonly string[] {
-    return this.minions.map(({ id }) => id);
+    await Promise.all(started);
+    const syndic = new SyndicUnderTest(lower, top, below, syndicId);
+    await topEvents.until("the syndic", ({ tag }) => tag === `salt/syndic/${syndicId}/start`, startTimeoutMs);
+    return new SyndicTree({ top, lower, syndic, minions, topEvents });
   }
 
   /** An operator at the master above. */

@@ -1,0 +1,167 @@
+/** Stock `salt-syndic`s below our master, compared with the same tree below Salt's master. */
+import assert from "node:assert/strict";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe } from "node:test";
+import { comparable } from "../golden/same-output.ts";
+import { Operator } from "../operator.ts";
+import { openReleases, type SaltRelease } from "../salt-releases.ts";
+import { type Maker, TestBed } from "../test-bed.ts";
+import { leaves, SyndicTree, syndicId } from "./tree.ts";
+
+const releases = await openReleases();
+const main = releases.all.find(({ name }) => name === "3007");
+const skip = releases.skip !== false ? releases.skip : main === undefined ? "Salt 3007 is not installed" : false;
+const eventTimeoutMs = 60_000;
+
+type Command = readonly ["salt" | "run", ...string[]];
+
+/** Commands whose output is the same but for order and times. */
+const alike: readonly Command[] = [
+  ["salt", "*", "test.ping"],
+  ["salt", "-G", "leaf:leaf2", "test.ping"],
+  ["salt", "-C", "leaf* and not G@leaf:leaf2", "test.arg", "one", "two=2"],
+  ["salt", "-L", "leaf1,nosuch", "test.ping"],
+  ["salt", "-N", "leaves", "test.ping"],
+  ["salt", "nosuch*", "test.ping"],
+  ["salt", "leaf1", "cmd.run", "echo no; exit 3"],
+  ["salt", "leaf1", "no.such"],
+  ["salt", "--out=quiet", "*", "state.apply", "fine"],
+  ["salt", "--out=quiet", "*", "state.apply", "broken"],
+  ["salt", "leaf1", "test.sleep", "9"],
+  ["run", "--out=json", "manage.up"],
+];
+
+describe("minions below a syndic of Salt 3007", { skip }, () => {
+  const bed = new TestBed();
+  let release: SaltRelease;
+  let ours: SyndicTree;
+  let theirs: SyndicTree;
+
+  before(async () => {
+    if (main === undefined) return;
+    release = main;
+    const grow = (top: Maker) => {
+      const name = top === "ours" ? "ours" : "theirs";
+      const users = { "^filename": join(bed.folder, "users"), ann: [{ leaf1: ["test.*"] }] };
+      const topOptions = { nodegroups: { leaves: "L@leaf1,leaf2" }, external_auth: { file: users } };
+      return SyndicTree.grow({ bed, top, below: release, name, topOptions });
+    };
+    [ours, theirs] = [await grow("ours"), await grow(release)];
+  });
+  after(() => bed.close());
+
+  bed.it("answer as below Salt's master, to Salt's commands and to ours", async () => {
+    for (const [tool, ...words] of alike) {
+      const operators = [theirs.operator(release), ours.operator(release), ours.operator("ours")];
+      const shown = await Promise.all(operators.map(async (each) => comparable(await each.run(tool, words))));
+      const [expected, ...others] = shown.map(({ stdout, code }) => ({ stdout: withoutLogLines(stdout), code }));
+      for (const other of others) assert.deepEqual(other, expected, `${tool} ${words.join(" ")}`);
+    }
+  });
+
+  bed.it("run batch jobs, one after the other", async () => {
+    const { code, stdout, stderr } = await ours.operator("ours").run("salt", ["-b", "1", "*", "test.ping"]);
+    assert.equal(code, 0, stderr);
+    for (const id of leaves) {
+      assert.match(stdout.toString(), new RegExp(`Executing run on \\['${id}'\\]`));
+      assert.match(stdout.toString(), new RegExp(`^${id}:\\n {4}True`, "m"));
+    }
+    const bySalt = await ours.operator(release).run("salt", ["-b", "1", "*", "test.ping"]);
+    assert.equal(bySalt.code, 0, bySalt.stdout.toString());
+    for (const id of leaves) assert.match(bySalt.stdout.toString(), new RegExp(`^${id}:\\n {4}True`, "m"));
+  });
+
+  bed.it("are found in the job cache with the minions that the lower master told of", async () => {
+    const jid = await ours.operator("ours").jobOfAll(leaves, ["test.ping"]);
+    const run = (...words: string[]) => ours.operator("ours").json("run", words);
+    assert.deepEqual(await run("jobs.lookup_jid", jid), { leaf1: true, leaf2: true });
+    const listed = (await run("jobs.list_job", jid)) as { readonly Minions: string[] };
+    assert.deepEqual([...listed.Minions].sort(), [syndicId, ...leaves]);
+    assert.deepEqual(readdirSync(join(ours.top.cacheDir, "syndics")), [syndicId]);
+    assert.deepEqual(await run("manage.status"), { up: [...leaves], down: [syndicId] });
+  });
+
+  bed.it("have their lower master's jobs in the job cache above", async () => {
+    const below = new Operator(release, ours.lower);
+    const { jid } = await below.job("leaf1", ["test.arg", "from below"]);
+    const tag = `salt/job/${jid}/ret/leaf1`;
+    await ours.topEvents.until("the return above", (event) => event.tag === tag, eventTimeoutMs);
+    const listed = (await ours.operator("ours").json("run", ["jobs.list_job", jid])) as Record<string, unknown>;
+    assert.deepEqual([listed.Function, listed.Target, listed.Arguments], ["test.arg", "leaf1", ["from below"]]);
+    assert.deepEqual(listed.Minions, ["leaf1"]);
+  });
+
+  bed.it("fire events that arrive above, under their own tag and the syndic's", async () => {
+    for (const { topEvents, operator } of [ours, theirs].map((tree) => ({
+      ...tree,
+      operator: tree.operator(release),
+    }))) {
+      await operator.run("salt", ["--async", "leaf1", "event.send", "my/tag", "text=hello"]);
+      for (const tag of ["my/tag", `syndic/${syndicId}/my/tag`]) {
+        const { data } = await topEvents.until(tag, (event) => event.tag === tag, eventTimeoutMs);
+        assert.equal(data.get("id"), "leaf1");
+      }
+    }
+    const own = (tag: string) => ours.topEvents.seen.some((event) => event.tag === tag);
+    assert.ok(own(`syndic/${syndicId}/salt/minion/leaf1/start`) && !own("salt/minion/leaf1/start"));
+  });
+
+  bed.it("are out of a restricted user's reach where the grant does not name them", async () => {
+    const { writeFileSync } = await import("node:fs");
+    writeFileSync(join(bed.folder, "users"), "ann:ann-keeps-this-1\n");
+    const login = ["-a", "file", "--username=ann", "--password=ann-keeps-this-1", "--out=json", "--static"];
+    for (const operator of [theirs.operator(release), ours.operator(release), ours.operator("ours")]) {
+      const asked = async (...words: string[]) => (await operator.run("salt", [...login, ...words])).stdout.toString();
+      assert.match(await asked("leaf1", "test.ping"), /"leaf1": true/, operator.name);
+      assert.doesNotMatch(await asked("leaf2", "test.ping"), /"leaf2": true/, operator.name);
+    }
+  });
+
+  bed.it("that do not answer are named as silent, and the syndic is not", async () => {
+    for (const tree of [ours, theirs]) await tree.minions[1]?.program.kill();
+    const [expected, ...others] = await Promise.all(
+      [theirs.operator(release), ours.operator(release), ours.operator("ours")].map(async (operator) => {
+        const { stdout, code } = comparable(await operator.run("salt", ["*", "test.ping"]));
+        return { stdout, code };
+      }),
+    );
+    for (const other of others) assert.deepEqual(other, expected);
+    assert.match(expected?.stdout ?? "", /^leaf2:\n {4}Minion did not return\. \[No response\]/m);
+    assert.doesNotMatch(expected?.stdout ?? "", new RegExp(syndicId));
+  });
+
+  bed.it("are forgotten with the syndic's key", async () => {
+    await ours.operator("ours").run("key", ["-y", "-d", syndicId]);
+    const marker = join(ours.top.cacheDir, "syndics", syndicId);
+    const removed = ({ tag, data }: { tag: string; data: ReadonlyMap<unknown, unknown> }) =>
+      tag === "salt/key" && data.get("act") === "delete" && data.get("id") === syndicId;
+    await ours.topEvents.until("the key's end", removed, eventTimeoutMs);
+    assert.equal(existsSync(marker), false);
+  });
+});
+
+for (const older of skip === false ? releases.all.filter(({ name }) => name !== "3007") : []) {
+  describe(`minions below a syndic of Salt ${older.version}`, () => {
+    const bed = new TestBed();
+    let tree: SyndicTree;
+
+    before(async () => {
+      tree = await SyndicTree.grow({ bed, top: "ours", below: older, name: older.name });
+    });
+    after(() => bed.close());
+
+    bed.it("answer and return", async () => {
+      const { code, stdout, stderr } = await tree.operator("ours").run("salt", ["--out=txt", "*", "test.ping"]);
+      assert.equal(code, 0, stderr);
+      assert.deepEqual(stdout.toString().trim().split("\n").sort(), ["leaf1: True", "leaf2: True"]);
+      const bySalt = await tree.operator(older).run("salt", ["--out=txt", "*", "test.ping"]);
+      assert.deepEqual(bySalt.stdout.toString().trim().split("\n").sort(), ["leaf1: True", "leaf2: True"]);
+    });
+  });
+}
+
+/** Salt's runners print log lines among their output. */
+function withoutLogLines(text: string): string {
+  return text.replaceAll(/^\[[A-Z ]+\] .*\n/gm, "");
+}
