@@ -53,13 +53,14 @@ function tokenFindings({ cachedir }: MasterConfig): readonly Finding[] {
   });
 }
 
-function syndicFindings({ cachedir }: MasterConfig): readonly Finding[] {
+function syndicFindings({ cachedir, order_masters: isOrdering }: MasterConfig): readonly Finding[] {
   const place = join(cachedir, "syndics");
   return looked("syndics", place, () =>
-    namesIn(place).map((name) => ({
-      ...({ verdict: "lost", name, place } as const),
-      about: "a master below this one (salt-syndic), whose minions are not reached from here",
-    })),
+    namesIn(place).map((name) => {
+      const about = "a master below this one (salt-syndic), whose minions are reached through it";
+      if (isOrdering) return { verdict: "kept", name, place, about } as const;
+      return { verdict: "lost", name, place, about: `${about} only with order_masters, which is off` } as const;
+    }),
   );
 }
 

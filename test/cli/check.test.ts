@@ -166,6 +166,8 @@ describe("saltworks check", () => {
     assert.match(about("jobs"), /^1 jobs/);
     assert.match(about("tokens"), /^1 stay good/);
     assert.deepEqual(lost(findings), ["below /cache/syndics", "q /var/cache/salt/master/queues"]);
+    configure("order_masters: true\n");
+    assert.deepEqual(lost(await found("data")), ["q /var/cache/salt/master/queues"]);
   });
 
   it("says whether Salt's own files stay current", async () => {

@@ -43,6 +43,8 @@ type Question = { readonly onAnswer: (answer: FindJobAnswer) => void; readonly o
 export class JobTracker {
   readonly counters = { followed: 0, findJobs: 0, letGo: 0, recordsForgotten: 0, listsCut: 0 };
   readonly numbers = new MinionNumbers();
+  /** Minions of the largest job to which a lower master has added some. */
+  largestGrown = 0;
   readonly #options: TrackerOptions;
   readonly #now: () => number;
   readonly #steadyMs: () => number;
@@ -164,7 +166,8 @@ export class JobTracker {
     if (record === undefined) return [];
     const [countBefore, wasComplete] = [record.minionCount, record.isComplete];
     const added = record.expectMore(ids, jobMinionsBelowMax);
-    if (record.minionCount >= jobMinionsBelowMax) this.counters.listsCut += 1;
+    this.largestGrown = Math.max(this.largestGrown, record.minionCount);
+    if (record.minionCount >= jobMinionsBelowMax && !ids.every((id) => record.has(id))) this.counters.listsCut += 1;
     this.#minionCount += record.minionCount - countBefore;
     if (wasComplete && !record.isComplete) this.#openCount += 1;
     const job = this.#jobs.get(jid);

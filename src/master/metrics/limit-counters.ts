@@ -90,6 +90,10 @@ const publishes = {
 const ofMinions = {
   minionEventsMax: ofMinion("events.overRequest"),
   minionEventBytesMax: ofMinion("events.overRequest"),
+  syndicJobsMax: ofMinion("syndics.overRequest"),
+  syndicReturnsMax: ofMinion("syndics.overRequest"),
+  syndicEventsMax: ofMinion("syndics.overEvents"),
+  syndicEventBytesMax: ofMinion("syndics.overEvents"),
   minionEventTagBytesMax: ofMinion("events.forbiddenTag"),
   mine_max_bytes: ofMinion("mine.tooLarge"),
   mine_max_functions: ofMinion("mine.tooLarge"),
@@ -138,6 +142,7 @@ const jobs = {
   trackedJobsMax: hits("trackedJobsMax"),
   jobRecordsMax: hits("jobRecordsMax"),
   trackedMinionsMax: hits("trackedMinionsMax"),
+  jobMinionsBelowMax: hits("jobMinionsBelowMax"),
   pendingJobsMax: hits("pendingJobsMax"),
   pendingMinionsMax: hits("pendingMinionsMax"),
   deliveryTriesMax: hits("deliveryTriesMax"),

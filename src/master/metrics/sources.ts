@@ -24,6 +24,7 @@ import {
   strangersHeldBytesMax,
   tokensMax,
   tokensOfUserMax,
+  jobMinionsBelowMax,
   trackedJobsMax,
   trackedMinionsMax,
 } from "../../limits.ts";
@@ -364,6 +365,7 @@ export function sampleLimits(
   limit("trackedJobsMax", tracker.followedCount, trackedJobsMax, tracker.counters.letGo);
   limit("jobRecordsMax", tracker.recordCount, jobRecordsMax, tracker.counters.recordsForgotten);
   limit("trackedMinionsMax", tracker.minionCount, trackedMinionsMax, tracker.counters.recordsForgotten);
+  limit("jobMinionsBelowMax", tracker.largestGrown, jobMinionsBelowMax, tracker.counters.listsCut);
   limit("pendingJobsMax", deliveries.jobCount, pendingJobsMax, deliveries.counters.refused);
   limit("pendingMinionsMax", deliveries.minionCount, pendingMinionsMax, deliveries.counters.refused);
   limit("feedEntriesMax", parts.copies.jobShipping.waiting, feedEntriesMax, undefined);

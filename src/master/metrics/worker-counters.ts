@@ -38,6 +38,9 @@ const minionRefusals = [
   "peers.denied",
   "peers.malformed",
   "peers.unproven",
+  "syndics.overEvents",
+  "syndics.overRequest",
+  "syndics.refused",
 ] as const;
 const authResults = ["accept", "pend", "reject", "denied", "full", "noRoom", "refused"] as const;
 

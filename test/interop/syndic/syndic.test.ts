@@ -1,6 +1,6 @@
 /** Stock `salt-syndic`s below our master, compared with the same tree below Salt's master. */
 import assert from "node:assert/strict";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe } from "node:test";
 import { comparable } from "../golden/same-output.ts";
@@ -41,6 +41,7 @@ describe("minions below a syndic of Salt 3007", { skip }, () => {
   before(async () => {
     if (main === undefined) return;
     release = main;
+    writeFileSync(join(bed.folder, "users"), "ann:ann-keeps-this-1\n");
     const grow = (top: Maker) => {
       const name = top === "ours" ? "ours" : "theirs";
       const users = { "^filename": join(bed.folder, "users"), ann: [{ leaf1: ["test.*"] }] };
@@ -108,8 +109,6 @@ describe("minions below a syndic of Salt 3007", { skip }, () => {
   });
 
   bed.it("are out of a restricted user's reach where the grant does not name them", async () => {
-    const { writeFileSync } = await import("node:fs");
-    writeFileSync(join(bed.folder, "users"), "ann:ann-keeps-this-1\n");
     const login = ["-a", "file", "--username=ann", "--password=ann-keeps-this-1", "--out=json", "--static"];
     for (const operator of [theirs.operator(release), ours.operator(release), ours.operator("ours")]) {
       const asked = async (...words: string[]) => (await operator.run("salt", [...login, ...words])).stdout.toString();
