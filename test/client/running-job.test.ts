@@ -25,7 +25,7 @@ describe("RunningJob, when nothing is heard for a while", () => {
     await master.stop();
   });
 
-  async function eventsWith(reader: Partial<JobLookup>): Promise<JobEvent[]> {
+  async function eventsWith(reader: Partial<JobLookup>, mayGrow = false): Promise<JobEvent[]> {
     const nothing = { returns: async () => new Map(), end: async () => "running" as const };
     const published = {
       jid,
@@ -33,7 +33,7 @@ describe("RunningJob, when nothing is heard for a while", () => {
       missing: [],
       reasons: new Map<string, string>(),
       waitsUntilMs: undefined,
-      mayGrow: false,
+      mayGrow,
     };
     const job = new RunningJob(published, feed, { ...nothing, ...reader });
     const told: JobEvent[] = [];
@@ -72,6 +72,17 @@ describe("RunningJob, when nothing is heard for a while", () => {
       returned("b", "of b"),
       { kind: "silent", id: "c", reason: "Not connected", detail: "key not accepted" },
     ]);
+  });
+
+  it("waits for the master's word, also with all returns, while lower masters may add minions", async () => {
+    const returnedIds = [...minions, "below"];
+    for (const id of returnedIds) master.fireReturn(jid, id, true);
+    const end: JobEnd = { kind: "done", returned: returnedIds, silent: new Map(), reasons: new Map() };
+    const told = await eventsWith({ end: async () => end }, true);
+    assert.deepEqual(
+      told,
+      returnedIds.map((id) => returned(id, true)),
+    );
   });
 
   it("fetches lost returns one by one where they are too large together", async () => {

@@ -146,6 +146,19 @@ function loadsContract({ cache, traits }: Context): void {
     assert.deepEqual(await cache().find({ limit: 10 }), [jid]);
   });
 
+  it("adds minions of lower masters to a known job", async () => {
+    const record = loadOf(jid, ["a"]);
+    await cache().keepJobs([record]);
+    await cache().addMinions(jid, "low1", ["b", "a"]);
+    await cache().addMinions(jid, "low2", ["c"]);
+    await cache().addMinions("20990101000000000000", "low1", ["b"]);
+    const found = await cache().job(jid);
+    assert.deepEqual([...(found?.minions ?? [])].sort(), ["a", "b", "c"]);
+    assert.deepEqual(Buffer.from(found?.load ?? []), Buffer.from(record.load));
+    assert.equal(await cache().job("20990101000000000000"), undefined);
+    assert.deepEqual(await cache().find({ limit: 10 }), [jid]);
+  });
+
   it("replaces a load under the same id", async () => {
     await cache().keepJobs([loadOf(jid, ["a"])]);
     await cache().keepJobs([loadOf(jid, ["b"])]);

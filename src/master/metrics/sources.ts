@@ -12,6 +12,7 @@ import {
   fileBytesOnTheirWayMax,
   fileRequestsWaitingMax,
   heldPublishesBytesMax,
+  jobMinionsBelowMax,
   jobRecordsMax,
   laneQueueMax,
   orchestrationsMax,
@@ -24,7 +25,6 @@ import {
   strangersHeldBytesMax,
   tokensMax,
   tokensOfUserMax,
-  jobMinionsBelowMax,
   trackedJobsMax,
   trackedMinionsMax,
 } from "../../limits.ts";

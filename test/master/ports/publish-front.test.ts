@@ -80,11 +80,12 @@ describe("PublishFront", { timeout: 60_000 }, () => {
   });
 
   it("addresses minions one by one where the master filters, and all where it cannot", async () => {
-    const front = await openFront({ isFiltering: true });
+    const front = await openFront({ isFiltering: true, hasLowerMasters: true });
     const topic = (id: string) => createHash("sha1").update(id).digest("hex");
     const [web1, web2] = [subscribe(front, "broadcast", topic("web1")), subscribe(front, "broadcast", topic("web2"))];
+    const syndic = subscribe(front, "broadcast", "syndic");
     try {
-      await subscribers(front, 2);
+      await subscribers(front, 3);
       await front.send(Buffer.from("one"), () => ["web1", "db1"]);
       await front.send(Buffer.from("both"), () => ["web1", "web2"]);
       await front.send(Buffer.from("all"), undefined);
@@ -97,8 +98,9 @@ describe("PublishFront", { timeout: 60_000 }, () => {
       const toAll = ["broadcast all", "broadcast nobody in particular"];
       assert.deepEqual(await texts(web1, 4), [`${topic("web1")} one`, `${topic("web1")} both`, ...toAll]);
       assert.deepEqual(await texts(web2, 3), [`${topic("web2")} both`, ...toAll]);
+      assert.deepEqual(await texts(syndic, 4), ["syndic one", "syndic both", ...toAll]);
     } finally {
-      for (const socket of [web1, web2]) socket.close();
+      for (const socket of [web1, web2, syndic]) socket.close();
       await front.close();
     }
   });
