@@ -274,6 +274,7 @@ export class Jobs {
     const deadlineMs = publishedMs + within.seconds * 1_000;
     try {
       const ids = minions.texts().filter((id) => !this.#parts.syndics?.ids.has(id));
+      if (ids.length === 0) return;
       await this.deliveries.keep({ jid, fields, minions: ids, publishedMs, deadlineMs });
     } catch (error) {
       if (!within.isDefault) throw error;

@@ -303,9 +303,9 @@ export class JobTracker {
 
   /** Ends a round of find_job. Asks again if a minion was running in it, else gives up when the deadlines of all minions have passed. */
   #endRound(job: Followed): void {
-    if (this.#isOver(job)) return this.#finish(job);
     const nowMs = this.#steadyMs();
-    const nextMs = nowMs < job.roundEndsMs ? job.roundEndsMs : this.#nextRound(job, nowMs);
+    const next = () => (nowMs < job.roundEndsMs ? job.roundEndsMs : this.#nextRound(job, nowMs));
+    const nextMs = this.#isOver(job) ? undefined : next();
     if (nextMs === undefined) this.#finish(job);
     else this.#schedule(job, nextMs);
   }
