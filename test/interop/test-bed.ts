@@ -232,14 +232,14 @@ export class SyndicUnderTest {
   readonly program: Program;
 
   constructor(lower: MasterUnderTest, above: MasterUnderTest, release: SaltRelease, id: string) {
-    const folder = join(lower.configDir, "..", id);
+    // As on a machine with both: a syndic reads jobs below this folder.
+    const folder = join(lower.configDir, "..");
     this.id = id;
-    mkdirSync(folder, { recursive: true });
     writeConfig(join(lower.configDir, "minion"), {
       id,
       user: userInfo().username,
       root_dir: folder,
-      pki_dir: join(folder, "pki"),
+      pki_dir: join(folder, "minion-pki"),
       // Otherwise a syndic takes the lower master's publish port, which usually equals the port above.
       publish_port: above.publishPort,
       acceptance_wait_time: 1,
