@@ -33,6 +33,8 @@ export function mayBeSyndic(worker: WorkerState, { id, isProven }: Pick<Opened, 
   return worker.start.config.order_masters && id !== undefined && isProven;
 }
 
+type FirstReturn = { readonly id: string; readonly body: Uint8Array };
+
 /** The returns of one request, up to `syndicJobsMax` and `syndicReturnsMax`. */
 class SyndicReturns {
   readonly #worker: WorkerState;
@@ -81,50 +83,70 @@ class SyndicReturns {
       this.#worker.count("returns.malformed");
       return;
     }
-    this.#keepLoad(jid, bytesOf(members.get("load")));
+    if (this.#worker.isPresencePing(jid)) return;
+    const isKept = this.#keepLoad(jid, bytesOf(members.get("load")));
     const shared = new Map<string, Encodable>();
     for (const name of sharedMembers) {
       const value = members.get(name);
       if (value !== undefined) shared.set(name, value);
     }
-    this.#takeReturns(jid, shared, returns);
+    const first = this.#takeReturns(jid, shared, returns);
+    if (!isKept && first !== undefined) this.#keepReturnAsLoad(jid, first);
   }
 
-  /** Keeps a job that the lower master began. A job that is known here keeps its own load. */
-  #keepLoad(jid: string, load: Uint8Array | undefined): void {
-    if (load === undefined || headOf(load, 0).kind !== "map" || headOf(load, 0).count === 0) return;
+  /** Keeps a job that the lower master began. A job that is known here keeps its own load. @returns false without a load */
+  #keepLoad(jid: string, load: Uint8Array | undefined): boolean {
+    if (load === undefined || headOf(load, 0).kind !== "map" || headOf(load, 0).count === 0) return false;
     const { jobs } = this.#worker.stores;
     const make = () => {
       const minions = decode(bytesOf(packedMembers(load, loadMembersMax).get("Minions")) ?? encode([], "bin"));
       return { jid, load: loadIn(load), minions: Array.isArray(minions) ? minions.filter(isText) : [] };
     };
     this.#batch.writes.push(jobs.keepNewJob(jid, make));
+    return true;
   }
 
-  #takeReturns(jid: string, shared: ReadonlyMap<string, Encodable>, returns: Uint8Array): void {
+  /** As in Salt: a job of which only a return has come is at least in the list of jobs. */
+  #keepReturnAsLoad(jid: string, { id, body }: FirstReturn): void {
+    const make = () => ({ jid, load: loadIn(body), minions: [id] });
+    this.#batch.writes.push(this.#worker.stores.jobs.keepNewJob(jid, make));
+  }
+
+  /** @returns the first that was taken */
+  #takeReturns(jid: string, shared: ReadonlyMap<string, Encodable>, returns: Uint8Array): FirstReturn | undefined {
+    let first: FirstReturn | undefined;
     const { count, start } = headOf(returns, 0);
     let position = start;
     for (let index = 0; index < count; index += 1) {
       const keyEnd = skipWhole(returns, position);
       const end = skipWhole(returns, keyEnd);
-      if (this.#left > 0)
-        this.#takeReturn(jid, keyOf(returns, position, keyEnd), shared, returns.subarray(keyEnd, end));
-      else this.#dropped += 1;
+      const id = keyOf(returns, position, keyEnd);
+      if (this.#left > 0) {
+        const body = this.#takeReturn(jid, id, shared, returns.subarray(keyEnd, end));
+        if (body !== undefined && id !== undefined) first ??= { id, body };
+      } else {
+        this.#dropped += 1;
+      }
       this.#left -= 1;
       position = end;
     }
+    return first;
   }
 
-  #takeReturn(jid: string, id: string | undefined, shared: ReadonlyMap<string, Encodable>, returned: Uint8Array): void {
+  #takeReturn(
+    jid: string,
+    id: string | undefined,
+    shared: ReadonlyMap<string, Encodable>,
+    returned: Uint8Array,
+  ): Uint8Array | undefined {
     const worker = this.#worker;
     const own =
       headOf(returned, 0).kind === "map" ? packedMembers(returned, loadMembersMax) : new Map<string, Packed>();
     if (id === undefined || !idIsValid(id) || !own.has("return")) {
       worker.count("returns.malformed");
-      return;
+      return undefined;
     }
     worker.count("syndics.returns");
-    if (worker.isPresencePing(jid)) return;
     // First, because they are so in Salt's event, and because a return must not name another job or minion.
     const fields = new Map<string, Encodable>([
       ["jid", jid],
@@ -136,10 +158,11 @@ class SyndicReturns {
     worker.meter.noteSize("return", body.byteLength);
     if (body.byteLength > worker.start.config.job_cache_max_return_bytes) {
       worker.count("returns.tooLarge");
-      return;
+      return undefined;
     }
     fireReturn(worker, this.#batch, returnTag(jid, id), body, isFailure(own.get("retcode")));
     keep(worker, this.#batch, jid, id, body);
+    return body;
   }
 }
 

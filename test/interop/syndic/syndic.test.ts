@@ -1,6 +1,6 @@
 /** Stock `salt-syndic`s below our master, compared with the same tree below Salt's master. */
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe } from "node:test";
 import { comparable } from "../golden/same-output.ts";
@@ -104,8 +104,20 @@ describe("minions below a syndic of Salt 3007", { skip }, () => {
         assert.equal(data.get("id"), "leaf1");
       }
     }
-    const own = (tag: string) => ours.topEvents.seen.some((event) => event.tag === tag);
-    assert.ok(own(`syndic/${syndicId}/salt/minion/leaf1/start`) && !own("salt/minion/leaf1/start"));
+    // A tag of the master's about another minion: Salt's master fires it in both forms.
+    for (const { topEvents, operator } of [ours, theirs].map((tree) => ({
+      ...tree,
+      operator: tree.operator(release),
+    }))) {
+      const tag = "salt/minion/leaf1/start";
+      const from = topEvents.seen.length;
+      await operator.run("salt", ["--async", "leaf1", "event.send", tag, "text=hello"]);
+      const isBelow = (event: { tag: string; data: ReadonlyMap<unknown, unknown> }) =>
+        event.tag === `syndic/${syndicId}/${tag}` && event.data.get("data") instanceof Map;
+      await topEvents.until("the start", isBelow, eventTimeoutMs);
+      const isBare = topEvents.seen.slice(from).some((event) => event.tag === tag);
+      assert.equal(isBare, topEvents === theirs.topEvents);
+    }
   });
 
   bed.it("are out of a restricted user's reach where the grant does not name them", async () => {
@@ -130,35 +142,33 @@ describe("minions below a syndic of Salt 3007", { skip }, () => {
     assert.doesNotMatch(expected?.stdout ?? "", new RegExp(syndicId));
   });
 
-  bed.it("are forgotten with the syndic's key", async () => {
-    await ours.operator("ours").run("key", ["-y", "-d", syndicId]);
-    const marker = join(ours.top.cacheDir, "syndics", syndicId);
-    const removed = ({ tag, data }: { tag: string; data: ReadonlyMap<unknown, unknown> }) =>
-      tag === "salt/key" && data.get("act") === "delete" && data.get("id") === syndicId;
-    await ours.topEvents.until("the key's end", removed, eventTimeoutMs);
-    assert.equal(existsSync(marker), false);
+  bed.it("are not waited for once the syndic's key is gone", async () => {
+    const operator = ours.operator("ours");
+    await operator.run("key", ["-y", "-d", syndicId]);
+    assert.deepEqual(await operator.json("run", ["manage.status"]), { up: [], down: [] });
+    assert.deepEqual(readdirSync(join(ours.top.cacheDir, "syndics")), []);
   });
 });
 
-for (const older of skip === false ? releases.all.filter(({ name }) => name !== "3007") : []) {
-  describe(`minions below a syndic of Salt ${older.version}`, () => {
-    const bed = new TestBed();
-    let tree: SyndicTree;
+// The syndic of 3008.4 sends one event and then hangs, below Salt's master as below ours.
+describe("minions below a syndic of Salt 3006", { skip }, () => {
+  const bed = new TestBed();
+  const older = releases.all.find(({ name }) => name === "3006");
+  let tree: SyndicTree;
 
-    before(async () => {
-      tree = await SyndicTree.grow({ bed, top: "ours", below: older, name: older.name });
-    });
-    after(() => bed.close());
+  before(async () => {
+    if (older !== undefined) tree = await SyndicTree.grow({ bed, top: "ours", below: older, name: "older" });
+  });
+  after(() => bed.close());
 
-    bed.it("answer and return", async () => {
-      const { code, stdout, stderr } = await tree.operator("ours").run("salt", ["--out=txt", "*", "test.ping"]);
+  bed.it("answer and return", async () => {
+    for (const maker of ["ours", older ?? assert.fail()] as const) {
+      const { code, stdout, stderr } = await tree.operator(maker).run("salt", ["--out=txt", "*", "test.ping"]);
       assert.equal(code, 0, stderr);
       assert.deepEqual(stdout.toString().trim().split("\n").sort(), ["leaf1: True", "leaf2: True"]);
-      const bySalt = await tree.operator(older).run("salt", ["--out=txt", "*", "test.ping"]);
-      assert.deepEqual(bySalt.stdout.toString().trim().split("\n").sort(), ["leaf1: True", "leaf2: True"]);
-    });
+    }
   });
-}
+});
 
 /** Salt's runners print log lines among their output. */
 function withoutLogLines(text: string): string {

@@ -76,6 +76,15 @@ describe("returns of a syndic", () => {
     assert.deepEqual(bench.memory.loads.get(jid), kept);
   });
 
+  it("make a job of their own if nothing else is known of it", async () => {
+    const { bench, sendJobs } = await open();
+    await sendJobs([jobOf()]);
+    const { minions, load } = bench.memory.loads.get(jid) ?? assert.fail();
+    const fields = decode(load);
+    assert.ok(fields instanceof Map);
+    assert.deepEqual([minions, fields.get("fun"), fields.has("return")], [["leaf1"], "test.ping", false]);
+  });
+
   it("cannot name another job or another minion than their place says", async () => {
     const { sendJobs, count } = await open();
     const forged = { ...below, jid: "20260101000000000000", id: "web1", _stamp: "never" };
