@@ -362,10 +362,7 @@ export function sampleLimits(
   limit("fileBytesOnTheirWayMax", files.bytesOnTheirWay, fileBytesOnTheirWayMax, undefined);
   limit("publishQueueMax", publisher.waitingCount, publishQueueMax, publisher.counters.refused);
   limit("batchesRunningMax", parts.batches.runningCount, batchesRunningMax, parts.batches.counters.refused);
-  limit("trackedJobsMax", tracker.followedCount, trackedJobsMax, tracker.counters.letGo);
-  limit("jobRecordsMax", tracker.recordCount, jobRecordsMax, tracker.counters.recordsForgotten);
-  limit("trackedMinionsMax", tracker.minionCount, trackedMinionsMax, tracker.counters.recordsForgotten);
-  limit("jobMinionsBelowMax", tracker.largestGrown, jobMinionsBelowMax, tracker.counters.listsCut);
+  sampleTrackerLimits(limit, tracker);
   limit("pendingJobsMax", deliveries.jobCount, pendingJobsMax, deliveries.counters.refused);
   limit("pendingMinionsMax", deliveries.minionCount, pendingMinionsMax, deliveries.counters.refused);
   limit("feedEntriesMax", parts.copies.jobShipping.waiting, feedEntriesMax, undefined);
@@ -375,4 +372,11 @@ export function sampleLimits(
   limit("orchestrationsMax", running, orchestrationsMax, refused);
   sampleSidecarLimits(limit, parts.sidecar);
   limit("deliveryTriesMax", 0, deliveryTriesMax, deliveries.counters.spent);
+}
+
+function sampleTrackerLimits(limit: SampleLimit, tracker: MeteredParts["tracker"]): void {
+  limit("trackedJobsMax", tracker.followedCount, trackedJobsMax, tracker.counters.letGo);
+  limit("jobRecordsMax", tracker.recordCount, jobRecordsMax, tracker.counters.recordsForgotten);
+  limit("trackedMinionsMax", tracker.minionCount, trackedMinionsMax, tracker.counters.recordsForgotten);
+  limit("jobMinionsBelowMax", tracker.largestGrown, jobMinionsBelowMax, tracker.counters.listsCut);
 }

@@ -131,13 +131,11 @@ class LmdbJobCache implements JobCache {
   }
 
   async keepNewJob(jid: string, make: () => LoadToPut): Promise<void> {
-    const shard = this.#homeOf(jid);
-    attempt("a write failed", () => keepNewLoad(shard, jid, make, this.#fedLoads));
+    attempt("a write failed", () => keepNewLoad(this.#homeOf(jid), jid, make, this.#fedLoads));
   }
 
   async addMinions(jid: string, _syndic: string, minions: readonly string[]): Promise<void> {
-    const shard = this.#homeOf(jid);
-    attempt("a write failed", () => addMinionsToLoad(shard, jid, minions));
+    attempt("a write failed", () => addMinionsToLoad(this.#homeOf(jid), jid, minions));
   }
 
   async job(jid: string): Promise<LoadRecord | undefined> {

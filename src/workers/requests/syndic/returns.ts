@@ -2,16 +2,16 @@
  * `_syndic_return`: the returns of minions below a lower master, many jobs in one request. Each becomes an event and a record like a minion's own
  * return. As in Salt, a syndic may return for any minion id. docs/syndic.md, docs/protocol.md section 6.4.
  */
-import { loadMembersMax, syndicJobsMax, syndicReturnsMax } from "../../limits.ts";
-import { idIsValid } from "../../store/keys/keys.ts";
-import { isUsableJid } from "../../wire/jid.ts";
-import { decode, encode } from "../../wire/msgpack.ts";
-import { packedMembers } from "../../wire/pick.ts";
-import type { Encodable, Packed, Value } from "../../wire/values.ts";
-import { headOf, keyOf, mapEntries, rawToBin, skipWhole } from "../../wire/walk.ts";
-import type { WorkerState } from "../state/worker-state.ts";
-import type { Answer, BatchEffects, Opened } from "./context.ts";
-import { acknowledged, fireReturn, keep, loadIn, returnTag } from "./return.ts";
+import { loadMembersMax, syndicJobsMax, syndicReturnsMax } from "../../../limits.ts";
+import { idIsValid } from "../../../store/keys/keys.ts";
+import { isUsableJid } from "../../../wire/jid.ts";
+import { decode, encode } from "../../../wire/msgpack.ts";
+import { packedMembers } from "../../../wire/pick.ts";
+import type { Encodable, Packed, Value } from "../../../wire/values.ts";
+import { headOf, keyOf, mapEntries, rawToBin, skipWhole } from "../../../wire/walk.ts";
+import type { WorkerState } from "../../state/worker-state.ts";
+import type { Answer, BatchEffects, Opened } from "../context.ts";
+import { acknowledged, fireReturn, keep, loadIn, returnTag } from "../return.ts";
 
 /** Members of a job that each of its returns gets, in Salt's order. */
 const sharedMembers = ["master_id", "fun", "fun_args", "out"] as const;

@@ -2,18 +2,18 @@
  * `_minion_event` of a syndic: it forwards the event bus of a lower master, and Salt's command line and ours read there which minions a job reaches.
  * Each event is fired below `syndic/<id>/`, and under its own tag only if a minion could fire it. docs/syndic.md.
  */
-import { syndicEventBytesMax, syndicEventsMax } from "../../limits.ts";
-import { DecodeBudget } from "../../wire/decoder.ts";
-import { isJid, isUsableJid } from "../../wire/jid.ts";
-import { encode } from "../../wire/msgpack.ts";
-import type { Value } from "../../wire/values.ts";
-import { headOf, skipWhole } from "../../wire/walk.ts";
-import type { WorkerState } from "../state/worker-state.ts";
-import type { Answer, BatchEffects, Opened } from "./context.ts";
-import { isOnSaltsList, kindOfTag, type TagRules } from "./event-tags.ts";
-import { type EventBounds, eventWithin, FiredEvents } from "./events.ts";
-import { fieldBytes, textOf } from "./fields.ts";
-import { mayBeSyndic } from "./syndic-return.ts";
+import { syndicEventBytesMax, syndicEventsMax } from "../../../limits.ts";
+import { DecodeBudget } from "../../../wire/decoder.ts";
+import { isJid, isUsableJid } from "../../../wire/jid.ts";
+import { encode } from "../../../wire/msgpack.ts";
+import type { Value } from "../../../wire/values.ts";
+import { headOf, skipWhole } from "../../../wire/walk.ts";
+import type { WorkerState } from "../../state/worker-state.ts";
+import type { Answer, BatchEffects, Opened } from "../context.ts";
+import { isOnSaltsList, kindOfTag, type TagRules } from "../event-tags.ts";
+import { type EventBounds, eventWithin, FiredEvents } from "../events.ts";
+import { fieldBytes, textOf } from "../fields.ts";
+import { mayBeSyndic } from "./returns.ts";
 
 const bounds: EventBounds = { count: syndicEventsMax, bytes: syndicEventBytesMax, counter: "syndics.overEvents" };
 
