@@ -10,6 +10,7 @@ import { jobOptions } from "./jobs.ts";
 import { networksFault } from "./networks.ts";
 import { any, boolean, choice, integer, list, listOrMap, map, number, optional, text, textOrList } from "./option.ts";
 import { sitePythonOptions } from "./site-python.ts";
+import { syndicOptions } from "./syndics.ts";
 
 const sockets = {
   interface: text("0.0.0.0", "Address on which both ports listen; the command line connects to it, too."),
@@ -253,13 +254,7 @@ const minions = {
   ),
   nodegroups: listOrMap({}, "Named targets."),
   range_server: text("range:80", "Server for range targets.", kept),
-  order_masters: boolean(
-    false,
-    "This master has lower masters: it takes returns and lists of minions from `salt-syndic`s, and its jobs wait for them. Any minion with an accepted key can then act as a syndic and return for any id, as in Salt. docs/syndic.md.",
-  ),
-  syndic_master: textOrList("masterofmasters", "The master above this one.", kept),
-  syndic_wait: integer(5, "How long a job waits for lower masters to name its minions below (`order_masters`).", seconds),
-  syndic_forward_all_events: boolean(false, "Pass every event to the master above.", kept),
+  ...syndicOptions,
 };
 
 const trust = {

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import type { FollowOptions } from "../jobs/followed.ts";
 import type { Fire, Job, Published } from "../publish/publisher.ts";
-import { syndicFieldNames } from "../syndic/publish-fields.ts";
+import { syndicFieldNames } from "../publish/syndic-fields.ts";
 
 export type BatchTimes = { readonly timeoutMs: number; readonly gatherTimeoutMs: number };
 

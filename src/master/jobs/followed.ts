@@ -40,7 +40,7 @@ export type Followed = Pick<FollowOptions, "timeoutMs" | "gatherTimeoutMs" | "on
   timer: NodeJS.Timeout | undefined;
 };
 
-/** Whether all minions have returned, except those that the job does not wait for, and no lower master adds more. */
+/** Whether all minions have returned, except the ones that the job does not wait for, and no lower master adds more. */
 export function isOver(job: Followed, nowMs: number): boolean {
   const { record, absent } = job;
   if (mayGrow(job, nowMs)) return false;

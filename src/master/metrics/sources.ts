@@ -374,7 +374,7 @@ export function sampleLimits(
   limit("deliveryTriesMax", 0, deliveryTriesMax, deliveries.counters.spent);
 }
 
-function sampleTrackerLimits(limit: SampleLimit, tracker: MeteredParts["tracker"]): void {
+function sampleTrackerLimits(limit: Limit, tracker: MeteredParts["tracker"]): void {
   limit("trackedJobsMax", tracker.followedCount, trackedJobsMax, tracker.counters.letGo);
   limit("jobRecordsMax", tracker.recordCount, jobRecordsMax, tracker.counters.recordsForgotten);
   limit("trackedMinionsMax", tracker.minionCount, trackedMinionsMax, tracker.counters.recordsForgotten);

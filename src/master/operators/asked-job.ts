@@ -1,7 +1,7 @@
 /** Reads a publish request: what the job is, without the credentials that came with it. */
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import type { Job } from "../publish/publisher.ts";
-import { syndicFieldNames } from "../syndic/publish-fields.ts";
+import { syndicFieldNames } from "../publish/syndic-fields.ts";
 import { asMap } from "./call-fields.ts";
 
 /** Fields of a publish request's kwargs that the minions see, in Salt's order. */

@@ -8,7 +8,6 @@ import type { Logger } from "pino";
 import { namesIfReadable } from "../../config/files/missing.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import type { BatchResult } from "../../workers/messages/batch.ts";
-import type { JobTracker } from "../jobs/tracker.ts";
 import type { Fire } from "../publish/publisher.ts";
 
 export type SyndicsOptions = {
@@ -82,7 +81,7 @@ export function syndicsOf(parts: {
 export function noteBelow(
   { syndics, expected }: Pick<BatchResult, "syndics" | "expected">,
   known: Pick<Syndics, "noteSeen"> | undefined,
-  tracker: Pick<JobTracker, "expectMore">,
+  tracker: { expectMore(jid: string, minions: readonly string[]): readonly string[] },
   fire: Fire,
 ): void {
   if (known === undefined) return;

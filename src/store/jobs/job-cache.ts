@@ -74,7 +74,7 @@ export interface JobCacheWriter {
   /** Stores a job that a minion started by itself if its id is new. Only then `make` is called, before the promise settles. */
   keepNewJob(jid: string, make: () => LoadToPut): Promise<void>;
   /**
-   * Adds the minions of a lower master to a stored job, without those that it has, up to `jobMinionsBelowMax` of the job. Does nothing if the job is
+   * Adds the minions of a lower master to a stored job, without the ones that it has, up to `jobMinionsBelowMax` of the job. Does nothing if the job is
    * unknown. `syndic`: the lower master's id, under which Salt's files keep the list.
    */
   addMinions(jid: string, syndic: string, minions: readonly string[]): Promise<void>;

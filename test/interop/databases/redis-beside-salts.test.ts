@@ -41,7 +41,8 @@ describe("jobs in Redis beside Salt's", { skip, timeout: 400_000 }, () => {
   }
 
   site.bed.it("a master of ours writes the keys of Salt's for as long", async () => {
-    for (const theirs of await site.compare(rowsOf)) {
+    // The key of a function's last job is the same for the minions of both masters.
+    for (const theirs of await site.compare(rowsOf, false)) {
       assert.equal(theirs[2], "JID");
       assert.equal(theirs.at(-1)?.endsWith(` ${keepSeconds / stepSeconds}`), true);
     }

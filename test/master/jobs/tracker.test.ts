@@ -5,6 +5,7 @@ import type { FollowOptions } from "../../../src/master/jobs/followed.ts";
 import type { SilentReason } from "../../../src/master/jobs/record.ts";
 import { JobTracker } from "../../../src/master/jobs/tracker.ts";
 import { TextList } from "../../../src/wire/text-list.ts";
+import { tick } from "./tick.ts";
 
 type Question = { readonly atMs: number; readonly jid: string; readonly ids: readonly string[] };
 
@@ -63,12 +64,6 @@ function openTracker(isConnected: (id: string) => boolean = () => true, now = ()
 const idle = () => Uint8Array.of(0);
 const running = () => Uint8Array.of(1);
 const faulty = () => Uint8Array.of(2);
-
-/** Lets find_job's promise settle between two ticks of the clock. */
-async function tick(ms: number): Promise<void> {
-  mock.timers.tick(ms);
-  for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
-}
 
 describe("JobTracker", () => {
   beforeEach(() => mock.timers.enable({ apis: ["setTimeout", "Date"], now: 0 }));

@@ -4,6 +4,7 @@ import { jobMinionsBelowMax } from "../../../src/limits.ts";
 import type { FollowOptions } from "../../../src/master/jobs/followed.ts";
 import { JobTracker } from "../../../src/master/jobs/tracker.ts";
 import { TextList } from "../../../src/wire/text-list.ts";
+import { tick } from "../jobs/tick.ts";
 
 const empty = () => Uint8Array.of(0);
 
@@ -33,11 +34,6 @@ function trackerAbove() {
   return { tracker, follow, back, done, asked };
 }
 
-async function passes(ms: number): Promise<void> {
-  mock.timers.tick(ms);
-  for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
-}
-
 describe("a job on a master with lower masters", () => {
   beforeEach(() => mock.timers.enable({ apis: ["setTimeout", "setInterval", "Date"] }));
   afterEach(() => mock.timers.reset());
@@ -49,9 +45,9 @@ describe("a job on a master with lower masters", () => {
     assert.deepEqual(tracker.expectMore("job", ["leaf1", "direct"]), ["leaf1"]);
     assert.deepEqual(tracker.expectMore("job", ["leaf1"]), []);
     back("leaf1");
-    await passes(4_999);
+    await tick(4_999);
     assert.deepEqual(done, []);
-    await passes(1);
+    await tick(1);
     assert.deepEqual(done, [{ atMs: 5_000, returned: ["direct", "leaf1"], silent: [] }]);
     assert.deepEqual(asked, []);
   });
@@ -59,20 +55,20 @@ describe("a job on a master with lower masters", () => {
   it("asks silent minions below, waits longer for their answer, and names them alone", async () => {
     const { tracker, follow, done, asked } = trackerAbove();
     follow(["low"]);
-    await passes(300);
+    await tick(300);
     tracker.expectMore("job", ["leaf1"]);
-    await passes(4_700);
+    await tick(4_700);
     assert.deepEqual([asked, done], [[["leaf1"]], []]);
-    await passes(15_000);
+    await tick(15_000);
     assert.deepEqual(done, [{ atMs: 20_000, returned: [], silent: ["leaf1"] }]);
   });
 
   it("waits for the timeout if no minion becomes known", async () => {
     const { follow, done, asked } = trackerAbove();
     follow(["low"], { timeoutMs: 8_000 });
-    await passes(5_000);
+    await tick(5_000);
     assert.deepEqual(done, []);
-    await passes(3_000);
+    await tick(3_000);
     assert.deepEqual([done, asked], [[{ atMs: 8_000, returned: [], silent: [] }], []]);
   });
 
@@ -80,7 +76,7 @@ describe("a job on a master with lower masters", () => {
     const { tracker, follow, back, done } = trackerAbove();
     follow(["low"]);
     tracker.expectMore("job", ["low"]);
-    await passes(5_000);
+    await tick(5_000);
     assert.deepEqual(done, []);
     back("low");
     assert.deepEqual(done, [{ atMs: 5_000, returned: ["low"], silent: [] }]);

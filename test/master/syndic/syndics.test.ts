@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { setFieldsForSyndics } from "../../../src/master/syndic/publish-fields.ts";
+import { setFieldsForSyndics } from "../../../src/master/publish/syndic-fields.ts";
 import { noteBelow, Syndics } from "../../../src/master/syndic/syndics.ts";
 import type { Value } from "../../../src/wire/values.ts";
 import { temporaryDirectories } from "../../store/temporary.ts";
@@ -56,7 +56,7 @@ describe("a publish for lower masters", () => {
     return Object.fromEntries(fields);
   };
 
-  it("carries the user's grants, never those that a client gives", () => {
+  it("carries the user's grants, never the ones that a client gives", () => {
     assert.deepEqual(fieldsWith(true, undefined, [["auth_list", ["x"]]]), { to: 5, auth_list: [] });
     assert.deepEqual(fieldsWith(true, ["test.*"], [["to", 9]]), { to: 9, auth_list: ["test.*"] });
     assert.deepEqual(fieldsWith(false, undefined, [["auth_list", ["x"]]]), {});

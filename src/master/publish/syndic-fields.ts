@@ -3,10 +3,13 @@
  * the target reaches. docs/syndic.md.
  */
 import type { MasterConfig } from "../../config/load.ts";
+import type { ConfigValue } from "../../config/yaml/values.ts";
 import { asValue, type Encodable, type ValueMap } from "../../wire/values.ts";
-import type { Grants } from "../operators/permissions.ts";
 
-/** `to`: the seconds that a lower master may take. `auth_list`: the publisher's grants. They follow the job in its load, too, so that a batch job that is resumed has them. */
+/**
+ * `to`: the seconds that a lower master may take. `auth_list`: the publisher's grants. They follow the job in its load, too, so that a batch job that
+ * is resumed has them.
+ */
 export const syndicFieldNames = ["to", "auth_list"] as const;
 
 /** Grants without any function of use: to a lower master an empty list means a user without restriction. */
@@ -19,7 +22,7 @@ const nothingGranted = ["saltutil.find_job"];
  */
 export function setFieldsForSyndics(
   fields: ValueMap,
-  grants: Grants | undefined,
+  grants: readonly ConfigValue[] | undefined,
   config: Pick<MasterConfig, "order_masters" | "timeout">,
 ): void {
   fields.delete("auth_list");
