@@ -12,6 +12,8 @@ import { docRunner } from "./master/doc.ts";
 import { eventRunner } from "./master/event.ts";
 import { fileserverRunner } from "./master/fileserver.ts";
 import { gitPillarRunner } from "./master/git-pillar.ts";
+import { networkRunner } from "./master/network.ts";
+import { queueRunner } from "./master/queue.ts";
 import { reactorRunner } from "./master/reactor.ts";
 import { saltutilRunner } from "./master/saltutil.ts";
 import { saltworksRunner } from "./master/saltworks.ts";
@@ -49,7 +51,9 @@ export const runnerFunctions: ReadonlyMap<string, RunnerFunction> = new Map([
   ...gitPillarRunner,
   ...matchRunner,
   ...mineRunner,
+  ...networkRunner,
   ...pillarRunner,
+  ...queueRunner,
   ...reactorRunner,
   ...saltRunner,
   ...saltutilRunner,

@@ -2,8 +2,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { entriesIfThere, namesIn } from "../config/files/missing.ts";
-import { underRoot } from "../config/files/root-dir.ts";
 import type { MasterConfig } from "../config/load.ts";
+import { queueDirectory } from "../runners/master/queue.ts";
 import { keyFolders, keyStates } from "../store/keys/states.ts";
 import { findSaltFiles, findSaltPrograms } from "../store/salt/detect.ts";
 import { SaltJobWalk } from "../store/salt/walk-jobs.ts";
@@ -64,15 +64,12 @@ function syndicFindings({ cachedir, order_masters: isOrdering }: MasterConfig): 
   );
 }
 
-const usualQueues = "/var/cache/salt/master/queues";
-
-function queueFindings({ opts, root_dir: rootDir }: MasterConfig): readonly Finding[] {
-  const written = opts.get("sqlite_queue_dir");
-  const place = typeof written === "string" && written !== "" ? written : underRoot(usualQueues, rootDir);
+function queueFindings(config: MasterConfig): readonly Finding[] {
+  const place = queueDirectory(config);
   return looked("queues", place, () =>
     namesOf(place, ".db").map((name) => ({
-      ...({ verdict: "lost", name, place } as const),
-      about: "a queue of Salt's runner `queue`, which is not built here; its file stays",
+      ...({ verdict: "kept", name, place } as const),
+      about: "a queue of the runner `queue`; both masters use the same file",
     })),
   );
 }

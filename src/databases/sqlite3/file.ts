@@ -29,7 +29,7 @@ export class SqliteFile {
   readonly #waitMs: number;
   #opened: Opened | undefined;
 
-  constructor(config: DatabaseConfig) {
+  constructor(config: Pick<DatabaseConfig, "sqlite3.database" | "sqlite3.timeout">) {
     this.place = placeOf(config);
     this.#path = config["sqlite3.database"];
     this.#waitMs = Math.min(config["sqlite3.timeout"] * 1_000, databaseStatementMs);
@@ -109,6 +109,6 @@ export class SqliteFile {
   }
 }
 
-export function placeOf(config: DatabaseConfig): string {
+export function placeOf(config: Pick<DatabaseConfig, "sqlite3.database">): string {
   return `sqlite3:${config["sqlite3.database"]}`;
 }

@@ -2,7 +2,9 @@
 import { MessageChannel } from "node:worker_threads";
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
-import type { RunnerCaller } from "../../runners/contract/contract.ts";
+import { hasCode } from "../../errors.ts";
+import { bindArguments } from "../../runners/contract/call.ts";
+import type { RunnerCaller, RunnerFunction } from "../../runners/contract/contract.ts";
 import { orchestrationNames } from "../../runners/master/event.ts";
 import { runnerFunctions } from "../../runners/registry.ts";
 import { wheelFunctions } from "../../runners/wheel.ts";
@@ -29,6 +31,17 @@ function withoutPython(fun: string, { value }: { readonly value: Uint8Array }): 
   const text = `'${fun}' is not available. Functions of the site's own need a Python with Salt: ${String(decode(value))}`;
   const answer = { value: encode(text, "bin"), reply: encode(text, "raw") };
   return { ...answer, code: "FUNCTION_UNKNOWN", success: false, notes: [], faults: [], callerEvents: 0 };
+}
+
+/** Whether a call of our own function needs a plug-in of Salt's. Arguments that the function does not take are refused later, by name. */
+function needsPython(fun: string, own: RunnerFunction, args: readonly Value[], kwargs: ValueMap): boolean {
+  if (own.runsInPython === undefined) return false;
+  try {
+    return own.runsInPython(bindArguments(fun, own, args, kwargs).bound);
+  } catch (error) {
+    if (hasCode(error, "FUNCTION_ARGUMENTS")) return false;
+    throw error;
+  }
 }
 
 export class RunnerLaneCalls {
@@ -84,8 +97,9 @@ export class RunnerLaneCalls {
   ): Promise<RunnerResult | undefined> {
     const { sidecar } = this.#options;
     const isSync = caller.kind === "runner" && fun.startsWith("saltutil.sync_");
-    const known: ReadonlyMap<string, unknown> = caller.kind === "runner" ? runnerFunctions : wheelFunctions;
-    if (sidecar === undefined || (known.has(fun) && !isSync)) return undefined;
+    const own = (caller.kind === "runner" ? runnerFunctions : wheelFunctions).get(fun);
+    if (sidecar === undefined || (own !== undefined && !isSync && !needsPython(fun, own, args, kwargs)))
+      return undefined;
     const result = await sidecar.call(fun, args, kwargs, caller);
     if (isSync && result.success) await sidecar.forget();
     if (!result.isMissing)

@@ -300,7 +300,8 @@ export type ExtraArguments = { readonly positional: readonly Value[]; readonly k
 
 /**
  * `parameters` in order. `takes`: the function also gets these arguments beyond its parameters; without it they are an error. `isOffline`: runs
- * without a running master. `shortName`: the function's name in error texts, if that is not the name after the dot.
+ * without a running master. `shortName`: the function's name in error texts, if that is not the name after the dot. `runsInPython`: a call with these
+ * arguments needs a plug-in of Salt's, and so the operator's own Salt; `run` refuses it.
  */
 export type RunnerFunction = {
   readonly parameters: readonly RunnerParameter[];
@@ -308,5 +309,6 @@ export type RunnerFunction = {
   readonly doc: string;
   readonly isOffline?: boolean;
   readonly shortName?: string;
+  readonly runsInPython?: (args: ValueMap) => boolean;
   readonly run: (context: RunnerContext, args: ValueMap, extra: ExtraArguments) => Promise<Encodable> | Encodable;
 };

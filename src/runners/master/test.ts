@@ -5,6 +5,7 @@ import type { Encodable, ValueMap } from "../../wire/values.ts";
 import { parametersOf, textArgument } from "../contract/arguments.ts";
 import { print, progress } from "../contract/caller-events.ts";
 import type { ExtraArguments, RunnerContext, RunnerFunction } from "../contract/contract.ts";
+import { configValues } from "./config.ts";
 
 /** Longest `test.sleep`, seconds. */
 const sleepSecondsMax = 86_400;
@@ -79,6 +80,15 @@ export const testRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, R
   [
     "test.sleep",
     { parameters: parametersOf("s_time"), doc: "Prints the number of seconds and waits that long.", run: sleep },
+  ],
+  [
+    "test.get_opts",
+    {
+      parameters: [],
+      doc: "The master's configuration, without secrets.",
+      isOffline: true,
+      run: (context) => configValues(context),
+    },
   ],
   ["test.stream", { parameters: [], doc: "Fires 99 progress events, ten a second.", run: stream }],
 ]);

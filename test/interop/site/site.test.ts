@@ -76,9 +76,11 @@ describe("a site of thirty state files", { skip, timeout: 900_000 }, () => {
       answers[`${tool} ${words.join(" ")}`] = steady(await operator.json(tool, words));
     };
     const all = async (...words: readonly string[]) => await ask("salt", "--static", "*", ...words);
-    await untilAllAnswer(operator);
+    await untilAll(operator, "back");
     await operator.json("salt", ["--static", "*", "saltutil.sync_all"]);
+    await untilAll(operator, "grown");
     await operator.json("salt", ["--static", "*", "mine.update"]);
+    await untilAll(operator, "mined");
     rmSync(site.out, { recursive: true, force: true });
     await operator.json("run", ["saltutil.sync_runners"]);
     await operator.json("run", ["saltutil.sync_modules"]);
@@ -148,13 +150,25 @@ function isReaction({ tag, data }: { readonly tag: string; readonly data: unknow
   return /^salt\/job\/\d+\/ret\/web1$/.test(tag) && data instanceof Map && data.get("fun") === "state.single";
 }
 
-/** Minions reconnect one by one after a master has gone. */
-async function untilAllAnswer(operator: Operator): Promise<void> {
+/** What minions do beside their answers: they reconnect, read grains that were just brought, and send their mines. */
+const settled = {
+  back: { tool: "salt", words: ["-t", "5", "--static", "*", "test.ping"], is: (value: unknown) => value === true },
+  grown: {
+    tool: "salt",
+    words: ["--static", "*", "grains.get", "site_grain"],
+    is: (value: unknown) => value === "grown",
+  },
+  mined: { tool: "run", words: ["mine.get", "*", "place"], is: (value: unknown) => value !== undefined },
+} as const;
+
+/** Asks until all minions have it. */
+async function untilAll(operator: Operator, what: keyof typeof settled): Promise<void> {
+  const { tool, words, is } = settled[what];
   const deadlineMs = performance.now() + waitMs;
   for (;;) {
-    const answer = ((await operator.json("salt", ["-t", "5", "--static", "*", "test.ping"])) ?? {}) as Answers;
-    if (minionIds.every((id) => answer[id] === true)) return;
-    if (performance.now() > deadlineMs) throw new Error(`not all minions are back: ${JSON.stringify(answer)}`);
+    const answer = ((await operator.json(tool, words)) ?? {}) as Answers;
+    if (minionIds.every((id) => is(answer[id]))) return;
+    if (performance.now() > deadlineMs) throw new Error(`not all minions are ${what}: ${JSON.stringify(answer)}`);
     await delay(500);
   }
 }
