@@ -29,10 +29,10 @@ const aloneFiles = [
   /interop\/real-minions\./,
 ];
 /**
- * Files with six of Salt's minions, which all work at once: beside two other lanes a slow machine does not let them answer in time. They come first, one
+ * Files with many of Salt's minions, which all work at once: beside two other lanes a slow machine does not let them answer in time. They come first, one
  * at a time, beside the files that wait.
  */
-const saltFleetFiles = [/interop\/golden\/(?:salt-commands|commands)\./];
+const saltFleetFiles = [/interop\/(?:golden\/(?:salt-commands|commands)|site\/site)\./];
 /** Files that mostly wait and use less than half of one core: they have a lane beside the others. */
 const waitingFiles = [
   /fault\/(?:chaos-day|disk-errors|clock-jumps|clock-jumps-minions)\./,
@@ -45,7 +45,6 @@ const waitingFiles = [
 /** The longest files come first, so that the lanes end together. */
 const longFiles = [
   /interop\/golden\/waits\./,
-  /interop\/site\/site\./,
   /fleet\/golden\/(?:commands|jobs|masters)\.|fleet\/benches\/bench-and-tune\./,
   /interop\/real-masters\.|fleet\/benches\/(?:scenarios|peers)\.|fleet\/masters\/(?:daemons|kill-nine)\.|fault\/chaos-day\./,
   /interop\/(?:mines|pillars|runners)\.|fleet\/jobs\/missing-returns\./,

@@ -77,6 +77,15 @@ export class MasterClient {
   }
 
   /**
+   * Reads the key of the master's own user, and asks in the name of `user`, who made the master run this process.
+   *
+   * @throws SaltworksError AUTH_FAILED, MASTER_UNREACHABLE
+   */
+  static async openFor(config: MasterConfig, own: string, user: string): Promise<MasterClient> {
+    return new MasterClient(config, { ...(await readCredentials(config, own)), user });
+  }
+
+  /**
    * Asks for a token that replaces the password.
    *
    * @returns undefined if the master does not know the user or refuses the password

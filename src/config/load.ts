@@ -22,6 +22,7 @@ import {
   unbuiltSettings,
 } from "./options/unbuilt.ts";
 import { type Fault, type MasterConfig, type MinionConfig, masterOptions, minionOptions } from "./schema.ts";
+import { type SdbFound, sdbValuesIn, settleSdb } from "./sdb.ts";
 import { nearMissOf, type Role, standingOf } from "./standing.ts";
 import { type ConfigMap, type ConfigValue, isConfigMap } from "./yaml/values.ts";
 
@@ -128,8 +129,17 @@ function refused(unbuilt: readonly UnbuiltSetting[]): Fault[] {
  * @throws SaltworksError CONFIG_INVALID with each option of options/unbuilt.ts that is set and that `accept_missing` does not name, and each value
  * with which Salt's master does not start
  */
-export function refuseStart({ unbuilt, startFaults }: Pick<MasterConfig, "unbuilt" | "startFaults">): void {
-  const faults = [...refused(unbuilt), ...startFaults];
+export function refuseStart({
+  unbuilt,
+  startFaults,
+  sdbValues,
+}: Pick<MasterConfig, "unbuilt" | "startFaults" | "sdbValues">): void {
+  const needed = "values of sdb:// need a Python with Salt (salt_python)";
+  const sdbFaults = sdbValues.map(({ file, line, option, uri, why = needed }) => ({
+    ...{ file, line },
+    message: `${option}: ${uri} cannot be looked up: ${why}`,
+  }));
+  const faults = [...refused(unbuilt), ...startFaults, ...sdbFaults];
   if (faults.length > 0) throw invalid(faults);
 }
 
@@ -181,11 +191,18 @@ function deepFreeze<Value>(value: Value): Value {
   return Object.freeze(value);
 }
 
+/** What wins over the files. `sdb`: what the values that stand elsewhere are, once they were looked up. */
+type Given = {
+  readonly overrides: Overrides;
+  readonly ownFile?: string | undefined;
+  readonly sdb?: SdbFound | undefined;
+};
+
 type LoadedRole = Role & {
   readonly settle: (draft: Draft, settings: Settings, warnings: string[]) => void;
 };
 
-function load(role: LoadedRole, configDir: string, overrides: Overrides, ownFile?: string): Draft {
+function load(role: LoadedRole, configDir: string, { overrides, ownFile, sdb }: Given): Draft {
   const directory = posix.resolve(configDir);
   const configFile = posix.join(directory, role.name);
   const warnings: string[] = [];
@@ -197,8 +214,13 @@ function load(role: LoadedRole, configDir: string, overrides: Overrides, ownFile
     const setting: Setting = { value, file: overrideFile, line: 1 };
     settings.set(name, setting);
   }
+  const sdbValues = sdb === undefined ? sdbValuesIn(settings) : [];
+  settleSdb(settings, sdb);
   const misspelt = nearMisses(settings, role.table);
   warnings.push(...misspelt.map(({ file, line, message }) => `${file}:${line}: ${message}`));
+  if (role.name === "minion")
+    for (const { uri, option, file, line } of sdbValues)
+      warnings.push(`${file}:${line}: ${option}: ${uri} is not looked up: this minion has no sdb`);
   // A minion starts with any unbuilt option. A minion without a master reports them, because it compiles its own pillar.
   const unbuilt = unbuiltSettings(settings, settings.get("accept_missing")?.value ?? []);
   const startFaults = role.name === "master" ? startFaultsOf(settings) : [];
@@ -212,7 +234,7 @@ function load(role: LoadedRole, configDir: string, overrides: Overrides, ownFile
   const opts = new Map<string, unknown>(Array.from(settings, ([name, { value }]) => [name, value]));
   for (const [name, value] of Object.entries(draft)) opts.set(name, value);
   const inert = inertSettings(settings, role);
-  const told = { warnings, inert, unbuilt, startFaults, sitePlugins: [], sitePython: undefined };
+  const told = { warnings, inert, unbuilt, startFaults, sdbValues, sitePlugins: [], sitePython: undefined };
   return deepFreeze({ ...draft, opts, ...told, isIdComputed, configDir: directory, configFile });
 }
 
@@ -241,14 +263,18 @@ const minionRole: LoadedRole = { name: "minion", table: minionOptions, settle: (
 /**
  * Reads `<configDir>/master` and its includes. A missing file means defaults.
  *
- * @param ownFile a user's own file, which may be missing. Its values win
+ * @param more `ownFile`: a user's own file, which may be missing. Its values win. `sdb`: the values of `sdbValues` of a former reading
  * @throws SaltworksError CONFIG_UNREADABLE (not YAML, not readable), CONFIG_INVALID (all wrong values, one a line, `file:line: name: ...`)
  */
-export function loadMasterConfig(configDir: string, overrides: Overrides = {}, ownFile?: string): MasterConfig {
-  return load(masterRole, configDir, overrides, ownFile) as unknown as MasterConfig;
+export function loadMasterConfig(
+  configDir: string,
+  overrides: Overrides = {},
+  more: Omit<Given, "overrides"> = {},
+): MasterConfig {
+  return load(masterRole, configDir, { overrides, ...more }) as unknown as MasterConfig;
 }
 
 /** Reads `<configDir>/minion` as `loadMasterConfig` reads the master's file. */
 export function loadMinionConfig(configDir: string, overrides: Overrides = {}): MinionConfig {
-  return load(minionRole, configDir, overrides) as unknown as MinionConfig;
+  return load(minionRole, configDir, { overrides }) as unknown as MinionConfig;
 }

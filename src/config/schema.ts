@@ -6,6 +6,7 @@ import { minionOptions } from "./options/minion.ts";
 import type { ValuesOf } from "./options/option.ts";
 import type { SitePlugin } from "./options/site-python.ts";
 import type { UnbuiltSetting } from "./options/unbuilt.ts";
+import type { SdbValue } from "./sdb.ts";
 import type { ConfigValue } from "./yaml/values.ts";
 
 /** An invalid value and its place. */
@@ -25,6 +26,8 @@ export type ConfigSource = {
   readonly unbuilt: readonly UnbuiltSetting[];
   /** Plug-ins of the site in Python that the sidecar serves. They are not in `unbuilt`. */
   readonly sitePlugins: readonly SitePlugin[];
+  /** Values that stand elsewhere and are not looked up yet (`sdb://`). */
+  readonly sdbValues: readonly SdbValue[];
   /** The Python with Salt, once it was looked for and found. */
   readonly sitePython: string | undefined;
   /** Values with which a master does not start. */

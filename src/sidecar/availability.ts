@@ -25,7 +25,7 @@ export function wantedPlugins(config: MasterConfig): readonly SitePlugin[] {
 
 /** Whether Python is asked before a master decides what it cannot serve. */
 export function mayBeServed(config: MasterConfig): boolean {
-  return config.salt_python !== false && wantedPlugins(config).length > 0;
+  return config.salt_python !== false && wantedPlugins(config).length + config.sdbValues.length > 0;
 }
 
 /** What the search came to, in a sentence for the log; undefined if there was nothing to look for. */

@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { entriesIfThere, namesIn } from "../config/files/missing.ts";
 import type { MasterConfig } from "../config/load.ts";
-import { queueDirectory } from "../runners/master/queue.ts";
 import { keyFolders, keyStates } from "../store/keys/states.ts";
 import { findSaltFiles, findSaltPrograms } from "../store/salt/detect.ts";
 import { SaltJobWalk } from "../store/salt/walk-jobs.ts";
@@ -65,7 +64,7 @@ function syndicFindings({ cachedir, order_masters: isOrdering }: MasterConfig): 
 }
 
 function queueFindings(config: MasterConfig): readonly Finding[] {
-  const place = queueDirectory(config);
+  const place = config.sqlite_queue_dir;
   return looked("queues", place, () =>
     namesOf(place, ".db").map((name) => ({
       ...({ verdict: "kept", name, place } as const),

@@ -4,6 +4,7 @@ import { readSettings, type Setting } from "../config/files/settings.ts";
 import type { MasterConfig } from "../config/load.ts";
 import { missingPlugins, type UnbuiltSetting, unbuiltOptions } from "../config/options/unbuilt.ts";
 import { type Fault, masterOptions } from "../config/schema.ts";
+import type { SdbValue } from "../config/sdb.ts";
 import { nearMissOf, type Standing, standingOf } from "../config/standing.ts";
 import { loginFaults, missingLogins } from "../sidecar/availability.ts";
 import type { Finding } from "./finding.ts";
@@ -42,8 +43,15 @@ export function optionFindings(config: MasterConfig): readonly Finding[] {
     ...found,
     ...starts,
     ...remoteFindings(config),
+    ...config.sdbValues.map(sdbFinding),
     ...logins.map((fault, index): Finding => lostLogin(fault, external, backends[index] ?? "")),
   ];
+}
+
+function sdbFinding({ uri, driver, option, file, line }: SdbValue): Finding {
+  const about = `${uri} is looked up by a Python with Salt, and without one the master refuses to start`;
+  const plugins = [{ kind: "sdb", name: driver }] as const;
+  return { verdict: "lost", name: option, place: placeOf({ file, line }), about, plugins };
 }
 
 function refusal(fault: Fault): Finding {

@@ -1,6 +1,7 @@
 /** `saltworks master`: runs a master until TERM or Ctrl-C, in the foreground or, with `-d`, in the background. */
 import { resolve } from "node:path";
 import type { Logger } from "pino";
+import type { Overrides } from "../../config/load.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
 import { runMaster } from "../../master/main.ts";
@@ -13,7 +14,7 @@ import { WatchedProgram } from "../daemon/watched-program.ts";
 import { Exit } from "../host/exit.ts";
 import type { Host } from "../host/host.ts";
 import { understand } from "../start/command-line.ts";
-import { explainRefusal, startingMasterConfig } from "../start/configuration.ts";
+import { explainRefusal, startingMasterConfig, withSdb } from "../start/configuration.ts";
 
 const refusedExitCode = 1;
 
@@ -21,18 +22,22 @@ const refusedExitCode = 1;
 export async function runMasterCommand(argv: readonly string[], host: Host): Promise<number> {
   const { options } = understand("master", argv, host);
   let openedPorts: OpenedPorts = new Map();
+  let given: Overrides = {};
   return await runDaemon(
     {
       role: "master",
       argv,
       options,
-      load: startingMasterConfig,
+      load: (configDir, loadingHost, overrides) => {
+        given = overrides;
+        return startingMasterConfig(configDir, loadingHost, overrides);
+      },
       openFiles: (config) => config.max_open_files,
       asRoot: async (config, heard) => {
         openedPorts = await openLowPorts(config).catch(refused(heard));
       },
       run: async (loaded, log, hooks, heard) => {
-        const config = await servedByPython(loaded, log, heard);
+        const config = await servedByPython(await withSdb(loaded, given, heard, log), log, heard);
         const engines = enginesOf(config, log);
         const api = apiOf(config, options.configDir, log);
         const onReady: DaemonHooks["onReady"] = (master) => {

@@ -22,7 +22,7 @@ import type { Here, HereFunction, HereOutcome } from "../orchestrate/here.ts";
 import { orchestrationFunctions } from "../orchestrate/orchestrate.ts";
 import { renderJson } from "../outputters/json.ts";
 
-const functionsHere: ReadonlyMap<string, HereFunction> = new Map([
+const functionsHere: ReadonlyMap<string, HereFunction> = new Map<string, HereFunction>([
   ["state.event", showEvents],
   ["salt.cmd", callFunctionHere],
   ...orchestrationFunctions,

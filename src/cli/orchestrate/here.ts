@@ -12,8 +12,10 @@ export type Here = {
   readonly host: Host;
   readonly log: Logger;
 };
-/** What orchestrations need of it: they run without a terminal, too. */
-export type OrchestrationHere = Omit<Here, "host"> & { readonly host: Pick<Host, "user" | "environment"> };
+/** What orchestrations need of it: they run without a terminal, too. `asker`: the user who made the master run it. */
+export type OrchestrationHere = Omit<Here, "host"> & {
+  readonly host: Pick<Host, "user" | "environment"> & { readonly asker?: string };
+};
 type Run<Place> = (here: Place, args: ValueMap, extra: ExtraArguments) => Promise<HereOutcome>;
 export type HereFunction = Run<Here>;
 export type OrchestrationFunction = Run<OrchestrationHere>;

@@ -102,7 +102,7 @@ async function called(
   kwargs: ValueMap,
   jid: string = ownJid(config.unique_jid),
 ): Promise<Called> {
-  const client = await MasterClient.open(config, host.user);
+  const client = await MasterClient.openFor(config, host.user, host.asker ?? host.user);
   const sidecar =
     config.salt_python === false ? undefined : new Sidecar(config, host.environment, (text) => log.warn(text));
   try {

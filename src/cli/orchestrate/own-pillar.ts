@@ -1,5 +1,6 @@
 /** The pillar of an orchestration: that of the master itself, from its files and all external sources. */
 import type { Logger } from "pino";
+import { loadMasterConfig } from "../../config/load.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import type { LocalPillar } from "../../minion/call/call-host.ts";
 import { type CompiledPillar, PillarCompiler } from "../../pillar/compile.ts";
@@ -11,6 +12,7 @@ import { pillarenvOf, pillarSettings } from "../../pillar/input/settings.ts";
 import { servedNames, withSitePython } from "../../sidecar/availability.ts";
 import { askBlocking } from "../../sidecar/blocking.ts";
 import { openPythonThread } from "../../sidecar/own-thread.ts";
+import { lookUpSdb } from "../../sidecar/sdb.ts";
 import type { ValueMap } from "../../wire/values.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -18,7 +20,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Runs the commands of sources, asks their servers, and renders beside Python only if something needs it. */
 export function ownPillar(loaded: MasterConfig, environment: Environment, log: Pick<Logger, "error">): LocalPillar {
   return async (grains, { saltenv, pillarenv, override }) => {
-    const { config } = await withSitePython(loaded, environment);
+    const { found: sdb } = await lookUpSdb(loaded, environment);
+    const settled = sdb.size === 0 ? loaded : loadMasterConfig(loaded.configDir, {}, { sdb });
+    const { config } = await withSitePython(settled, environment);
     const python = sitePython(config);
     const settings = { ...pillarSettings(config), python };
     const compiler = new PillarCompiler(settings);

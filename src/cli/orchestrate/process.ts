@@ -32,7 +32,7 @@ async function answerTo(call: OrchestrationCall): Promise<OrchestrationAnswer> {
       decode(call.kwargs) as ValueMap,
     );
     if (!bound.has("orchestration_jid")) bound.set("orchestration_jid", jid);
-    const host = { user: ownUserName(), environment: process.env };
+    const host = { user: ownUserName(), asker: call.user, environment: process.env };
     const { value, isSuccess } = await run({ config, host, log }, bound, extra);
     return { ...packed(value), success: isSuccess && !isFailed(value), faults };
   } catch (error) {

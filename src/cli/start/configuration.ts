@@ -1,10 +1,12 @@
 /** Loads the configuration that a command works with, and reports its faults. */
 import { join, resolve } from "node:path";
+import type { Logger } from "pino";
 import { isDirectory } from "../../config/files/kinds.ts";
 import { loadMasterConfig, loadMinionConfig, type Overrides, refuseStart } from "../../config/load.ts";
 import type { MasterConfig, MinionConfig } from "../../config/schema.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
 import { mayBeServed } from "../../sidecar/availability.ts";
+import { lookUpSdb } from "../../sidecar/sdb.ts";
 import { Exit } from "../host/exit.ts";
 import type { Host } from "../host/host.ts";
 import { usageExitCode } from "../options/line-reader.ts";
@@ -25,6 +27,28 @@ export function startingMasterConfig(configDir: string | undefined, host: Host, 
   return config;
 }
 
+/**
+ * The configuration with what its values of `sdb://` stand for. Values that cannot be looked up stay in `sdbValues`, with the reason.
+ *
+ * @throws Exit for a value that does not suit its option
+ */
+export async function withSdb(
+  config: MasterConfig,
+  overrides: Overrides,
+  host: Pick<Host, "complain">,
+  log: Pick<Logger, "info">,
+): Promise<MasterConfig> {
+  if (config.sdbValues.length === 0) return config;
+  const { found, failed, told } = await lookUpSdb(config, process.env);
+  if (told !== undefined) log.info(told);
+  if (failed.size === 0) return explained(host, () => loadMasterConfig(config.configDir, overrides, { sdb: found }));
+  const sdbValues = config.sdbValues.map((value) => {
+    const why = failed.get(value.uri);
+    return why === undefined ? value : { ...value, why };
+  });
+  return { ...config, sdbValues };
+}
+
 /** @throws Exit for what refuses the start of a master */
 export function explainRefusal(config: MasterConfig, host: Host): void {
   explained(host, () => refuseStart(config));
@@ -33,7 +57,7 @@ export function explainRefusal(config: MasterConfig, host: Host): void {
 /** For an operator's command: settings in the operator's own `~/.saltrc` win over the master's file. @throws Exit as `masterConfig` */
 export function clientConfig(configDir: string | undefined, host: Host): MasterConfig {
   const directory = announced(configDir, host);
-  return explained(host, () => loadMasterConfig(directory, {}, ownFile(host)));
+  return explained(host, () => loadMasterConfig(directory, {}, { ownFile: ownFile(host) }));
 }
 
 /** Searches the places that Salt searches. An existing directory `salt` in XDG_CONFIG_HOME wins over the home directory. */
@@ -59,13 +83,17 @@ function announced(configDir: string | undefined, host: Host): string {
 }
 
 /** @throws Exit with the code of a usage error after every fault has been listed */
-function explained<Config>(host: Host, load: () => Config): Config {
+function explained<Config>(host: Pick<Host, "complain">, load: () => Config): Config {
   try {
     return load();
   } catch (error) {
-    if (!hasCode(error, "CONFIG_INVALID") && !hasCode(error, "CONFIG_UNREADABLE")) throw error;
-    const faults = (error as SaltworksError).message.split("\n").map((fault) => `  ${fault}\n`);
-    host.complain(`saltworks: the configuration cannot be used:\n${faults.join("")}`);
-    throw new Exit(usageExitCode);
+    return explainFault(host, error);
   }
+}
+
+function explainFault(host: Pick<Host, "complain">, error: unknown): never {
+  if (!hasCode(error, "CONFIG_INVALID") && !hasCode(error, "CONFIG_UNREADABLE")) throw error;
+  const faults = (error as SaltworksError).message.split("\n").map((fault) => `  ${fault}\n`);
+  host.complain(`saltworks: the configuration cannot be used:\n${faults.join("")}`);
+  throw new Exit(usageExitCode);
 }

@@ -105,6 +105,7 @@ const places = {
     "Options that feed minions or guard something and are not built here (listed below). The master starts without the ones that this list names.",
     ours,
   ),
+  sqlite_queue_dir: text("/var/cache/salt/master/queues", "Directory of the queues of the runner `queue`.", path),
   verify_env: boolean(true, "Create missing directories and set their modes.", kept),
 };
 

@@ -16,6 +16,7 @@ import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import { Orchestrations } from "../orchestrations/orchestrations.ts";
 import type { SidecarCalls } from "../sidecar/sidecar-calls.ts";
 import { KeptKeyList } from "../upkeep/kept-key-list.ts";
+import { callArguments } from "./call-arguments.ts";
 import { answerRunner, type RunnerAsks } from "./runner-asks.ts";
 
 type Options = {
@@ -100,7 +101,8 @@ export class RunnerLaneCalls {
     const own = (caller.kind === "runner" ? runnerFunctions : wheelFunctions).get(fun);
     if (sidecar === undefined || (own !== undefined && !isSync && !needsPython(fun, own, args, kwargs)))
       return undefined;
-    const result = await sidecar.call(fun, args, kwargs, caller);
+    const given = callArguments(args, kwargs, false);
+    const result = await sidecar.call(fun, given.args, given.kwargs, caller);
     if (isSync && result.success) await sidecar.forget();
     if (!result.isMissing)
       return { ...result, notes: [], faults: [], callerEvents: await this.#printed(result, caller) };

@@ -45,7 +45,7 @@ export class Orchestrations {
     const overdue = setTimeout(() => child.kill("SIGKILL"), orchestrationMs);
     const isByEvent = caller.isByEvent === true;
     const call: OrchestrationCall = {
-      ...{ config, fun, jid: caller.jid, isByEvent },
+      ...{ config, fun, jid: caller.jid, user: caller.user, isByEvent },
       args: encode(args, "bin"),
       kwargs: encode(kwargs, "bin"),
     };

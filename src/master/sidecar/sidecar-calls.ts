@@ -38,7 +38,7 @@ export class SidecarCalls {
   }
 
   /** Calls a runner or wheel function. @throws SaltworksError of the lane */
-  async call(fun: string, args: Value[], kwargs: ValueMap, caller: RunnerCaller): Promise<SidecarResult> {
+  async call(fun: string, args: readonly Value[], kwargs: ValueMap, caller: RunnerCaller): Promise<SidecarResult> {
     this.#lookSoon();
     const packed = { args: encode(args, "bin"), kwargs: encode(kwargs, "bin") };
     return await this.#options.lane.run<SidecarResult>({ kind: "call", fun, ...packed, caller } satisfies CallTask);

@@ -2,13 +2,14 @@
 import type { MasterConfig } from "../../config/load.ts";
 import type { PackedAnswer } from "./answer.ts";
 
-/** `args` and `kwargs` are packed. `jid`: of the runner's call. */
+/** `args` and `kwargs` are packed. `jid`, `user`: of the runner's call. */
 export type OrchestrationCall = {
   readonly config: MasterConfig;
   readonly fun: string;
   readonly args: Uint8Array;
   readonly kwargs: Uint8Array;
   readonly jid: string;
+  readonly user: string;
   readonly isByEvent: boolean;
 };
 

@@ -1,8 +1,8 @@
 /** Runner `queue`: lists of items in files of SQLite below `sqlite_queue_dir`, the same as Salt's. Source: Salt 3007's runner of this name, observed. */
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { isBuiltin } from "node:module";
 import { join } from "node:path";
-import { underRoot } from "../../config/files/root-dir.ts";
-import type { MasterConfig } from "../../config/load.ts";
+import { versions } from "node:process";
 import { packageName, type SqliteRow } from "../../databases/sqlite3/client.ts";
 import { SqliteFile, type SqliteStatements } from "../../databases/sqlite3/file.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
@@ -15,18 +15,11 @@ import { progress } from "../contract/caller-events.ts";
 import type { RunnerContext, RunnerFunction } from "../contract/contract.ts";
 import { masterOf } from "../contract/run-job.ts";
 
-const usualDirectory = "/var/cache/salt/master/queues";
 const directoryMode = 0o700;
 const waitSeconds = 5;
 /** A name of a table that is also the name of a file. */
 const namePattern = /^\w[\w-]{0,127}$/;
 const suffix = ".db";
-
-/** Where the queues are, as Salt's masters choose it. */
-export function queueDirectory({ opts, root_dir: rootDir }: Pick<MasterConfig, "opts" | "root_dir">): string {
-  const written = opts.get("sqlite_queue_dir");
-  return typeof written === "string" && written !== "" ? written : underRoot(usualDirectory, rootDir);
-}
 
 function wrong(text: string): SaltworksError {
   return new SaltworksError("FUNCTION_ARGUMENTS", text, { name: "queue" });
@@ -43,7 +36,7 @@ class Queue {
     if (backend !== "sqlite") throw wrong(`queues in '${backend}' need a Python with Salt: here there is only sqlite`);
     this.name = textArgument(args, "queue");
     if (!namePattern.test(this.name)) throw wrong("a queue's name has letters, digits, '_' and '-' only");
-    this.#directory = queueDirectory(config);
+    this.#directory = config.sqlite_queue_dir;
     this.#path = join(this.#directory, this.name + suffix);
   }
 
@@ -54,6 +47,10 @@ class Queue {
   /** Runs statements in a transaction; undefined without the file, which is made with `isMade`. */
   async within<Result>(isMade: boolean, step: (prepared: SqliteStatements) => Result): Promise<Result | undefined> {
     if (!isMade && !existsSync(this.#path)) return undefined;
+    if (!isBuiltin(packageName)) {
+      const text = `queues need ${packageName}, which Node.js ${versions.node} does not have, or a Python with Salt`;
+      throw new SaltworksError("FUNCTION_FAILED", text, { name: "queue" });
+    }
     const file = new SqliteFile({ "sqlite3.database": this.#path, "sqlite3.timeout": waitSeconds });
     try {
       mkdirSync(this.#directory, { recursive: true, mode: directoryMode });
@@ -62,22 +59,18 @@ class Queue {
         prepared(`CREATE TABLE IF NOT EXISTS ${this.table}(id INTEGER PRIMARY KEY, name TEXT UNIQUE)`).run();
         return step(prepared);
       });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "MODULE_NOT_FOUND") throw error;
-      const text = `queues need ${packageName}, which this version of Node.js does not have: use Node.js 22 or later`;
-      throw new SaltworksError("FUNCTION_FAILED", text, { name: "queue" }, { cause: error });
     } finally {
       file.close();
     }
   }
 }
 
-/** Items as Salt's queues hold them: a map as JSON with single quotes. */
+/** Items as Salt's queues hold them, so that both masters find them: a map as JSON with single quotes, and quotes in lists twice. */
 function itemsOf(args: ValueMap): readonly string[] {
   const items = args.get("items") ?? null;
   const all = Array.isArray(items) ? items : [items];
   return all.map((item: Value) => {
-    if (typeof item === "string") return item;
+    if (typeof item === "string") return Array.isArray(items) ? item.replaceAll("'", "''") : item;
     if (item instanceof Map && !Array.isArray(items))
       return dumpJson(item as Item, { sortsKeys: false, isAscii: false, indent: undefined }).replaceAll('"', "'");
     throw wrong("items must be a text, a list of texts, or a map; quote a number to make it a text");
@@ -150,7 +143,7 @@ async function process(context: RunnerContext, args: ValueMap): Promise<Encodabl
 }
 
 function queuesOf({ config }: RunnerContext): Encodable {
-  const directory = queueDirectory(config);
+  const directory = config.sqlite_queue_dir;
   const files = existsSync(directory) ? readdirSync(directory) : [];
   return files
     .filter((name) => name.endsWith(suffix))
@@ -158,9 +151,9 @@ function queuesOf({ config }: RunnerContext): Encodable {
     .sort();
 }
 
-/** Backends other than SQLite are plug-ins of Salt's. */
+/** Backends other than SQLite are plug-ins of Salt's. Node.js 20 has no SQLite. */
 function isOfPython(args: ValueMap): boolean {
-  return textArgument(args, "backend", "sqlite") !== "sqlite";
+  return textArgument(args, "backend", "sqlite") !== "sqlite" || !isBuiltin(packageName);
 }
 
 const functions: readonly (readonly [string, Omit<RunnerFunction, "runsInPython" | "parameters">, ...string[]])[] = [

@@ -15,6 +15,7 @@ import salt.runner
 import salt.template
 import salt.utils.args
 import salt.utils.event
+import salt.utils.sdb
 import salt.version
 import salt.wheel
 
@@ -53,6 +54,8 @@ class Site:
         if kind == "tops":
             opts = dict(self.opts, master_tops={name: {}})
             return name in salt.loader.tops(opts)
+        if kind == "sdb":
+            return f"{name}.get" in salt.loader.sdb(self.opts, f"{name}.get")
         if kind == "auth":
             return f"{name}.auth" in salt.loader.auth(self.opts)
         if kind == "event_return":
@@ -63,6 +66,10 @@ class Site:
             functions = self._client(kind.split("_")[0]).functions
             return any(fun.startswith(f"{name}.") for fun in functions)
         return name in self._client(kind).functions
+
+    def do_sdb(self, request):
+        """The value that `sdb://PROFILE/KEY` stands for."""
+        return salt.utils.sdb.sdb_get(request["uri"], self.opts, strict=True)
 
     # Pillars
 
@@ -146,6 +153,9 @@ class Site:
                 __jid__=request["jid"], __user__=request["user"], __tag__=request["tag"], __jid_event__=weakref.proxy(named)
             )
             try:
+                if fun.startswith("queue."):
+                    # Salt's master makes it at its start.
+                    os.makedirs(self.opts["sqlite_queue_dir"], mode=0o700, exist_ok=True)
                 return {"value": functions[fun](*request["args"], **request["kwargs"])}
             except TypeError as error:
                 # As in Salt, whose callers then see how the function is used.

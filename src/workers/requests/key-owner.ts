@@ -13,6 +13,11 @@ export function keyOwner(
 ): string | undefined {
   const name = claimed ?? config.user;
   const owner = name === "root" || name.startsWith("sudo_") ? config.user : name;
-  const expected = localKeys.get(owner);
-  return key !== undefined && expected !== undefined && equalSecrets(expected, key) ? owner : undefined;
+  const isKeyOf = (holder: string) => {
+    const expected = localKeys.get(holder);
+    return key !== undefined && expected !== undefined && equalSecrets(expected, key);
+  };
+  if (isKeyOf(owner)) return owner;
+  // As in Salt: the holder of the master's own key may act under any name, such as an orchestration under that of the user who started it.
+  return isKeyOf(config.user) ? config.user : undefined;
 }

@@ -67,6 +67,8 @@ describe("an orchestration that the master runs", { timeout: 300_000 }, () => {
     assert.equal(data.get("user"), "Reactor");
     const result = data.get("return") as ReadonlyMap<string, ReadonlyMap<string, ReadonlyMap<string, unknown>>>;
     assert.deepEqual([...(result.get("data")?.get("m_master")?.keys() ?? [])], ["salt_|-said ann_|-test.arg_|-runner"]);
+    const inner = watch.seen.find((event) => event.data.get("fun") === "runner.test.arg");
+    assert.equal(inner?.data.get("user"), "Reactor");
   });
 
   it("runs within another one, and has no success if a state failed", async () => {

@@ -139,6 +139,27 @@ describe("a master with plug-ins in Python", { skip }, () => {
     assert.match(master.program.output, /ext_pillar: not built here \(nowhere\)/);
   });
 
+  bed.it("refuses the start and names a value of sdb that cannot be looked up", async () => {
+    for (const [python, why] of [
+      [false, /values of sdb:\/\/ need a Python with Salt/],
+      [release.program("python"), /ext_pillar: sdb:\/\/site_secrets\/greeting cannot be looked up: .*nowhere\.get/],
+    ] as const) {
+      const secrets = { driver: "nowhere" };
+      const ext = { ext_pillar: [{ cmd_yaml: "sdb://site_secrets/greeting" }], master_tops: {}, event_return: "" };
+      const more = {
+        ...ext,
+        engines: [],
+        external_auth: {},
+        salt_python: python,
+        site_secrets: secrets,
+        site_word: "",
+      };
+      const master = await masterWith(`sdb-${python === false ? "forbidden" : "missing"}`, more);
+      await assert.rejects(master.start(), /ended before/);
+      assert.match(master.program.output, why);
+    }
+  });
+
   bed.it("gives an error for a source that hangs, and holds up no pillar without Python", async () => {
     const options = { salt_python: release.program("python"), ext_pillar: [], ext_pillar_timeout: 1 };
     const master = await masterWith("hanging", { ...options, pillar_render_timeout: 4, salt_python_processes: 1 });

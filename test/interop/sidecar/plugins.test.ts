@@ -12,11 +12,21 @@ const { all: releases, skip } = await openReleases();
 const startTimeoutMs = 60_000;
 const calls: readonly (readonly string[])[] = [
   ["site_runner.hello", "world", "loud=True"],
+  ["site_runner.hello", "name=world", "loud=True"],
   ["site_runner.hello"],
   ["site_runner.hello", "a", "b", "c"],
   ["site_runner.boom"],
   ["site_runner.ping", "stock"],
   ["site_runner.odd"],
+  ["config.get", "site_word"],
+  ["queue.insert", "work", "web1", "backend=nowhere"],
+  ["queue.insert", "work", "['web1', \"it's\"]"],
+  ["queue.insert", "work", "web1"],
+  ["queue.insert", "work", "{fun: test.arg, args: [1, grüße]}"],
+  ["queue.list_length", "work"],
+  ["queue.list_items", "work"],
+  ["queue.delete", "work", "web1"],
+  ["queue.pop", "work", "all"],
   ["saltutil.sync_runners"],
   ["synced.where"],
 ];

@@ -40,7 +40,7 @@ def hello(name, loud=False):
     Say hello.
     """
     print("about to greet")
-    return {"hello": name.upper() if loud else name, "master": __opts__["id"]}
+    return {"hello": name.upper() if loud is True else name, "master": __opts__["id"]}
 
 def boom():
     raise ValueError("no such thing")
@@ -117,6 +117,7 @@ def run():
     return {"made in Python": {"test.nop": [{"name": __pillar__["greeting"]}]}}
 `,
   "states/_runners/synced.py": "def where():\n    return 'synced'\n",
+  "secrets.yaml": "greeting: good day\nword: {told: [1, 2.5, true]}\n",
   "pillar/top.sls": "base: {'*': [plain, in_python, pairs, asking]}\n",
   "pillar/plain.sls": "plain: 1\n",
   "pillar/in_python.sls": `#!py
@@ -144,7 +145,9 @@ export function pythonSite(folder: string, more: Readonly<Record<string, unknown
     site_events: events,
     file_roots: { base: [join(folder, "states")] },
     pillar_roots: { base: [join(folder, "pillar")] },
-    ext_pillar: [{ site_pillar: { greeting: "good day", extra: [1, 2] } }],
+    site_secrets: { driver: "yaml", files: [join(folder, "secrets.yaml")] },
+    site_word: "sdb://site_secrets/word",
+    ext_pillar: [{ site_pillar: { greeting: "sdb://site_secrets/greeting", extra: [1, 2] } }],
     master_tops: { site_tops: true },
     event_return: "site_events",
     engines: [{ site_engine: { word: "tick" } }],

@@ -2,20 +2,12 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { runnerFunctions } from "../../../src/runners/registry.ts";
 import { wheelFunctions } from "../../../src/runners/wheel.ts";
-import { decode } from "../../../src/wire/msgpack.ts";
-import type { Value, ValueMap } from "../../../src/wire/values.ts";
+import type { Value } from "../../../src/wire/values.ts";
 import { callRunner, runnerContext } from "../calling.ts";
+import { keptEvents } from "../kept-events.ts";
 import { masterAccess } from "../master-access.ts";
 
 const jid = "20260101000000000000";
-
-/** `fire` for a master that keeps every event in `fired`. */
-function keptEvents() {
-  const fired: [string, ValueMap][] = [];
-  const fire = async ({ tag, data }: { tag: string; data: Uint8Array }) =>
-    void fired.push([tag, decode(data) as ValueMap]);
-  return { fired, fire };
-}
 
 describe("runner test", () => {
   it("gives arguments back, without the fields that Salt adds unless asked raw", async () => {

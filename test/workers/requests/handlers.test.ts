@@ -281,9 +281,9 @@ describe("commands of local users", () => {
     user: "root",
   };
 
-  it("reach the main thread with the local key, also for sudo users", async () => {
+  it("reach the main thread with the local key, also for sudo users, and under any other name", async () => {
     const { bench } = await open();
-    for (const user of ["root", "sudo_bob"]) {
+    for (const user of ["root", "sudo_bob", "ann"]) {
       const [deferred] = (await bench.send(clearFrame({ ...publish, user, key: "local-secret" }))).deferred;
       assert.equal(deferred?.kind, "publish");
       assert.deepEqual(deferred.caller, { kind: "key", user, isMaster: true });
@@ -323,7 +323,7 @@ describe("commands of local users", () => {
       return ((reply.get("error") as ValueMap | undefined)?.get("name") ?? "none") as string;
     };
     assert.equal(await errorOf({ ...publish, key: "wrong" }), "AuthenticationError");
-    assert.equal(await errorOf({ ...publish, user: "mallory", key: "local-secret" }), "AuthenticationError");
+    assert.equal(await errorOf({ ...publish, user: "mallory", key: "another" }), "AuthenticationError");
     assert.equal(await errorOf({ ...publish, kwargs: { token: 5 }, key: "local-secret" }), "AuthenticationError");
     const wheel = { cmd: "wheel", fun: "key.list_all", user: "root" };
     assert.equal(await errorOf({ ...wheel, key: "wrong" }), "UserAuthenticationError");
