@@ -6,7 +6,7 @@ import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { SaltworksError } from "../errors.ts";
 import type { Value } from "../wire/values.ts";
 import type { SidecarRequest } from "./contract.ts";
-import { type AskedTask, type AskOutcome, answerIn } from "./outcome.ts";
+import { type AskOutcome, answerIn, type LineAnswer, type LineTask } from "./outcome.ts";
 
 /** `signal`: the main thread counts each answer in it. */
 export type BlockingLine = { readonly port: MessagePort; readonly signal: SharedArrayBuffer };
@@ -14,18 +14,30 @@ export type BlockingLine = { readonly port: MessagePort; readonly signal: Shared
 /** Beyond the deadline of the request, milliseconds: the main thread always answers, except when it is ending. */
 const graceMs = 5_000;
 
+let lastSerial = 0;
+
 /** @throws SaltworksError as the sidecar, and CHANNEL_CLOSED if the main thread is ending */
 export function askBlocking({ port, signal }: BlockingLine, request: SidecarRequest, timeoutMs: number): Value {
   const answered = new Int32Array(signal);
-  const before = Atomics.load(answered, 0);
-  port.postMessage({ kind: "ask", request, timeoutMs } satisfies AskedTask);
+  lastSerial += 1;
+  const serial = lastSerial;
+  port.postMessage({ kind: "ask", request, timeoutMs, serial } satisfies LineTask);
   const endMs = performance.now() + timeoutMs + graceMs;
-  while (Atomics.load(answered, 0) === before) {
+  for (;;) {
+    const before = Atomics.load(answered, 0);
+    const outcome = outcomeOn(port, serial);
+    if (outcome !== undefined) return answerIn(outcome);
     const leftMs = endMs - performance.now();
     if (leftMs <= 0) throw new SaltworksError("CHANNEL_CLOSED", "the master does not pass on questions to Python");
     Atomics.wait(answered, 0, before, leftMs);
   }
-  const received = receiveMessageOnPort(port) as { readonly message: AskOutcome } | undefined;
-  if (received === undefined) throw new SaltworksError("CHANNEL_CLOSED", "Python's answer is missing");
-  return answerIn(received.message);
+}
+
+/** Drops answers to earlier questions, which came too late. */
+function outcomeOn(port: MessagePort, serial: number): AskOutcome | undefined {
+  for (;;) {
+    const received = receiveMessageOnPort(port) as { readonly message: LineAnswer } | undefined;
+    if (received === undefined) return undefined;
+    if (received.message.serial === serial) return received.message.outcome;
+  }
 }

@@ -5,6 +5,8 @@ import type { Value } from "../wire/values.ts";
 export type SidecarSettings = {
   readonly python: string;
   readonly configFile: string;
+  /** Python becomes the master's user if root starts it. */
+  readonly user: string;
   readonly processesMax: number;
   readonly memoryMib: number;
   /** Variables for Python and the commands that it runs. */

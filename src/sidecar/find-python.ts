@@ -52,7 +52,8 @@ function reasonOf(error: unknown): string {
 /** The release of Salt that this Python has. @throws Error if it has none */
 async function saltOf(python: string, environment: Readonly<Record<string, string | undefined>>): Promise<string> {
   const code = "import salt.version; print(salt.version.__version__)";
-  const { stdout } = await run(python, ["-c", code], { env: environment, timeout: sidecarStartTimeoutMs });
+  // Python looks for modules in the current directory first, which may be anyone's.
+  const { stdout } = await run(python, ["-c", code], { cwd: "/", env: environment, timeout: sidecarStartTimeoutMs });
   const release = stdout.trim();
   if (!/^\d/.test(release)) throw new SaltworksError("SIDECAR_FAILED", `it does not tell Salt's release: ${release}`);
   return release;

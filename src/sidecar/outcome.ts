@@ -7,6 +7,10 @@ import type { SidecarRequest } from "./contract.ts";
 /** A question with its deadline. */
 export type AskedTask = { readonly kind: "ask"; readonly request: SidecarRequest; readonly timeoutMs: number };
 
+/** A question on a line, and its answer: `serial` tells which belong together, because an answer may come after its asker has given up. */
+export type LineTask = AskedTask & { readonly serial: number };
+export type LineAnswer = { readonly serial: number; readonly outcome: AskOutcome };
+
 export type AskFailure = {
   readonly code: ErrorCode;
   readonly message: string;

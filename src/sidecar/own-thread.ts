@@ -2,7 +2,7 @@
 import { MessageChannel, parentPort, Worker, workerData } from "node:worker_threads";
 import type { MasterConfig } from "../config/load.ts";
 import type { BlockingLine } from "./blocking.ts";
-import { type AskedTask, failureOf, outcomeOf } from "./outcome.ts";
+import { failureOf, type LineAnswer, type LineTask, outcomeOf } from "./outcome.ts";
 import { Sidecar } from "./sidecar.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -29,12 +29,12 @@ export function openPythonThread(
 function serve({ config, environment, line }: Start): void {
   const sidecar = new Sidecar(config, environment, (text) => process.stderr.write(`${text}\n`));
   const answered = new Int32Array(line.signal);
-  line.port.on("message", ({ request, timeoutMs }: AskedTask) => {
+  line.port.on("message", ({ request, timeoutMs, serial }: LineTask) => {
     void sidecar
       .ask(request, timeoutMs)
       .then(({ value }) => outcomeOf(value), failureOf)
       .then((outcome) => {
-        line.port.postMessage(outcome);
+        line.port.postMessage({ serial, outcome } satisfies LineAnswer);
         Atomics.add(answered, 0, 1);
         Atomics.notify(answered, 0);
       });

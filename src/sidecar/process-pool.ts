@@ -15,6 +15,8 @@ type Waiting = {
   readonly request: SidecarRequest;
   readonly timeoutMs: number;
   readonly askedMs: number;
+  /** Rejects a question that no process has taken until its deadline. */
+  readonly timer: NodeJS.Timeout;
   readonly resolve: (answer: SidecarAnswer) => void;
   readonly reject: (error: Error) => void;
 };
@@ -29,7 +31,7 @@ export class ProcessPool {
   readonly counters = { requests: 0, failed: 0, timeouts: 0, refused: 0, started: 0, lost: 0 };
   readonly #settings: SidecarSettings;
   readonly #log: (text: string) => void;
-  readonly #groups = { quick: newGroup(), calls: newGroup() };
+  readonly #groups = { quick: newGroup(), logins: newGroup(), calls: newGroup() };
   readonly #all = new Set<PythonProcess>();
   readonly #idleTimer: NodeJS.Timeout;
   /** After a failed start the next ones fail at once, so that a broken Python costs no second for each request. */
@@ -49,12 +51,12 @@ export class ProcessPool {
   }
 
   get waiting(): number {
-    return this.#groups.quick.waiting.length + this.#groups.calls.waiting.length;
+    return Object.values(this.#groups).reduce((sum, { waiting }) => sum + waiting.length, 0);
   }
 
   /** @throws SaltworksError QUEUE_FULL, SIDECAR_FAILED, SIDECAR_TIMEOUT, FUNCTION_FAILED for what Python raised */
   ask(request: SidecarRequest, timeoutMs: number): Promise<SidecarAnswer> {
-    const group = isCall(request) ? this.#groups.calls : this.#groups.quick;
+    const group = this.#groups[groupOf(request)];
     this.counters.requests += 1;
     if (this.#isClosed) return Promise.reject(new SaltworksError("CHANNEL_CLOSED", "the sidecar is closed"));
     if (group.waiting.length >= sidecarWaitingMax) {
@@ -64,7 +66,13 @@ export class ProcessPool {
       );
     }
     return new Promise((resolve, reject) => {
-      group.waiting.push({ request, timeoutMs, askedMs: performance.now(), resolve, reject });
+      const timer = setTimeout(() => {
+        const index = group.waiting.findIndex((waiting) => waiting.timer === timer);
+        if (index >= 0) group.waiting.splice(index, 1);
+        this.counters.timeouts += 1;
+        reject(allBusy(timeoutMs));
+      }, timeoutMs);
+      group.waiting.push({ request, timeoutMs, askedMs: performance.now(), timer, resolve, reject });
       this.#pump(group);
     });
   }
@@ -79,8 +87,10 @@ export class ProcessPool {
     this.#isClosed = true;
     clearInterval(this.#idleTimer);
     for (const group of Object.values(this.#groups))
-      for (const { reject } of group.waiting.splice(0))
+      for (const { timer, reject } of group.waiting.splice(0)) {
+        clearTimeout(timer);
         reject(new SaltworksError("CHANNEL_CLOSED", "the sidecar is closed"));
+      }
     for (const process of this.#all) process.end();
   }
 
@@ -99,16 +109,17 @@ export class ProcessPool {
   }
 
   /** The time that a request waited counts, because its caller waits no longer than the deadline. */
-  async #serve(group: Group, { request, timeoutMs, askedMs, resolve, reject }: Waiting): Promise<void> {
+  async #serve(group: Group, { request, timeoutMs, askedMs, timer, resolve, reject }: Waiting): Promise<void> {
     const generation = this.#generation;
     let process: PythonProcess | undefined;
     try {
       process = await this.#take(group);
+      clearTimeout(timer);
       const leftMs = timeoutMs - (performance.now() - askedMs);
-      if (leftMs <= 0)
-        throw new SaltworksError("SIDECAR_TIMEOUT", `all Python processes were busy for ${timeoutMs / 1_000} seconds`);
-      resolve(await process.ask(request, leftMs));
+      // The timer has told the caller.
+      if (leftMs > 0) resolve(await process.ask(request, leftMs));
     } catch (error) {
+      clearTimeout(timer);
       const { code } = error as SaltworksError;
       this.counters[code === "SIDECAR_TIMEOUT" ? "timeouts" : "failed"] += 1;
       reject(error as Error);
@@ -161,6 +172,16 @@ export class ProcessPool {
       }
     }
   }
+}
+
+function allBusy(timeoutMs: number): SaltworksError {
+  return new SaltworksError("SIDECAR_TIMEOUT", `all Python processes were busy for ${timeoutMs / 1_000} seconds`);
+}
+
+/** Logins have processes of their own, because strangers can ask for them. */
+function groupOf(request: SidecarRequest): "quick" | "logins" | "calls" {
+  if (request.kind === "login") return "logins";
+  return isCall(request) ? "calls" : "quick";
 }
 
 function newGroup(): Group {

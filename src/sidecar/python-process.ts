@@ -75,11 +75,12 @@ export class PythonProcess {
     });
     const [, , , requests, answers] = child.stdio as unknown as [null, Readable, Readable, Duplex, Duplex];
     const started = new PythonProcess(child, requests, answers);
-    const { configFile, memoryMib } = settings;
+    const { configFile, memoryMib, user } = settings;
     try {
       await started.#send(
         {
           config_file: configFile,
+          user,
           memory_mib: memoryMib,
           answer_bytes_max: sidecarAnswerBytesMax,
           printed_max: sidecarPrintedMax,

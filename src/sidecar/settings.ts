@@ -7,6 +7,6 @@ export function sidecarSettings(
   python: string,
   environment: SidecarSettings["environment"],
 ): SidecarSettings {
-  const { configFile, salt_python_processes: processesMax, salt_python_memory: memoryMib } = config;
-  return { python, configFile, processesMax, memoryMib, environment };
+  const { configFile, user, salt_python_processes: processesMax, salt_python_memory: memoryMib } = config;
+  return { python, configFile, user, processesMax, memoryMib, environment };
 }

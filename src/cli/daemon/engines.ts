@@ -16,6 +16,6 @@ export function enginesOf(config: MasterConfig, log: Logger): readonly WatchedPr
     .filter(({ module }) => served.includes(module))
     .map(({ name, place }) => {
       const args = [fileURLToPath(engineProgram), configFile, String(place)];
-      return new WatchedProgram({ name: `the engine ${name}`, command, args, log });
+      return new WatchedProgram({ name: `the engine ${name}`, command, args, log, cwd: "/" });
     });
 }

@@ -14,6 +14,8 @@ export type WatchedOptions = {
   readonly command: string;
   readonly args: readonly string[];
   readonly log: Logger;
+  /** The program's directory; this daemon's by default. */
+  readonly cwd?: string;
   /** Waits between two starts, milliseconds: doubled while the program ends soon. Tests use smaller ones. */
   readonly restartMs?: { readonly first: number; readonly longest: number };
   /** Called after each start. */
@@ -36,11 +38,11 @@ export class WatchedProgram {
 
   start(): void {
     if (this.#isStopping) return;
-    const { name, command, args, log, onStart } = this.#options;
+    const { name, command, args, log, cwd, onStart } = this.#options;
     const startedMs = performance.now();
     const env = { ...process.env, [mark]: "1" };
     // Output that the program's log does not take goes to this daemon's.
-    const child = spawn(command, [...args], { stdio: ["pipe", "inherit", "inherit"], env });
+    const child = spawn(command, [...args], { stdio: ["pipe", "inherit", "inherit"], env, cwd });
     this.#child = child;
     child.stdin?.on("error", () => undefined);
     child.once("spawn", () => {

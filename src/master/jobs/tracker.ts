@@ -166,6 +166,7 @@ export class JobTracker {
     if (record === undefined) return [];
     const [countBefore, wasComplete] = [record.minionCount, record.isComplete];
     const added = record.expectMore(ids, jobMinionsBelowMax);
+    const isAdded = new Set(added);
     this.largestGrown = Math.max(this.largestGrown, record.minionCount);
     if (record.minionCount >= jobMinionsBelowMax && !ids.every((id) => record.has(id))) this.counters.listsCut += 1;
     this.#minionCount += record.minionCount - countBefore;
@@ -173,7 +174,7 @@ export class JobTracker {
     const job = this.#jobs.get(jid);
     if (job === undefined) return added;
     const deadlineMs = this.#steadyMs() + job.timeoutMs;
-    for (const id of ids) if (job.absent.delete(id) || added.includes(id)) job.laterDeadlineMs.set(id, deadlineMs);
+    for (const id of ids) if (job.absent.delete(id) || isAdded.has(id)) job.laterDeadlineMs.set(id, deadlineMs);
     return added;
   }
 

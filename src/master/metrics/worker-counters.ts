@@ -38,6 +38,7 @@ const minionRefusals = [
   "peers.denied",
   "peers.malformed",
   "peers.unproven",
+  "syndics.idsDropped",
   "syndics.overEvents",
   "syndics.overRequest",
   "syndics.refused",

@@ -1,5 +1,6 @@
 /** Checks of users by the site's own login modules (`external_auth`), in Python; all others go to the lane of credentials. */
 import type { MasterConfig } from "../../config/load.ts";
+import { hasCode, type SaltworksError } from "../../errors.ts";
 import { credentialCheckTimeoutMs } from "../../limits.ts";
 import { servedNames } from "../../sidecar/availability.ts";
 import { encode } from "../../wire/msgpack.ts";
@@ -25,8 +26,14 @@ export function withPythonLogins(
     run: async <Result>(task: object): Promise<Result> => {
       const { eauth, username, password } = task as CredentialTask;
       if (!served.includes(eauth)) return await lane.run<Result>(task);
-      const answer = await sidecar.ask({ kind: "login", eauth, username, password }, credentialCheckTimeoutMs);
-      return resultOf(answer) as Result;
+      try {
+        const answer = await sidecar.ask({ kind: "login", eauth, username, password }, credentialCheckTimeoutMs);
+        return resultOf(answer) as Result;
+      } catch (error) {
+        if (!hasCode(error, "FUNCTION_FAILED")) throw error;
+        // Not its text, which may hold the password.
+        return faulty(`the login module raised ${String((error as SaltworksError).detail.className)}`) as Result;
+      }
     },
   };
 }

@@ -2,6 +2,7 @@
  * What pillars and reactions ask of the site's own Python: sources of `ext_pillar`, renderers and functions that this program does not have. A thread
  * without a line to Python only notes that it is needed; its result is dropped, and another thread renders again beside Python.
  */
+import { randomUUID } from "node:crypto";
 import { SaltworksError } from "../../errors.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 
@@ -42,6 +43,7 @@ export class SitePython {
   #ask: AskPython | undefined;
   #isNeeded = false;
   #isUsed = false;
+  #pillarKey = "";
 
   /** `sources`: names of external sources that Python serves. */
   constructor(sources: readonly string[], times: PythonTimes) {
@@ -57,6 +59,7 @@ export class SitePython {
   /** For the next task. `ask`: undefined if the thread has no line. */
   begin(ask: AskPython | undefined): void {
     this.#ask = ask;
+    this.#pillarKey = randomUUID();
     this.#isNeeded = false;
     this.#isUsed = false;
   }
@@ -105,7 +108,7 @@ export class SitePython {
     }
     this.#isUsed = true;
     try {
-      return this.#ask(question, timeoutMs);
+      return this.#ask({ ...question, pillar_key: this.#pillarKey }, timeoutMs);
     } catch (error) {
       if (!(error instanceof SaltworksError)) throw error;
       const isFatal = error.code !== "FUNCTION_FAILED" || error.detail.isFatal === true;

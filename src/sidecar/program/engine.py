@@ -23,7 +23,19 @@ def settings_of(entries, place):
     return name, arguments.pop("engine_module", name), arguments
 
 
+def close_inherited():
+    """Files of the master, such as its databases."""
+    for name in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []:
+        if int(name) > 2:
+            try:
+                os.close(int(name))
+            except OSError:
+                # That of the listing itself.
+                pass
+
+
 def main():
+    close_inherited()
     config_file, place = sys.argv[1], int(sys.argv[2])
     threading.Thread(target=end_with_input, daemon=True).start()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")

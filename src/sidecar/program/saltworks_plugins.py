@@ -74,9 +74,9 @@ class Site:
     # Pillars
 
     def _pillar(self, request):
-        """Salt's own environment of one minion's pillar, kept for the next call on its behalf."""
+        """Salt's own environment of one pillar, kept for the next question about it. The next pillar of a minion gets fresh modules, as in Salt."""
         grains = dict(request["grains"], id=request["id"])
-        key = (request["id"], request.get("saltenv"), request.get("pillarenv"), repr(grains))
+        key = request.get("pillar_key") or (request["id"], repr(grains))
         made = self._pillars.pop(key, None)
         if made is None:
             made = salt.pillar.Pillar(

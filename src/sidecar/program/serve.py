@@ -13,31 +13,38 @@ import traceback
 HEAD = struct.Struct(">I")
 REQUESTS, ANSWERS = 3, 4
 OWN_FOLDER = os.path.dirname(os.path.abspath(__file__))
+OWN_PID = os.getpid()
 
 
 class TooLarge(Exception):
     """An answer over the bound that the first request names."""
 
 
-class Printed(io.TextIOBase):
-    """Collects what a function prints, up to a bound; the rest is dropped."""
+class Bounded(io.RawIOBase):
+    """Keeps bytes up to a bound; the rest is dropped."""
 
-    def __init__(self, characters_max):
-        self._parts = []
-        self._left = characters_max
+    def __init__(self, bytes_max):
+        self.kept = bytearray()
+        self._max = bytes_max
 
     def writable(self):
         return True
 
-    def write(self, text):
-        kept = text[: self._left]
-        self._left -= len(kept)
-        if kept:
-            self._parts.append(kept)
-        return len(text)
+    def write(self, data):
+        self.kept += bytes(data)[: self._max - len(self.kept)]
+        return len(data)
+
+
+class Printed(io.TextIOWrapper):
+    """Collects what a function prints. It has `buffer` and `encoding`, as a terminal's output."""
+
+    def __init__(self, bytes_max):
+        self._bounded = Bounded(bytes_max)
+        super().__init__(io.BufferedWriter(self._bounded), encoding="utf-8", errors="replace", write_through=True)
 
     def text(self):
-        return "".join(self._parts)
+        self.flush()
+        return self._bounded.kept.decode("utf-8", "replace")
 
 
 def read_exactly(count):
@@ -78,7 +85,24 @@ def failure_of(error):
     while trace is not None and os.path.dirname(trace.tb_frame.f_code.co_filename) == OWN_FOLDER:
         trace = trace.tb_next
     lines = traceback.format_exception(type(error), error, trace)
-    return {"class": type(error).__name__, "text": str(error), "traceback": "".join(lines)[-8000:]}
+    return {"class": type(error).__name__, "text": text_of(error), "traceback": "".join(lines)[-8000:]}
+
+
+def text_of(error):
+    try:
+        return str(error)
+    except Exception:  # pylint: disable=broad-except
+        return "an exception without a text"
+
+
+def leave_if_forked(error):
+    """A function may fork: only the process that was asked answers."""
+    if os.getpid() == OWN_PID:
+        return
+    code = 0 if error is None else 1
+    if isinstance(error, SystemExit):
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    os._exit(code & 0xFF)
 
 
 def answer_to(site, values, request, first):
@@ -91,11 +115,17 @@ def answer_to(site, values, request, first):
         answer["value"] = site.run(request)
     except MemoryError:
         raise
-    except (Exception, SystemExit) as error:  # pylint: disable=broad-except
+    except BaseException as error:  # pylint: disable=broad-except
+        leave_if_forked(error)
         answer["failure"] = failure_of(error)
     finally:
         sys.stdout = said
-    answer["printed"] = printed.text()
+    leave_if_forked(None)
+    try:
+        answer["printed"] = printed.text()
+    except ValueError:
+        # The function has closed it.
+        answer["printed"] = ""
     try:
         body = values.packed(answer)
         if len(body) > first["answer_bytes_max"]:
@@ -103,12 +133,40 @@ def answer_to(site, values, request, first):
     except MemoryError:
         raise
     except Exception as error:  # pylint: disable=broad-except
-        told = {"class": type(error).__name__, "text": str(error), "traceback": "", "is_too_large": True}
+        is_too_large = isinstance(error, TooLarge)
+        told = {"class": type(error).__name__, "text": text_of(error), "traceback": "", "is_too_large": is_too_large}
         body = values.packed({"serial": request["serial"], "failure": told, "printed": ""})
     return body
 
 
+def close_inherited():
+    """Files of the master, such as its databases, which neither the site's code nor its commands need."""
+    for name in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []:
+        if int(name) > ANSWERS:
+            try:
+                os.close(int(name))
+            except OSError:
+                # That of the listing itself.
+                pass
+
+
+def become(name):
+    """Root serves the master's user, who owns the site's modules."""
+    import pwd
+
+    if os.geteuid() != 0:
+        return
+    user = pwd.getpwnam(name)
+    if user.pw_uid == 0:
+        return
+    os.initgroups(name, user.pw_gid)
+    os.setgid(user.pw_gid)
+    os.setuid(user.pw_uid)
+    os.environ.update(HOME=user.pw_dir, USER=name, LOGNAME=name)
+
+
 def main():
+    close_inherited()
     os.set_inheritable(REQUESTS, False)
     os.set_inheritable(ANSWERS, False)
     frames = queue.Queue()
@@ -120,6 +178,7 @@ def main():
 
     first = values.unpacked(frames.get())
     try:
+        become(first["user"])
         bound_memory(first["memory_mib"])
         import saltworks_plugins as plugins
 

@@ -259,6 +259,8 @@ export class LocalCache implements JobCache {
 
   #putReturn({ jid, minionId, body }: ReturnRecord): PutOutcome {
     const directory = this.#directory(jid);
+    // As in Salt, where a directory cannot have the name of one of the job's files.
+    if (minionId === jidFile || minionId === noCacheFile || minionId.startsWith(".")) return "duplicate";
     if (existsSync(join(directory, noCacheFile))) return "stored";
     const { returned, out } = returnFilesOf(body);
     const folder = join(directory, minionId);

@@ -2,10 +2,20 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { hasCode, SaltworksError } from "../../../src/errors.ts";
 import { findPython } from "../../../src/sidecar/find-python.ts";
 import { ProcessPool } from "../../../src/sidecar/process-pool.ts";
@@ -26,7 +36,12 @@ describe("Python processes", { skip }, () => {
   const folder = mkdtempSync(join(tmpdir(), "sw-sidecar-"));
   const configFile = join(folder, "master");
   const told: string[] = [];
-  const settings = { python: skip === false ? release.program("python") : "", configFile, environment: process.env };
+  const settings = {
+    python: skip === false ? release.program("python") : "",
+    configFile,
+    user: "root",
+    environment: process.env,
+  };
   const pool = new ProcessPool({ ...settings, processesMax: 1, memoryMib: 2_048 }, (text) => told.push(text));
   const { modules } = pythonSite(folder);
   const options = {
@@ -78,6 +93,26 @@ describe("Python processes", { skip }, () => {
   it("answer what was asked next after a function that wrote to all of their files", async () => {
     await assert.rejects(valueFrom("site_runner.scribble"), { code: "SIDECAR_FAILED" });
     assert.equal(await valueFrom("site_runner.process").then(Number.isInteger), true);
+  });
+
+  it("fail a question at its own deadline while others keep them busy, and have others for logins", async () => {
+    const pid = Number(await valueFrom("site_runner.process"));
+    const busy = pool.ask(callOf("site_runner.wait", 3_600), timeoutMs);
+    await assert.rejects(pool.ask(callOf("site_runner.process"), 200), {
+      code: "SIDECAR_TIMEOUT",
+      message: /all Python processes were busy/,
+    });
+    const login = { kind: "login", eauth: "site_auth", username: "ann", password: "right" };
+    const { value } = await pool.ask(login, timeoutMs);
+    assert.equal(value instanceof Map && value.get("is_authentic"), true);
+    process.kill(pid, "SIGKILL");
+    await assert.rejects(busy, { code: "SIDECAR_FAILED" });
+  });
+
+  it("answer once for a function that forks, and print bytes", async () => {
+    assert.equal(await valueFrom("site_runner.fork"), 3);
+    const { value, printed } = await pool.ask(callOf("site_runner.write"), timeoutMs);
+    assert.deepEqual([value, printed], [new Map([["value", "utf-8"]]), "bytes"]);
   });
 
   it("do not start without a usable Python, and fail at once for a while", async () => {
@@ -181,11 +216,33 @@ describe("a master with plug-ins in Python", { skip }, () => {
     assert.match(errors.join(), /Rendering SLS 'slow' failed/);
   });
 
-  bed.it("takes its Python processes along when it is killed", async () => {
+  bed.it("drops an event that a returner does not like, and writes the others", async () => {
+    const master = await masterWith("events", { salt_python: release.program("python") });
+    await master.start();
+    const operator = new Operator("ours", master);
+    for (const tag of ["site/before", "site/refused", "site/after"]) await operator.run("run", ["event.send", tag]);
+    const file = join(bed.folder, "events", "site", "events.log");
+    const endMs = performance.now() + timeoutMs;
+    const written = () => (existsSync(file) ? readFileSync(file, "utf8") : "");
+    while (!/site\/after/.test(written())) {
+      assert.ok(performance.now() < endMs, `events after the refused one are not written: ${written()}`);
+      await delay(100);
+    }
+    assert.match(written(), /site\/before/);
+    assert.doesNotMatch(written(), /site\/refused/);
+  });
+
+  bed.it("hands its databases down to no Python process, and takes them along when it is killed", async () => {
     const master = await masterWith("killed", { salt_python: release.program("python") });
     await master.start();
     const operator = new Operator("ours", master);
     const pid = Number(await operator.json("run", ["site_runner.process"]));
+    const files = readdirSync(`/proc/${pid}/fd`).map((name) => readlinkSync(`/proc/${pid}/fd/${name}`));
+    assert.deepEqual(
+      files.filter((path) => path.endsWith(".mdb")),
+      [],
+      "the master's databases",
+    );
     await master.program.kill();
     await untilGone(pid);
   });

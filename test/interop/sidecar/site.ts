@@ -64,6 +64,16 @@ def eat():
 def large(size):
     return b"x" * size
 
+def fork():
+    if os.fork() == 0:
+        raise SystemExit(3)
+    return os.waitstatus_to_exitcode(os.wait()[1])
+
+def write():
+    import sys
+    sys.stdout.buffer.write(b"bytes")
+    return sys.stdout.encoding
+
 def scribble():
     for file in (1, 2, 4):
         os.write(file, b"\\xff" * 100)
@@ -84,6 +94,8 @@ def groups(username, *args, **kwargs):
 import json
 
 def event_return(events):
+    if any(event["tag"] == "site/refused" for event in events):
+        raise ValueError("not this one")
     with open(__opts__["site_events"], "a") as file:
         for event in events:
             file.write(json.dumps({"tag": event["tag"], "has": sorted(event["data"])}) + "\\n")

@@ -54,8 +54,10 @@ describe("minions below a syndic of Salt 3007", { skip }, () => {
 
   bed.it("answer as below Salt's master, to Salt's commands and to ours", async () => {
     for (const [tool, ...words] of alike) {
-      const operators = [theirs.operator(release), ours.operator(release), ours.operator("ours")];
-      const shown = await Promise.all(operators.map(async (each) => comparable(await each.run(tool, words))));
+      const shownTo = async (operator: Operator) => comparable(await operator.run(tool, words));
+      const atOnce = await Promise.all([theirs.operator(release), ours.operator(release)].map(shownTo));
+      // Not at once, because a minion refuses states while others run.
+      const shown = [...atOnce, await shownTo(ours.operator("ours"))];
       const [expected, ...others] = shown.map(({ stdout, code }) => ({ stdout: withoutLogLines(stdout), code }));
       for (const other of others) assert.deepEqual(other, expected, `${tool} ${words.join(" ")}`);
     }
@@ -144,6 +146,8 @@ describe("minions below a syndic of Salt 3007", { skip }, () => {
 
   bed.it("are not waited for once the syndic's key is gone", async () => {
     const operator = ours.operator("ours");
+    // A syndic that runs authenticates again at once, and this master accepts every key.
+    await ours.syndic.program.kill();
     await operator.run("key", ["-y", "-d", syndicId]);
     assert.deepEqual(await operator.json("run", ["manage.status"]), { up: [], down: [] });
     assert.deepEqual(readdirSync(join(ours.top.cacheDir, "syndics")), []);

@@ -52,6 +52,14 @@ describe("a job on a master with lower masters", () => {
     assert.deepEqual(asked, []);
   });
 
+  it("takes a list of a whole fleet at once, and no more than the bound", { timeout: 20_000 }, () => {
+    const { tracker, follow } = trackerAbove();
+    follow(["low"]);
+    const ids = Array.from({ length: jobMinionsBelowMax + 1_000 }, (_, index) => `leaf${index}`);
+    assert.equal(tracker.expectMore("job", ids).length, jobMinionsBelowMax - 1);
+    assert.deepEqual(tracker.expectMore("job", ids), []);
+  });
+
   it("asks silent minions below, waits longer for their answer, and names them alone", async () => {
     const { tracker, follow, done, asked } = trackerAbove();
     follow(["low"]);

@@ -158,6 +158,19 @@ describe("Salt's layout", () => {
     assert.equal((await returnsIn(cache, jid)).length, 1);
   });
 
+  it("keeps a job's files from returns of minions with their names", async () => {
+    const cachedir = temporary();
+    const cache = openLocalCache({ cachedir, hashType });
+    await cache.keepJobs([loadOf(jid)]);
+    const names = ["jid", "nocache", ".load.p"];
+    assert.deepEqual(
+      await cache.keepReturns(names.map((id) => returnOf(jid, id))),
+      names.map(() => "duplicate"),
+    );
+    assert.deepEqual(await cache.keepReturns([returnOf(jid, "a")]), ["stored"]);
+    assert.equal(readFileSync(join(jobDirectory(cachedir, hashType, jid), "jid"), "utf8"), jid);
+  });
+
   it("leaves nothing of a return that could not be written: the next try is not a duplicate", async () => {
     const minionId = "m".repeat(100);
     // The system's longest path is enough for the directory, but not for the file in it.

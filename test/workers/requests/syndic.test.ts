@@ -187,6 +187,14 @@ describe("events of a syndic", () => {
     assert.deepEqual(bench.memory.loads.get(jid)?.minions, minions);
   });
 
+  it("are heard only with ids that a minion can have", async () => {
+    const { bench, sendEvents } = await open();
+    const minions = ["leaf1", "../../x", "a\nb:\n    True", "\x1b]0;title\x07", ""];
+    const result = await sendEvents([{ tag: jid, data: { minions } }]);
+    assert.deepEqual(result.expected, [{ jid, minions: ["leaf1"] }]);
+    assert.equal(bench.worker.counters["syndics.idsDropped"], 4);
+  });
+
   it("are a minion's without order_masters, and with another pretag", async () => {
     const events = [{ tag: jid, data: { minions: ["leaf1"] } }];
     const off = await open({ order_masters: false });

@@ -2,7 +2,8 @@
  * `_minion_event` of a syndic: it forwards the event bus of a lower master, and Salt's command line and ours read there which minions a job reaches.
  * Each event is fired below `syndic/<id>/`, and under its own tag only if a minion could fire it. docs/syndic.md.
  */
-import { syndicEventBytesMax, syndicEventsMax } from "../../../limits.ts";
+import { jobMinionsBelowMax, syndicEventBytesMax, syndicEventsMax } from "../../../limits.ts";
+import { idIsValid } from "../../../store/keys/keys.ts";
 import { DecodeBudget } from "../../../wire/decoder.ts";
 import { isJid, isUsableJid } from "../../../wire/jid.ts";
 import { encode } from "../../../wire/msgpack.ts";
@@ -71,7 +72,16 @@ function takeEvent({ worker, batch, fired, lists }: Taken, event: ReadonlyMap<Va
   if (typeof tag !== "string") return;
   const fields = new Map(data instanceof Map ? data : event);
   const told = minionsTold(tag, fields);
-  if (told !== undefined) lists.set(told.jid, told.minions);
+  if (told !== undefined) {
+    lists.set(told.jid, told.minions);
+    if (told.dropped > 0) {
+      worker.count("syndics.idsDropped", told.dropped);
+      batch.refuse(
+        fired.id,
+        `ids of a syndic's list are dropped, because they are none or too many: ${told.dropped} here`,
+      );
+    }
+  }
   // Salt's master does not fire these either: they are the lower master's announcements of its own jobs and runners.
   if (!batch.isHeard || isOnSaltsList(tag)) return;
   if (!fields.has("_stamp")) fields.set("_stamp", batch.stamp);
@@ -89,10 +99,13 @@ function takeEvent({ worker, batch, fired, lists }: Taken, event: ReadonlyMap<Va
 function minionsTold(
   tag: string,
   fields: ReadonlyMap<Value, Value>,
-): { readonly jid: string; readonly minions: readonly string[] } | undefined {
+): { readonly jid: string; readonly minions: readonly string[]; readonly dropped: number } | undefined {
   const minions = fields.get("minions");
   const named = fields.get("jid");
   const jid = isJid(tag) ? tag : typeof named === "string" ? named : undefined;
   if (!Array.isArray(minions) || jid === undefined || !isUsableJid(jid)) return undefined;
-  return { jid, minions: minions.filter((id): id is string => typeof id === "string") };
+  const ids = minions
+    .slice(0, jobMinionsBelowMax)
+    .filter((id): id is string => typeof id === "string" && idIsValid(id));
+  return { jid, minions: ids, dropped: minions.length - ids.length };
 }

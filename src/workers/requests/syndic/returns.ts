@@ -100,7 +100,7 @@ class SyndicReturns {
     const { jobs } = this.#worker.stores;
     const make = () => {
       const minions = decode(bytesOf(packedMembers(load, loadMembersMax).get("Minions")) ?? encode([], "bin"));
-      return { jid, load: loadIn(load), minions: Array.isArray(minions) ? minions.filter(isText) : [] };
+      return { jid, load: loadIn(load), minions: Array.isArray(minions) ? minions.filter(isId) : [] };
     };
     this.#batch.writes.push(jobs.keepNewJob(jid, make));
     return true;
@@ -175,8 +175,8 @@ function textIn(packed: Packed | undefined): string | undefined {
   return bytes === undefined ? undefined : keyOf(bytes, 0, bytes.byteLength);
 }
 
-function isText(value: Value): value is string {
-  return typeof value === "string";
+function isId(value: Value): value is string {
+  return typeof value === "string" && idIsValid(value);
 }
 
 /** As for a minion's own return: a map of codes, one for each function, does not count. */
