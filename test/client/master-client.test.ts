@@ -60,6 +60,7 @@ describe("MasterClient", () => {
       missing: ["ghost"],
       reasons: new Map(),
       waitsUntilMs: undefined,
+      mayGrow: false,
     });
     const [load] = master.requests as [ValueMap];
     const keys = ["cmd", "tgt", "fun", "arg", "key", "tgt_type", "ret", "jid", "kwargs", "user", "__notes__"];

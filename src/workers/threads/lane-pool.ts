@@ -117,10 +117,14 @@ export class LanePool {
     return new Promise<Result>((resolve, reject) => {
       const { taskTimeoutMs, startMs = laneStartMs } = this.#options;
       const startedMs = performance.now();
+      let wasStarting = false;
       const late = (): void => {
-        // A loaded machine takes seconds to start a thread. That time is not the task's.
-        if (!this.#isStarting || performance.now() - startedMs > taskTimeoutMs + startMs) this.#endOverdue(waiting);
-        else timer = setTimeout(late, Math.min(taskTimeoutMs, startMs)).unref();
+        // A loaded machine takes seconds to start a thread. That time is not the task's, whose own begins after it.
+        const isStarting = this.#isStarting;
+        const mayWait = (isStarting || wasStarting) && performance.now() - startedMs <= taskTimeoutMs + startMs;
+        wasStarting = isStarting;
+        if (mayWait) timer = setTimeout(late, isStarting ? Math.min(taskTimeoutMs, startMs) : taskTimeoutMs).unref();
+        else this.#endOverdue(waiting);
       };
       let timer = setTimeout(late, taskTimeoutMs).unref();
       const settle = (finish: () => void) => {
