@@ -78,7 +78,7 @@ export class FileServer {
       case "_symlink_list":
         return await this.#links(load);
       case "_file_envs":
-        return this.environments();
+        return await this.environments();
       case "_file_recv":
         return id !== undefined && (await this.#receive(load, id, heard.onPushRefused));
       default:
@@ -102,8 +102,9 @@ export class FileServer {
   }
 
   /** Here and below, `names`: the backends that are meant. Default: all. */
-  environments(names?: readonly string[]): string[] {
-    return [...new Set(this.#named(names).flatMap((backend) => backend.environments()))].sort();
+  async environments(names?: readonly string[]): Promise<string[]> {
+    const all = await Promise.all(this.#named(names).map((backend) => backend.environments()));
+    return [...new Set(all.flat())].sort();
   }
 
   async list(name: ListName, environment: string, names?: readonly string[]): Promise<readonly string[]> {

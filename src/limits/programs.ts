@@ -230,6 +230,12 @@ export const sidecarIdleMs = 300_000;
 export const sidecarLookMs = 1_000;
 /** After Python failed to start: how long all requests fail at once, milliseconds. */
 export const sidecarRestMs = 5_000;
+/** Longest wait for an answer of a file server's backend in Python, milliseconds. */
+export const sidecarFilesMs = 30_000;
+/** Longest fetch of such a backend, milliseconds. */
+export const sidecarUpdateMs = 600_000;
+/** Time between two fetches, milliseconds: Salt's default of `*_update_interval`. */
+export const sidecarUpdateEveryMs = 60_000;
 /** Minions whose pillars needed Python, so that they are rendered beside it at once. Over it: the one that asked longest ago is forgotten. */
 export const pythonMinionsMax = 100_000;
 /** Pillars that wait for a thread beside Python, which waits with them. Over it: refused. */

@@ -81,7 +81,7 @@ function findContract(begin: () => OpenedBackend): void {
 function listContract(begin: () => OpenedBackend): void {
   it("lists environments, and their files and directories sorted; an unknown environment has no lists", async () => {
     const { backend } = begin();
-    assert.deepEqual([...backend.environments()].sort(), ["base", "dev"]);
+    assert.deepEqual([...(await backend.environments())].sort(), ["base", "dev"]);
     const lists = await backend.lists("base");
     assert.deepEqual(lists?.files, ["top.sls", "web/init.sls"]);
     assert.deepEqual(lists?.dirs, ["web"]);

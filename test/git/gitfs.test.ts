@@ -40,7 +40,7 @@ async function content(server: FileServer, path: string, saltenv: string): Promi
 }
 
 async function answersOf(server: FileServer, { _envs = [], _ask = [] }: Case) {
-  const envs = server.environments();
+  const envs = await server.environments();
   const answers: Record<string, unknown> = { envs };
   for (const env of [...envs, ..._envs]) {
     const files = await server.list("files", env);
@@ -113,9 +113,9 @@ describe("a git repository", { skip }, () => {
     assert.equal(await server.list("files", "base"), lists, "unchanged lists are the same object");
     source.commit({ a: "2", "b/c": "3" });
     source.git("branch", "-D", "old");
-    assert.deepEqual([await content(server, "a", "base"), server.environments()], ["1", ["base", "old"]]);
+    assert.deepEqual([await content(server, "a", "base"), await server.environments()], ["1", ["base", "old"]]);
     assert.equal(await update(), true);
-    assert.deepEqual([await content(server, "a", "base"), server.environments()], ["2", ["base"]]);
+    assert.deepEqual([await content(server, "a", "base"), await server.environments()], ["2", ["base"]]);
     assert.deepEqual(await server.list("files", "base"), ["a", "b/c"]);
   });
 
@@ -137,7 +137,7 @@ describe("a git repository", { skip }, () => {
     assert.deepEqual(server.lock("lock", "*two"), []);
     assert.deepEqual(server.lock("lock", "*one"), [`Set update lock for gitfs remote 'file://${folder}/one'`]);
     assert.match((await server.update()).get("git")?.failure ?? "", /one: locked, and not fetched/);
-    assert.deepEqual(server.environments(), []);
+    assert.deepEqual(await server.environments(), []);
     assert.deepEqual(server.lock("clearLock", undefined), [
       `Removed update lock for gitfs remote 'file://${folder}/one'`,
     ]);
@@ -145,7 +145,7 @@ describe("a git repository", { skip }, () => {
     const [directory = ""] = readdirSync(lockFile);
     writeFileSync(join(lockFile, directory, "update.lk"), "999999999");
     assert.equal((await server.update()).get("git")?.failure, undefined);
-    assert.ok(server.environments().includes("base"));
+    assert.ok((await server.environments()).includes("base"));
   });
 
   it("starts nothing that its name or its refs say", async () => {

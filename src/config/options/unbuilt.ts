@@ -158,6 +158,7 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
   fileserver_backend: {
     about: `Sources of files; here ${fileBackendNames.map((name) => `\`${name}\``).join(", ")}.`,
     warns: "highstate",
+    plugin: "fileserver",
     missing: (value) => keysOf(value).filter((name) => !fileBackendNames.some((known) => known === name)),
   },
   master_tops: {

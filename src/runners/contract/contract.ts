@@ -230,7 +230,7 @@ export type MinionReader = {
 export type MasterFiles = {
   /** The file server's backends, in the order of their search. `backends` below: names of the meant ones. */
   readonly backendNames: readonly string[];
-  environments(backends: readonly string[]): readonly string[];
+  environments(backends: readonly string[]): Promise<readonly string[]>;
   list(
     name: "files" | "dirs" | "emptyDirs",
     environment: string,

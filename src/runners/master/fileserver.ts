@@ -81,9 +81,9 @@ export const fileserverRunner: ReadonlyMap<string, RunnerFunction> = new Map<str
       parameters: parametersOf("backend", "sources"),
       doc: "Environments of the master's files, from file_roots and git remotes.",
       isOffline: true,
-      run: (context, args) => {
+      run: async (context, args) => {
         const backends = meantBackends(context, args);
-        return isGivenTrue(args, "sources") ? [...backends].sort() : filesOf(context).environments(backends);
+        return isGivenTrue(args, "sources") ? [...backends].sort() : await filesOf(context).environments(backends);
       },
     },
   ],

@@ -54,6 +54,8 @@ class Site:
         if kind == "tops":
             opts = dict(self.opts, master_tops={name: {}})
             return name in salt.loader.tops(opts)
+        if kind == "fileserver":
+            return self._file_backend(name) is not None
         if kind == "sdb":
             return f"{name}.get" in salt.loader.sdb(self.opts, f"{name}.get")
         if kind == "auth":
@@ -179,6 +181,58 @@ class Site:
             for saltenv, names in states.items():
                 found.setdefault(saltenv, []).extend(names)
         return found
+
+    # Files
+
+    def _file_servers(self):
+        made = self._clients.get("fileserver")
+        if made is None:
+            made = salt.loader.fileserver(self.opts, self.opts["fileserver_backend"])
+            self._clients["fileserver"] = made
+        return made
+
+    def _file_backend(self, name):
+        """The backend's own name: as in Salt, a backend for `hg` may be called `hgfs`, too."""
+        servers = self._file_servers()
+        for known in (name, name + "fs", name[:-2] if name.endswith("fs") else name):
+            if f"{known}.envs" in servers and f"{known}.find_file" in servers:
+                return known
+        return None
+
+    def do_files(self, request):
+        servers, name = self._file_servers(), self._file_backend(request["name"])
+        if name is None:
+            raise KeyError(f"Salt has no file server backend of this name, or cannot load it: {request['name']}")
+        return getattr(self, "_files_" + request["action"])(servers, name, request)
+
+    def _files_envs(self, servers, name, request):
+        return list(servers[f"{name}.envs"]())
+
+    def _files_update(self, servers, name, request):
+        if f"{name}.update" in servers:
+            servers[f"{name}.update"]()
+
+    def _files_lists(self, servers, name, request):
+        load = {"saltenv": request["saltenv"]}
+        lists = {"files": "file_list", "dirs": "dir_list", "empty_dirs": "file_list_emptydirs", "links": "symlink_list"}
+        return {
+            kind: servers[f"{name}.{fun}"](dict(load)) for kind, fun in lists.items() if f"{name}.{fun}" in servers
+        }
+
+    def _files_find(self, servers, name, request):
+        found = servers[f"{name}.find_file"](request["path"], request["saltenv"])
+        path = found.get("path")
+        return {"path": path, "rel": found.get("rel"), "is_local": os.path.isfile(path)} if path else None
+
+    def _files_hash(self, servers, name, request):
+        found = servers[f"{name}.find_file"](request["path"], request["saltenv"])
+        load = {"path": request["path"], "saltenv": request["saltenv"]}
+        return servers[f"{name}.file_hash"](load, found).get("hsum", "")
+
+    def _files_read(self, servers, name, request):
+        found = servers[f"{name}.find_file"](request["path"], request["saltenv"])
+        load = {"path": request["path"], "saltenv": request["saltenv"], "loc": request["loc"]}
+        return servers[f"{name}.serve_file"](load, found).get("data", b"")
 
     def do_login(self, request):
         """Whether the name and the password belong together, the user's groups, and the module's own permissions."""

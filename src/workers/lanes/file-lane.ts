@@ -12,6 +12,7 @@ import { decode, encode } from "../../wire/msgpack.ts";
 import type { Encodable } from "../../wire/values.ts";
 import { answerForMeasures } from "../measures/lane-measures.ts";
 import type { FileResult, FileStart, FileTask, KeptAnswer } from "../messages/lanes.ts";
+import { pythonFilesOf, updatePython } from "../python-files.ts";
 import type { LaneStart } from "../threads/lane-pool.ts";
 import { nameLaneThread } from "../threads/name.ts";
 import { countTurns } from "../threads/turns.ts";
@@ -22,8 +23,9 @@ if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/lanes/file-la
 const { config, environment, startedThreads, turns } = workerData as FileStart & LaneStart;
 answerForMeasures(nameLaneThread("files", startedThreads));
 countTurns(turns);
-const server = new FileServer(fileServerSettings(config, environment));
+const server = new FileServer(fileServerSettings(config, environment, pythonFilesOf(config, environment)));
 server.countPushed();
+updatePython(config, server);
 
 export default async function handle({ cmd, load, id }: FileTask): Promise<FileResult> {
   const request = decode(load, "text", DecodeBudget.ofRequest());

@@ -21,6 +21,7 @@ import type {
   RunnerStart,
   RunnerTask,
 } from "../messages/runner.ts";
+import { pythonFilesOf } from "../python-files.ts";
 import type { LaneStart } from "../threads/lane-pool.ts";
 import { nameLaneThread } from "../threads/name.ts";
 import { countTurns } from "../threads/turns.ts";
@@ -32,7 +33,7 @@ const { config, environment, startedThreads, turns } = workerData as RunnerStart
 answerForMeasures(nameLaneThread("runner", startedThreads));
 countTurns(turns);
 const stores = new RunnerStores(config);
-const files = new FileServer(fileServerSettings(config, environment));
+const files = new FileServer(fileServerSettings(config, environment, pythonFilesOf(config, environment)));
 
 export default async function handle(task: RunnerTask): Promise<RunnerResult> {
   const { fun, caller, port } = task;

@@ -30,7 +30,7 @@ describe("files that minions have pushed", () => {
 
   it("are served below the minion's id, with stat and hash, in one environment", async () => {
     const files = begin();
-    assert.deepEqual(files.server.environments(), ["base"]);
+    assert.deepEqual(await files.server.environments(), ["base"]);
     assert.equal(await text(files, "web1/etc/app.conf"), "one\n");
     assert.equal(await text(files, "web1/etc/app.conf", "dev"), "");
     assert.equal(await text(files, "web1"), "");
@@ -64,7 +64,7 @@ describe("files that minions have pushed", () => {
       minionfs_blacklist: ["db1"],
       file_ignore_glob: ["*.sls"],
     });
-    assert.deepEqual(files.server.environments(), ["pushed"]);
+    assert.deepEqual(await files.server.environments(), ["pushed"]);
     assert.deepEqual(await files.server.list("files", "pushed"), ["from/minions/web1/etc/app.conf"]);
     assert.equal(await text(files, "from/minions/web1/etc/app.conf", "pushed"), "one\n");
     assert.equal(await text(files, "from/minions/db1/var/x", "pushed"), "");
@@ -73,7 +73,7 @@ describe("files that minions have pushed", () => {
 
   it("are not served while minions may not push, and a warning says so", async () => {
     const files = begin({ file_recv: false });
-    assert.deepEqual([files.server.environments(), await text(files, "web1/etc/app.conf")], [[], ""]);
+    assert.deepEqual([await files.server.environments(), await text(files, "web1/etc/app.conf")], [[], ""]);
     assert.deepEqual(files.settings.faults, [
       "fileserver_backend: minionfs serves nothing, because file_recv is False",
     ]);

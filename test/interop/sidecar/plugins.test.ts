@@ -18,6 +18,9 @@ const calls: readonly (readonly string[])[] = [
   ["site_runner.boom"],
   ["site_runner.ping", "stock"],
   ["site_runner.odd"],
+  ["fileserver.envs", "backend=site_files"],
+  ["fileserver.file_list", "backend=site_files"],
+  ["fileserver.update"],
   ["config.get", "site_word"],
   ["queue.insert", "work", "web1", "backend=nowhere"],
   ["queue.insert", "work", "['web1', \"it's\"]"],
@@ -29,6 +32,16 @@ const calls: readonly (readonly string[])[] = [
   ["queue.pop", "work", "all"],
   ["saltutil.sync_runners"],
   ["synced.where"],
+];
+
+const fileQuestions: readonly (readonly string[])[] = [
+  ["cp.get_file_str", "salt://far/away.txt"],
+  ["cp.get_file_str", "salt://near.txt"],
+  ["cp.hash_file", "salt://far/deep/er.txt"],
+  ["cp.get_file", "salt://far/deep/er.txt", "/nonexistent-folder/er.txt"],
+  ["cp.list_master"],
+  ["cp.list_master_dirs"],
+  ["cp.get_file_str", "salt://far/none.txt"],
 ];
 
 /** The last line of a traceback: the lines before it are places in Salt. */
@@ -50,6 +63,8 @@ async function toldUnder(bed: TestBed, maker: Maker, python: SaltRelease, name: 
   new MinionUnderTest(master, python, "stock", {}, name);
   await watch.until("start of stock", ({ tag }) => tag === "salt/minion/stock/start", startTimeoutMs);
   const pillar = await operator.job("stock", ["pillar.items"]);
+  const files: Told[] = [];
+  for (const words of fileQuestions) files.push({ words, value: (await operator.job("stock", words)).value });
   const orchestrated = await Promise.all(["orch", "orch_py"].map((sls) => orchestration(operator, name, sls)));
   // The order matters: a sync removes the runners that the site keeps only beside it.
   const called: Told[] = [];
@@ -71,6 +86,7 @@ async function toldUnder(bed: TestBed, maker: Maker, python: SaltRelease, name: 
     pillar: pillar.value,
     top: (await operator.job("stock", ["state.show_top"])).value,
     orchestrated,
+    files,
     called: called.map((call) => ({ ...call, text: String(call.text).replaceAll(`${name}_master`, "MASTER") })),
     logins: logins.map(({ stdout, code }) => ({ text: stdout.toString(), code })),
     tick: tick.data instanceof Map ? tick.data.get("word") : undefined,

@@ -90,6 +90,50 @@ def auth(username, password):
 def groups(username, *args, **kwargs):
     return ["admins"] if username == "ann" else []
 `,
+  "fileserver/site_files.py": `
+import hashlib, os
+
+FILES = {"base": {"far/away.txt": b"from afar", "far/deep/er.txt": b"d" * 300_000}}
+
+def envs():
+    return list(FILES)
+
+def update():
+    pass
+
+def find_file(path, saltenv="base", **kwargs):
+    if path == "near.txt" and saltenv == "base":
+        return {"path": __opts__["site_near"], "rel": path}
+    known = path in FILES.get(saltenv, {})
+    return {"path": "site://" + path, "rel": path} if known else {"path": "", "rel": ""}
+
+def serve_file(load, fnd):
+    if os.path.isfile(fnd["path"]):
+        with open(fnd["path"], "rb") as file:
+            file.seek(load["loc"])
+            return {"data": file.read(__opts__["file_buffer_size"]), "dest": fnd["rel"]}
+    data = FILES[load["saltenv"]][fnd["rel"]][load["loc"]:]
+    return {"data": data[: __opts__["file_buffer_size"]], "dest": fnd["rel"]}
+
+def file_hash(load, fnd):
+    if os.path.isfile(fnd["path"]):
+        with open(fnd["path"], "rb") as file:
+            return {"hash_type": "sha256", "hsum": hashlib.sha256(file.read()).hexdigest()}
+    data = FILES[load["saltenv"]][fnd["rel"]]
+    return {"hash_type": "sha256", "hsum": hashlib.sha256(data).hexdigest()}
+
+def file_list(load):
+    return sorted(FILES.get(load["saltenv"], {})) + ["near.txt"]
+
+def dir_list(load):
+    return ["far", "far/deep"]
+
+def file_list_emptydirs(load):
+    return []
+
+def symlink_list(load):
+    return {}
+`,
   "returners/site_events.py": `
 import json
 
@@ -129,6 +173,7 @@ def run():
     return {"made in Python": {"test.nop": [{"name": __pillar__["greeting"]}]}}
 `,
   "states/_runners/synced.py": "def where():\n    return 'synced'\n",
+  "near.txt": "from nearby\n",
   "secrets.yaml": "greeting: good day\nword: {told: [1, 2.5, true]}\n",
   "pillar/top.sls": "base: {'*': [plain, in_python, pairs, asking]}\n",
   "pillar/plain.sls": "plain: 1\n",
@@ -155,6 +200,8 @@ export function pythonSite(folder: string, more: Readonly<Record<string, unknown
   const options = {
     extension_modules: modules,
     site_events: events,
+    site_near: join(folder, "near.txt"),
+    fileserver_backend: ["roots", "site_files"],
     file_roots: { base: [join(folder, "states")] },
     pillar_roots: { base: [join(folder, "pillar")] },
     site_secrets: { driver: "yaml", files: [join(folder, "secrets.yaml")] },

@@ -41,7 +41,7 @@ export type FileChanges = {
 export interface FileBackend {
   /** Its name in `fileserver_backend`. */
   readonly name: string;
-  environments(): readonly string[];
+  environments(): readonly string[] | Promise<readonly string[]>;
   /** Names never contain `..` and are never absolute. @returns undefined if the backend does not have the file, or hides it */
   find(asked: AskedFile): Promise<FoundFile | undefined>;
   /** Returns the same object while the lists are unchanged; undefined for an unknown environment. */

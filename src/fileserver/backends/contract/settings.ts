@@ -2,20 +2,32 @@
 
 import { matchingPaths } from "../../../config/files/path-pattern.ts";
 import type { MasterConfig } from "../../../config/load.ts";
-import { type FileBackendName, servesGit, usedFileBackends } from "../../../config/options/file-backends.ts";
+import { servesGit, usedFileBackends } from "../../../config/options/file-backends.ts";
 import type { GitOptions } from "../../../config/options/git.ts";
 import { SaltworksError } from "../../../errors.ts";
 import type { GitEnvironment } from "../../../git/program.ts";
 import { compileGlob } from "../../../python/fnmatch.ts";
 import { compilePythonPattern } from "../../../python/regex/match.ts";
+import type { Value } from "../../../wire/values.ts";
 import type { UsageBounds } from "../../pushed/usage.ts";
 import { type GitBackendSettings, gitBackendSettings } from "./git-settings.ts";
+
+/** `saltenv`, `path`, `loc`: what the action needs. @throws SaltworksError */
+export type AskPythonFiles = (question: {
+  readonly name: string;
+  readonly action: "envs" | "lists" | "find" | "hash" | "read" | "update";
+  readonly saltenv?: string;
+  readonly path?: string;
+  readonly loc?: number;
+}) => Promise<Value>;
 
 export type FileServerSettings = {
   /** Directories by environment, in the order of the file. */
   readonly roots: ReadonlyMap<string, readonly string[]>;
   /** In the order of their search. */
-  readonly backends: readonly FileBackendName[];
+  readonly backends: readonly string[];
+  /** Asks the operator's own Salt for files of backends that are not built here. */
+  readonly askPython: AskPythonFiles | undefined;
   readonly git: GitBackendSettings;
   /** Files that minions have pushed. `mountpoint`: without slashes at its ends. */
   readonly minionfs: {
@@ -67,20 +79,31 @@ export type FileServerConfig = Pick<
   | "file_recv_total_max_size"
   | "file_recv_total_max_files"
   | "cachedir"
->;
+> &
+  Partial<Pick<MasterConfig, "sitePlugins">>;
 
 const mebibyte = 1024 * 1024;
 
-/** `environment`: variables for the program git. @throws SaltworksError CONFIG_INVALID that names a remote of `gitfs_remotes` */
-export function fileServerSettings(config: FileServerConfig, environment: GitEnvironment): FileServerSettings {
+/**
+ * `environment`: variables for the program git. `askPython`: for a thread that serves backends in Python; without it they are left out.
+ *
+ * @throws SaltworksError CONFIG_INVALID that names a remote of `gitfs_remotes`
+ */
+export function fileServerSettings(
+  config: FileServerConfig,
+  environment: GitEnvironment,
+  askPython?: AskPythonFiles,
+): FileServerSettings {
   const faults: string[] = [];
   const ignored = ignoreRules(config, faults);
-  const backends = usedFileBackends(config.fileserver_backend);
+  const ofPython = askPython === undefined ? [] : pythonBackendsOf(config);
+  const backends = usedFileBackends(config.fileserver_backend, ofPython);
   if (!config.file_recv && backends.some((name) => name.startsWith("minion")))
     faults.push("fileserver_backend: minionfs serves nothing, because file_recv is False");
   return {
     roots: rootsOf(config),
     backends,
+    askPython,
     git: gitBackendSettings(config, servesGit(backends), environment),
     minionfs: {
       environment: config.minionfs_env,
@@ -108,6 +131,11 @@ export function fileServerSettings(config: FileServerConfig, environment: GitEnv
     },
     faults,
   };
+}
+
+/** Names in `fileserver_backend` that Python serves. */
+export function pythonBackendsOf({ sitePlugins = [] }: Partial<Pick<MasterConfig, "sitePlugins">>): readonly string[] {
+  return sitePlugins.filter(({ kind }) => kind === "fileserver").map(({ name }) => name);
 }
 
 /** Expands wildcards in `file_roots` once, when the settings are read, as Salt does. */
