@@ -38,7 +38,7 @@ export async function runCp(argv: readonly string[], host: Host): Promise<number
 
 async function runCopy(options: CpOptions, positionals: readonly string[], host: Host): Promise<number> {
   const config = masterConfig(options.configDir, host);
-  const display = new Display(displayChoice(options, config), host);
+  const display = new Display(displayChoice(options, config, host.environment), host);
   const log = openToolLog(options, config, host);
   const [targetWord = "", ...paths] = positionals;
   const destination = paths.pop() ?? "";

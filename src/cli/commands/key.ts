@@ -50,7 +50,7 @@ async function runAction(options: KeyOptions, host: Host): Promise<number> {
   // As in salt-key, files that root changes belong to the master's user afterwards.
   const user = options.user ?? (process.getuid?.() === 0 && options.eauth === undefined ? config.user : undefined);
   if (user !== undefined) await becomeUser(user, host);
-  const display = new Display({ ...displayChoice(options, config), defaultOutputter: "key" }, host);
+  const display = new Display({ ...displayChoice(options, config, host.environment), defaultOutputter: "key" }, host);
   let client: MasterClient | undefined;
   try {
     if (await runKeyGeneration(options, config, display)) return 0;

@@ -67,7 +67,7 @@ export async function runRun(argv: readonly string[], host: Host): Promise<numbe
 async function runFunction(options: OptionsOf<"run">, positionals: readonly string[], host: Host): Promise<number> {
   const config = clientConfig(options.configDir, host);
   const log = openToolLog(options, config, host);
-  const display = new Display(displayChoice(options, config), host);
+  const display = new Display(displayChoice(options, config, host.environment), host);
   const [name, ...words] = positionals;
   if (options.isDocAsked) return printDocs(name, display);
   if (name === undefined) {

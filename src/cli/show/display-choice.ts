@@ -9,6 +9,7 @@ import {
   tableSettings,
 } from "../outputters/settings.ts";
 import type { DisplayChoice } from "./display.ts";
+import { outputtersInPython } from "./python-outputters.ts";
 
 /** Output options. Every command has them, except that some lack the options for states. */
 type OutputOptions = Pick<OptionsOf<"key">, "output" | "outputIndent" | "outputFile" | "isOutputFileAppended"> &
@@ -22,6 +23,7 @@ type OutputOptions = Pick<OptionsOf<"key">, "output" | "outputIndent" | "outputF
 export function displayChoice(
   options: OutputOptions,
   config: Pick<MasterConfig | MinionConfig, "output" | "opts">,
+  environment?: Readonly<Record<string, string | undefined>>,
 ): DisplayChoice {
   const isColourOff = options.isColourOff || isColourOffBySetting(config.opts);
   const indent = options.outputIndent ?? indentSetting(config.opts);
@@ -41,6 +43,7 @@ export function displayChoice(
     table: tableSettings(config.opts),
     file: options.outputFile || undefined,
     isAppending: options.isOutputFileAppended,
+    ...(environment && { renderInPython: outputtersInPython(config, environment) }),
     isColoured: options.isColourForced ? true : isColourOff ? false : undefined,
   };
 }

@@ -2,9 +2,11 @@
 import { appendFileSync, closeSync, openSync } from "node:fs";
 import type { Logger } from "pino";
 import { SaltworksError } from "../../errors.ts";
+import { stripEnd } from "../../python/text.ts";
 import type { Value } from "../../wire/values.ts";
 import type { Host } from "../host/host.ts";
 import { isOutputter, type OutputOptions, renderOutput, unknownOutputterText } from "../outputters/render.ts";
+import type { RenderInPython } from "./python-outputters.ts";
 
 export type DisplayChoice = {
   /** `--out`. Wins over a minion's suggestion. */
@@ -18,6 +20,8 @@ export type DisplayChoice = {
   readonly table?: OutputOptions["table"];
   readonly file: string | undefined;
   readonly isAppending: boolean;
+  /** Renders with an outputter that is not built here. */
+  readonly renderInPython?: RenderInPython | undefined;
   /** Undefined: colours only on a terminal, unless NO_COLOR is set. */
   readonly isColoured: boolean | undefined;
 };
@@ -52,21 +56,29 @@ export class Display {
   /** Shows one document. `suggested`: the outputter that came with the value. */
   show(value: Value, suggested?: string, retcode = 0, isOrdered = false): void {
     const { outputter, configuredOutputter, defaultOutputter, indent, states, table } = this.#choice;
-    const name = this.#known(outputter ?? configuredOutputter ?? suggested ?? defaultOutputter);
-    const text = renderOutput(name, value, {
+    const asked = outputter ?? configuredOutputter ?? suggested ?? defaultOutputter;
+    const options = {
       colour: this.#isColoured,
       retcode,
       isOrdered,
       ...(indent === undefined ? {} : { indent }),
       ...(states === undefined ? {} : { states }),
       ...(table === undefined ? {} : { table }),
-    });
+    };
+    const text = this.#inPython(asked, value, options) ?? renderOutput(this.#known(asked), value, options);
     if (text !== "") this.#print(`${text}\n`);
   }
 
   /** Writes a line of the command itself. As in Salt, it goes to standard output even if results go to a file. */
   line(text: string): void {
     this.#host.write(`${text}\n`);
+  }
+
+  /** Undefined for outputters that are built here, and without one in Python. */
+  #inPython(name: string, value: Value, options: OutputOptions): string | undefined {
+    if (isOutputter(name) || name === "grains") return undefined;
+    const text = this.#choice.renderInPython?.(name, value, options);
+    return text === undefined ? undefined : stripEnd(text);
   }
 
   #known(name: string): string {

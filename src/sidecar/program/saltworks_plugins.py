@@ -182,6 +182,12 @@ class Site:
                 found.setdefault(saltenv, []).extend(names)
         return found
 
+    def do_output(self, request):
+        """A value as text, by an outputter; None if Salt has none of this name."""
+        outputters = salt.loader.outputters(dict(self.opts, **request["opts"]))
+        name = request["name"]
+        return outputters[name](request["value"]) if name in outputters else None
+
     # Files
 
     def _file_servers(self):

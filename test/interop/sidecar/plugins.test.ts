@@ -72,6 +72,7 @@ async function toldUnder(bed: TestBed, maker: Maker, python: SaltRelease, name: 
     const { stdout, code } = await operator.run("run", words, { isProcess: true });
     called.push({ words, text: withoutPlaces(stdout.toString()), code });
   }
+  const shown = await operator.run("salt", ["--out=site_lines", "stock", "test.echo", "word"], { isProcess: true });
   const login = (user: string, password: string, words: readonly string[]) =>
     operator.run("salt", ["-a", "site_auth", "--username", user, "--password", password, "stock", ...words]);
   const logins = [
@@ -87,6 +88,7 @@ async function toldUnder(bed: TestBed, maker: Maker, python: SaltRelease, name: 
     top: (await operator.job("stock", ["state.show_top"])).value,
     orchestrated,
     files,
+    shown: [shown.stdout.toString(), shown.code],
     called: called.map((call) => ({ ...call, text: String(call.text).replaceAll(`${name}_master`, "MASTER") })),
     logins: logins.map(({ stdout, code }) => ({ text: stdout.toString(), code })),
     tick: tick.data instanceof Map ? tick.data.get("word") : undefined,
@@ -118,7 +120,14 @@ describe("a site's plug-ins in Python", { skip }, () => {
     const salts = await toldUnder(bed, of3007, of3007, "salts");
     const ours = await toldUnder(bed, "ours", of3007, "ours");
     assert.deepEqual(ours, salts);
-    const { pillar, top } = ours as { pillar: { greeting: string }; top: unknown };
+    const { pillar, top, files, shown } = ours as {
+      readonly pillar: { readonly greeting: string };
+      readonly top: unknown;
+      readonly files: readonly { readonly value: unknown }[];
+      readonly shown: unknown;
+    };
+    assert.deepEqual(shown, ["<stock> word\n_master\n", 0]);
+    assert.equal(files[0]?.value, "from afar");
     assert.equal(pillar.greeting, "good day stock");
     assert.deepEqual(top, { base: ["told.stock"] });
   });

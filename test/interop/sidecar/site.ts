@@ -134,6 +134,10 @@ def file_list_emptydirs(load):
 def symlink_list(load):
     return {}
 `,
+  "output/site_lines.py": `
+def output(data, **kwargs):
+    return "".join(f"<{key}> {value}\\n" for key, value in sorted(data.items())) + __opts__["id"][-7:]
+`,
   "returners/site_events.py": `
 import json
 

@@ -35,7 +35,7 @@ async function runJob(options: OptionsOf<"salt">, positionals: readonly string[]
   const batch = batchOptionsOf(options, host);
   const safe = batch === undefined ? safeBatchOf(options, config, host) : undefined;
   const log = openToolLog(options, config, host);
-  const display = new Display(displayChoice(options, config), host, log);
+  const display = new Display(displayChoice(options, config, host.environment), host, log);
   let client: MasterClient | undefined;
   try {
     const job = { ...asked, request: { ...asked.request, ...writtenTarget(asked.request, config, log) } };
