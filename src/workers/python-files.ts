@@ -2,15 +2,34 @@
 import type { MasterConfig } from "../config/load.ts";
 import { type AskPythonFiles, pythonBackendsOf } from "../fileserver/backends/contract/settings.ts";
 import type { FileServer } from "../fileserver/file-server.ts";
-import { sidecarFilesMs, sidecarUpdateEveryMs, sidecarUpdateMs } from "../limits.ts";
+import { logItemsMax, sidecarFilesMs, sidecarUpdateEveryMs, sidecarUpdateMs } from "../limits.ts";
 import { Sidecar } from "../sidecar/sidecar.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
+/** Lines for the log, up to a bound. */
+export class Complaints {
+  #lines: string[] = [];
+
+  add(text: string): void {
+    if (this.#lines.length < logItemsMax) this.#lines.push(text);
+  }
+
+  take(): readonly string[] {
+    const taken = this.#lines;
+    this.#lines = [];
+    return taken;
+  }
+}
+
 /** Starts nothing yet. @returns undefined for a configuration without such backends */
-export function pythonFilesOf(config: MasterConfig, environment: Environment): AskPythonFiles | undefined {
+export function pythonFilesOf(
+  config: MasterConfig,
+  environment: Environment,
+  complaints = new Complaints(),
+): AskPythonFiles | undefined {
   if (pythonBackendsOf(config).length === 0) return undefined;
-  const sidecar = new Sidecar(config, environment, (text) => process.stderr.write(`${text}\n`));
+  const sidecar = new Sidecar(config, environment, (text) => complaints.add(text));
   return async (question) => {
     const timeoutMs = question.action === "update" ? sidecarUpdateMs : sidecarFilesMs;
     return (await sidecar.ask({ kind: "files", ...question }, timeoutMs)).value;
@@ -18,12 +37,11 @@ export function pythonFilesOf(config: MasterConfig, environment: Environment): A
 }
 
 /** Lets the backends in Python fetch now, and again a while after each time that they have. */
-export function updatePython(config: MasterConfig, server: Pick<FileServer, "update">): void {
+export function updatePython(config: MasterConfig, server: Pick<FileServer, "update">, complaints: Complaints): void {
   const names = pythonBackendsOf(config);
   if (names.length === 0) return;
   const update = async () => {
-    for (const [name, { failure }] of await server.update(names))
-      if (failure !== undefined) process.stderr.write(`fileserver_backend ${name}: ${failure}\n`);
+    for (const { failure } of (await server.update(names)).values()) if (failure !== undefined) complaints.add(failure);
     setTimeout(() => void update(), sidecarUpdateEveryMs).unref();
   };
   void update();

@@ -34,6 +34,8 @@ export type FileAnswersOptions = {
   readonly nowMs?: () => number;
   /** Called when a minion's push is refused because of `bound`. */
   readonly onPushRefused?: (id: string, bound: PushRefusal) => void;
+  /** Called with what a file server's backend in Python wrote. */
+  readonly onComplaint?: (text: string) => void;
 };
 
 type Waiting = {
@@ -94,7 +96,8 @@ export class FileAnswers {
     this.#noteDelivered(connection);
     const expectedBytes = await this.#turn(task.cmd, task.load.byteLength);
     try {
-      const { answer, push, ahead } = await this.#options.lane.run<FileResult>(task);
+      const { answer, push, ahead, complaints = [] } = await this.#options.lane.run<FileResult>(task);
+      for (const text of complaints) this.#options.onComplaint?.(text);
       this.#notePush(id, push);
       if (task.cmd !== "_serve_file") this.#listBytes.set(task.cmd, answer.byteLength);
       const { pool, partitioner } = this.#options;
@@ -220,5 +223,7 @@ export function fileAnswersOf(parts: {
         ? "a file that a minion pushed is refused: the pushed files of all minions are still being counted"
         : "a file that a minion pushed is refused: it is larger than this bound, or there is no room below it",
     );
-  return new FileAnswers({ lane: files, pool, partitioner, pieceBytes: config.file_buffer_size, onPushRefused });
+  const onComplaint = (text: string) => logger.warn({ python: text }, "a file server's backend in Python wrote");
+  const pieceBytes = config.file_buffer_size;
+  return new FileAnswers({ lane: files, pool, partitioner, pieceBytes, onPushRefused, onComplaint });
 }

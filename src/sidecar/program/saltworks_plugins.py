@@ -20,6 +20,8 @@ import salt.version
 import salt.wheel
 
 PILLARS_KEPT = 8
+# The master serves these itself.
+BUILT_FILE_SERVERS = ("roots", "git", "gitfs", "minionfs", "minion")
 
 
 def about():
@@ -193,7 +195,8 @@ class Site:
     def _file_servers(self):
         made = self._clients.get("fileserver")
         if made is None:
-            made = salt.loader.fileserver(self.opts, self.opts["fileserver_backend"])
+            others = [name for name in self.opts["fileserver_backend"] if name not in BUILT_FILE_SERVERS]
+            made = salt.loader.fileserver(self.opts, others)
             self._clients["fileserver"] = made
         return made
 

@@ -12,7 +12,7 @@ import { decode, encode } from "../../wire/msgpack.ts";
 import type { Encodable } from "../../wire/values.ts";
 import { answerForMeasures } from "../measures/lane-measures.ts";
 import type { FileResult, FileStart, FileTask, KeptAnswer } from "../messages/lanes.ts";
-import { pythonFilesOf, updatePython } from "../python-files.ts";
+import { Complaints, pythonFilesOf, updatePython } from "../python-files.ts";
 import type { LaneStart } from "../threads/lane-pool.ts";
 import { nameLaneThread } from "../threads/name.ts";
 import { countTurns } from "../threads/turns.ts";
@@ -23,9 +23,10 @@ if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/lanes/file-la
 const { config, environment, startedThreads, turns } = workerData as FileStart & LaneStart;
 answerForMeasures(nameLaneThread("files", startedThreads));
 countTurns(turns);
-const server = new FileServer(fileServerSettings(config, environment, pythonFilesOf(config, environment)));
+const complaints = new Complaints();
+const server = new FileServer(fileServerSettings(config, environment, pythonFilesOf(config, environment, complaints)));
 server.countPushed();
-updatePython(config, server);
+updatePython(config, server, complaints);
 
 export default async function handle({ cmd, load, id }: FileTask): Promise<FileResult> {
   const request = decode(load, "text", DecodeBudget.ofRequest());
@@ -41,5 +42,6 @@ export default async function handle({ cmd, load, id }: FileTask): Promise<FileR
   // Copied, because small encodings share a block, which cannot be transferred.
   const answer = Uint8Array.from(encode(value, "raw"));
   const push = cmd === "_file_recv" ? { push: { refusedBy, total: server.pushed } } : {};
-  return transferring({ answer, ahead, ...push }, answer.buffer);
+  const told = complaints.take();
+  return transferring({ answer, ahead, ...push, ...(told.length > 0 && { complaints: told }) }, answer.buffer);
 }

@@ -38,6 +38,8 @@ export type FileResult = {
   readonly ahead?: readonly KeptAnswer[];
   /** For a pushed piece: the bound that refused it, if any, and the size of all minions' pushed files once the lane has counted them. */
   readonly push?: { readonly refusedBy: PushRefusal | undefined; readonly total: Readonly<Usage> | undefined };
+  /** What backends in Python wrote since the last answer, and why they could not fetch: lines for the log. */
+  readonly complaints?: readonly string[];
 };
 
 /** `environment`: variables for programs. */
