@@ -108,6 +108,9 @@ function startFaultsOf(settings: Settings): Fault[] {
       ...backends,
       message: "fileserver_backend: names no source of files. Write [roots], or leave it out",
     });
+  const python = settings.get("salt_python");
+  if (python !== undefined && python.value !== false && python.value !== null && typeof python.value !== "string")
+    faults.push({ ...python, message: "salt_python: must be the path of an interpreter, auto, or False" });
   for (const name of ["master_job_cache", "ext_job_cache"]) {
     const cache = settings.get(name);
     if (cache?.value === "sqlite3" && isEmpty(settings.get("sqlite3.database")?.value ?? null))

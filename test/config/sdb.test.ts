@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { loadMasterConfig, loadMinionConfig, refuseStart } from "../../src/config/load.ts";
+import type { ConfigValue } from "../../src/config/yaml/values.ts";
 
 const text = `timeout: sdb://vault/timeout
 vault: {driver: yaml, files: [/x]}
@@ -49,6 +50,13 @@ describe("values that stand elsewhere", () => {
     refuseStart(config);
     const wrong = new Map<string, string | number>([...found, ["sdb://vault/timeout", "soon"]]);
     assert.throws(() => loadMasterConfig(folder, {}, { sdb: wrong }), { message: /timeout: / });
+  });
+
+  it("are looked up by a Python that is a path, auto or none", () => {
+    const withPython = (value: ConfigValue) => () => refuseStart(loadMasterConfig("/nowhere", { salt_python: value }));
+    for (const value of [true, 7, ["python3"]])
+      assert.throws(withPython(value), { code: "CONFIG_INVALID", message: /salt_python: must be the path/ });
+    for (const value of [false, "auto", "/usr/bin/python3", null]) withPython(value)();
   });
 
   it("are named by a minion, which looks none up", () => {
