@@ -6,7 +6,7 @@ import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { SaltworksError } from "../errors.ts";
 import type { Value } from "../wire/values.ts";
 import type { SidecarRequest } from "./contract.ts";
-import { type AskOutcome, answerIn, type LineAnswer, type LineTask } from "./outcome.ts";
+import { type AskedTask, type AskOutcome, answerIn, type LineAnswer, type LineTask } from "./outcome.ts";
 
 /** `signal`: the main thread counts each answer in it. */
 export type BlockingLine = { readonly port: MessagePort; readonly signal: SharedArrayBuffer };
@@ -31,6 +31,18 @@ export function askBlocking({ port, signal }: BlockingLine, request: SidecarRequ
     if (leftMs <= 0) throw new SaltworksError("CHANNEL_CLOSED", "the master does not pass on questions to Python");
     Atomics.wait(answered, 0, before, leftMs);
   }
+}
+
+/** Answers each question on a line, and wakes the thread that sleeps. */
+export function serveLine({ port, signal }: BlockingLine, answer: (asked: AskedTask) => Promise<AskOutcome>): void {
+  const answered = new Int32Array(signal);
+  port.on("message", ({ serial, ...asked }: LineTask) => {
+    void answer(asked).then((outcome) => {
+      port.postMessage({ serial, outcome } satisfies LineAnswer);
+      Atomics.add(answered, 0, 1);
+      Atomics.notify(answered, 0);
+    });
+  });
 }
 
 /** Drops answers to earlier questions, which came too late. */

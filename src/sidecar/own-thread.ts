@@ -1,8 +1,8 @@
 /** A thread that keeps Python for a program without lanes, such as one orchestration: the program can then wait for it while it renders. */
 import { MessageChannel, parentPort, Worker, workerData } from "node:worker_threads";
 import type { MasterConfig } from "../config/load.ts";
-import type { BlockingLine } from "./blocking.ts";
-import { failureOf, type LineAnswer, type LineTask, outcomeOf } from "./outcome.ts";
+import { type BlockingLine, serveLine } from "./blocking.ts";
+import { failureOf, outcomeOf } from "./outcome.ts";
 import { Sidecar } from "./sidecar.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -28,17 +28,9 @@ export function openPythonThread(
 
 function serve({ config, environment, line }: Start): void {
   const sidecar = new Sidecar(config, environment, (text) => process.stderr.write(`${text}\n`));
-  const answered = new Int32Array(line.signal);
-  line.port.on("message", ({ request, timeoutMs, serial }: LineTask) => {
-    void sidecar
-      .ask(request, timeoutMs)
-      .then(({ value }) => outcomeOf(value), failureOf)
-      .then((outcome) => {
-        line.port.postMessage({ serial, outcome } satisfies LineAnswer);
-        Atomics.add(answered, 0, 1);
-        Atomics.notify(answered, 0);
-      });
-  });
+  serveLine(line, ({ request, timeoutMs }) =>
+    sidecar.ask(request, timeoutMs).then(({ value }) => outcomeOf(value), failureOf),
+  );
   line.port.on("close", () => sidecar.close());
 }
 

@@ -114,10 +114,12 @@ export class ProcessPool {
     let process: PythonProcess | undefined;
     try {
       process = await this.#take(group);
-      clearTimeout(timer);
       const leftMs = timeoutMs - (performance.now() - askedMs);
-      // The timer has told the caller.
-      if (leftMs > 0) resolve(await process.ask(request, leftMs));
+      // Otherwise the timer has told the caller, or is about to.
+      if (leftMs > 0) {
+        clearTimeout(timer);
+        resolve(await process.ask(request, leftMs));
+      }
     } catch (error) {
       clearTimeout(timer);
       const { code } = error as SaltworksError;

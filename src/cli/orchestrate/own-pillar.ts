@@ -20,8 +20,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Runs the commands of sources, asks their servers, and renders beside Python only if something needs it. */
 export function ownPillar(loaded: MasterConfig, environment: Environment, log: Pick<Logger, "error">): LocalPillar {
   return async (grains, { saltenv, pillarenv, override }) => {
-    const { found: sdb } = await lookUpSdb(loaded, environment);
-    const settled = sdb.size === 0 ? loaded : loadMasterConfig(loaded.configDir, {}, { sdb });
+    const { found: sdb, failed } = await lookUpSdb(loaded, environment);
+    for (const [uri, why] of failed) log.error(`${uri} cannot be looked up: ${why}`);
+    const settled = sdb.size === 0 || failed.size > 0 ? loaded : loadMasterConfig(loaded.configDir, {}, { sdb });
     const { config } = await withSitePython(settled, environment);
     const python = sitePython(config);
     const settings = { ...pillarSettings(config), python };

@@ -4,16 +4,9 @@ import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
 import { sidecarLookMs } from "../../limits.ts";
 import type { RunnerCaller } from "../../runners/contract/contract.ts";
-import type { BlockingLine } from "../../sidecar/blocking.ts";
+import { type BlockingLine, serveLine } from "../../sidecar/blocking.ts";
 import type { SidecarRequest } from "../../sidecar/contract.ts";
-import {
-  type AskedTask,
-  type AskOutcome,
-  answerIn,
-  failureOf,
-  type LineAnswer,
-  type LineTask,
-} from "../../sidecar/outcome.ts";
+import { type AskedTask, type AskOutcome, answerIn, failureOf } from "../../sidecar/outcome.ts";
 import { encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import type { CallTask, SidecarLook, SidecarLookAnswer, SidecarResult } from "../../workers/messages/sidecar.ts";
@@ -60,14 +53,7 @@ export class SidecarCalls {
   async withLine<Result>(run: (line: BlockingLine) => Promise<Result>): Promise<Result> {
     const { port1, port2 } = new MessageChannel();
     const signal = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
-    port1.on("message", ({ serial, ...asked }: LineTask) => {
-      void this.#outcome(asked).then((outcome) => {
-        port1.postMessage({ serial, outcome } satisfies LineAnswer);
-        const answered = new Int32Array(signal);
-        Atomics.add(answered, 0, 1);
-        Atomics.notify(answered, 0);
-      });
-    });
+    serveLine({ port: port1, signal }, (asked) => this.#outcome(asked));
     try {
       return await run({ port: port2, signal });
     } finally {
