@@ -2,25 +2,11 @@
 import type { MasterConfig } from "../config/load.ts";
 import { type AskPythonFiles, pythonBackendsOf } from "../fileserver/backends/contract/settings.ts";
 import type { FileServer } from "../fileserver/file-server.ts";
-import { logItemsMax, sidecarFilesMs, sidecarUpdateEveryMs, sidecarUpdateMs } from "../limits.ts";
+import { sidecarFilesMs, sidecarUpdateEveryMs, sidecarUpdateMs } from "../limits.ts";
 import { Sidecar } from "../sidecar/sidecar.ts";
+import { Complaints } from "./complaints.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
-
-/** Lines for the log, up to a bound. */
-export class Complaints {
-  #lines: string[] = [];
-
-  add(text: string): void {
-    if (this.#lines.length < logItemsMax) this.#lines.push(text);
-  }
-
-  take(): readonly string[] {
-    const taken = this.#lines;
-    this.#lines = [];
-    return taken;
-  }
-}
 
 /** Starts nothing yet. @returns undefined for a configuration without such backends */
 export function pythonFilesOf(

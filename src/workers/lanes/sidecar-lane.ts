@@ -1,12 +1,13 @@
 /** The lane that keeps the Python processes of the sidecar. Its one thread waits for many of them, so that no other thread does. */
 import { isMainThread, workerData } from "node:worker_threads";
 import { SaltworksError } from "../../errors.ts";
-import { logItemsMax, runnerTaskTimeoutMs } from "../../limits.ts";
+import { runnerTaskTimeoutMs } from "../../limits.ts";
 import { packedAnswer } from "../../runners/contract/answer.ts";
 import { type AskOutcome, failureOf, outcomeOf } from "../../sidecar/outcome.ts";
 import { Sidecar } from "../../sidecar/sidecar.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
+import { Complaints } from "../complaints.ts";
 import { answerForMeasures } from "../measures/lane-measures.ts";
 import type {
   CallTask,
@@ -25,10 +26,8 @@ if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/lanes/sidecar
 const { config, environment, startedThreads, turns } = workerData as SidecarStart & LaneStart;
 answerForMeasures(nameLaneThread("sidecar", startedThreads));
 countTurns(turns);
-const complaints: string[] = [];
-const sidecar = new Sidecar(config, environment, (text) => {
-  if (complaints.length < logItemsMax) complaints.push(text);
-});
+const complaints = new Complaints();
+const sidecar = new Sidecar(config, environment, (text) => complaints.add(text));
 
 export default async function handle(task: SidecarTask): Promise<AskOutcome | SidecarResult | SidecarLookAnswer> {
   if (task.kind === "look") return look(task);
@@ -44,7 +43,7 @@ export default async function handle(task: SidecarTask): Promise<AskOutcome | Si
 /** Figures, and what Python wrote to its standard error since the last look. */
 function look({ isForgotten }: SidecarLook): SidecarLookAnswer {
   if (isForgotten) sidecar.forget();
-  return { ...sidecar.state, complaints: complaints.splice(0) };
+  return { ...sidecar.state, complaints: complaints.take() };
 }
 
 async function call({ fun, args, kwargs, caller }: CallTask): Promise<SidecarResult> {

@@ -10,14 +10,19 @@ import { fileBackendContract, type OpenedBackend, type Tree } from "../../contra
 import { openFiles } from "../open-files.ts";
 import { MemoryBackend } from "./memory-backend.ts";
 
-function openRoots(tree: Tree): OpenedBackend {
-  const { folder, settings, remove } = openFiles();
-  const put = (environment: string, name: string, content: string | undefined): void => {
+/** Writes or removes files below a folder for each environment. */
+function writerIn(folder: string): OpenedBackend["put"] {
+  return (environment, name, content) => {
     const path = join(folder, environment, name);
     mkdirSync(dirname(path), { recursive: true });
     if (content === undefined) rmSync(path);
     else writeFileSync(path, content);
   };
+}
+
+function openRoots(tree: Tree): OpenedBackend {
+  const { folder, settings, remove } = openFiles();
+  const put = writerIn(folder);
   for (const [environment, files] of Object.entries(tree))
     for (const [name, content] of Object.entries(files)) put(environment, name, content);
   const [backend] = openFileBackends(settings);
@@ -37,12 +42,10 @@ fileBackendContract("in memory", (tree) => {
 function openPython(tree: Tree, isLocal: boolean): OpenedBackend {
   const folder = mkdtempSync(join(tmpdir(), "sw-python-files-"));
   const memory = new MemoryBackend("memory", tree);
+  const write = writerIn(folder);
   const put: OpenedBackend["put"] = (environment, name, content) => {
     memory.put(environment, name, content);
-    const path = join(folder, environment, name);
-    mkdirSync(dirname(path), { recursive: true });
-    if (content === undefined) rmSync(path);
-    else writeFileSync(path, content);
+    write(environment, name, content);
   };
   for (const [environment, files] of Object.entries(tree))
     for (const [name, content] of Object.entries(files)) put(environment, name, content);
