@@ -7,7 +7,6 @@
 import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { readIfThere } from "../config/files/missing.ts";
-import type { DatabaseName } from "../config/options/job-cache-drivers.ts";
 import { broughtRowsSettleMs } from "../limits.ts";
 import { removeIfThere, replaceDurably } from "../store/disk/durable-file.ts";
 import { attempt } from "../store/disk/store-error.ts";
@@ -28,7 +27,7 @@ export class BroughtRows {
   #settledMs: number;
 
   /** `nowMs`: a monotonic clock. */
-  constructor(cachedir: string, name: DatabaseName, nowMs: () => number = () => performance.now()) {
+  constructor(cachedir: string, name: string, nowMs: () => number = () => performance.now()) {
     this.#nowMs = nowMs;
     this.#settledMs = nowMs() + broughtRowsSettleMs;
     this.#path = join(cachedir, "migrations", `brought-into-${name}`);

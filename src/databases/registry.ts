@@ -1,5 +1,5 @@
 /** The drivers of databases by their names in `master_job_cache`, `ext_job_cache` and `ext_source`. */
-import { type DatabaseName, databaseOf } from "../config/options/job-cache-drivers.ts";
+import { type DatabaseName, databaseOf, isDatabaseName } from "../config/options/job-cache-drivers.ts";
 import type { DatabaseConfig, DatabaseDriver, JobDatabase } from "./contract/database.ts";
 import { mysqlDriver } from "./mysql/driver.ts";
 import { requirePackage } from "./packages.ts";
@@ -15,21 +15,29 @@ const drivers: Readonly<Record<DatabaseName, DatabaseDriver>> = {
   sqlite3: sqliteDriver,
 };
 
+/** Opens a returner in the site's own Python. */
+export type OpenPythonDatabase = (name: string) => JobDatabase;
+
 /** @throws SaltworksError PACKAGE_MISSING */
 export function openDatabase(config: DatabaseConfig, name: DatabaseName): JobDatabase {
   checkPackage(name);
   return drivers[name].open(config);
 }
 
-/** The address of a database, without a password. */
-export function databasePlace(config: DatabaseConfig, name: DatabaseName): string {
-  return drivers[name].place(config);
+/** The address of a database, without a password; of a returner in Python its interpreter. */
+export function databasePlace(config: DatabaseConfig, name: string): string {
+  return isDatabaseName(name) ? drivers[name].place(config) : pythonPlace(config, name);
 }
 
 /** Refuses a configuration whose database needs a package that is not installed. @throws SaltworksError PACKAGE_MISSING */
 export function checkDatabasePackages(config: DatabaseConfig): void {
   const name = databaseOf(config);
-  if (name !== undefined) checkPackage(name);
+  if (name !== undefined && isDatabaseName(name)) checkPackage(name);
+}
+
+/** Where a returner in Python is, for messages. */
+export function pythonPlace({ sitePython = "Python" }: Pick<DatabaseConfig, "sitePython">, name: string): string {
+  return `${name} in ${sitePython}`;
 }
 
 function checkPackage(name: DatabaseName): void {

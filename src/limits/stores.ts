@@ -91,6 +91,8 @@ export const databaseCutsMax = 3;
 export const databaseTrialsMax = 3;
 /** One statement of the database, milliseconds. Over it the connection is closed and the transaction tried again. */
 export const databaseStatementMs = 15_000;
+/** Time that one write gives to a returner in Python, milliseconds: rows that it has not written by then are asked for again. */
+export const pythonJobsWriteMs = 5_000;
 /** A wait for a lock of the database, milliseconds. Over it the transaction is rolled back and tried again. */
 export const databaseLockMs = 5_000;
 /** Connecting to the database, milliseconds. */

@@ -13,7 +13,7 @@ import { fileServerSettings } from "../fileserver/backends/contract/settings.ts"
 import { drainDeadlineMs, keyChangeSettleMs, logItemsMax } from "../limits.ts";
 import { checkSourcePackages } from "../pillar/external/merge-sources.ts";
 import { pillarSettings } from "../pillar/input/settings.ts";
-import { loginFaults } from "../sidecar/availability.ts";
+import { loginFaults, unreadCacheFaults } from "../sidecar/availability.ts";
 import { claimInstance } from "../store/disk/instance-lock.ts";
 import { openPendingJobs } from "../store/jobs/pending-jobs.ts";
 import { ensureMasterKeys, openKeyDirectories, watchKeys } from "../store/keys/keys.ts";
@@ -82,7 +82,8 @@ export async function runMaster(config: MasterConfig, log: Logger, hooks: Master
   letHeapsGrow();
   const limit = new LogLimit(log, () => performance.now());
   const { logger } = limit;
-  const faults = [...fileServerSettings(config, process.env).faults, ...loginFaults(config)];
+  const plugins = [...loginFaults(config), ...unreadCacheFaults(config)];
+  const faults = [...fileServerSettings(config, process.env).faults, ...plugins];
   const accepted = config.unbuilt.map(unbuiltWarning);
   for (const sentence of [...accepted, ...config.inert, ...faults]) logger.warn(sentence);
   if (config.minion_event_tags === "salt") logger.warn(looseTagsWarning);

@@ -128,9 +128,8 @@ export class Master {
     this.#commands = this.#createCommands();
     this.#keyManagement = this.#createKeyManagement();
     const commands = this.#commands;
-    const { config, audit } = parts;
-    this.#reactor = new Reactor(parts, reactionCommands(commands, config.user, audit));
-    const schedule = new MasterSchedule(parts, reactionCommands(commands, config.user, audit, config.user));
+    this.#reactor = new Reactor(parts, reactionCommands(parts, commands));
+    const schedule = new MasterSchedule(parts, reactionCommands(parts, commands, parts.config.user));
     this.onStop(() => [this.#reactor, schedule].map((part) => part.close()));
     this.#answers = {
       pillars: this.#pillars,

@@ -170,7 +170,10 @@ export function openSaltLane(
 }
 
 export function openCopyLanes(config: MasterConfig, environment: EventStart["environment"], logger: Logger): CopyLanes {
-  const [database, events] = [openDatabaseLane(config, logger), openEventLane(config, environment, logger)];
+  const [database, events] = [
+    openDatabaseLane(config, environment, logger),
+    openEventLane(config, environment, logger),
+  ];
   const migrations = openMigrationLane(config, logger);
   return { migrations, ...(database && { database }), ...(events && { events }) };
 }
@@ -186,14 +189,18 @@ function openMigrationLane(config: MasterConfig, logger: Logger): LanePool {
 }
 
 /** Undefined if no database gets jobs. */
-function openDatabaseLane(config: MasterConfig, logger: Logger): LanePool | undefined {
+function openDatabaseLane(
+  config: MasterConfig,
+  environment: DatabaseStart["environment"],
+  logger: Logger,
+): LanePool | undefined {
   const name = databaseOf(config);
   if (name === undefined) return undefined;
   return openLane(logger, {
     filename: new URL("../workers/lanes/database-lane.js", import.meta.url).href,
     heap: workerHeap(config),
     taskTimeoutMs: laneTaskTimeoutMs,
-    workerData: { config, name } satisfies DatabaseStart,
+    workerData: { config, name, environment: { ...environment } } satisfies DatabaseStart,
   });
 }
 

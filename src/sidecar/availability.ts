@@ -4,6 +4,7 @@
  */
 import { eauthBackends, isEauthBackend } from "../config/external-auth.ts";
 import type { MasterConfig } from "../config/load.ts";
+import { jobCacheDriverNames } from "../config/options/job-cache-drivers.ts";
 import type { PluginKind, SitePlugin } from "../config/options/site-python.ts";
 import { missingPlugins, withoutServed } from "../config/options/unbuilt.ts";
 import { sidecarStartTimeoutMs } from "../limits.ts";
@@ -19,8 +20,15 @@ export function wantedPlugins(config: MasterConfig): readonly SitePlugin[] {
   const logins = Object.keys(config.external_auth).filter((name) => !isEauthBackend(name));
   return [
     ...missingPlugins(config.unbuilt),
+    ...externalJobCache(config),
     ...logins.map((name) => ({ option: "external_auth", kind: "auth", name }) as const),
   ];
+}
+
+/** Minions use a returner of `ext_job_cache` themselves. The master needs it only to read what they wrote. */
+function externalJobCache({ ext_job_cache: name }: MasterConfig): readonly SitePlugin[] {
+  const isBuilt = name === "" || jobCacheDriverNames.some((each) => each === name);
+  return isBuilt ? [] : [{ option: "ext_job_cache", kind: "job_cache", name }];
 }
 
 /** Whether Python is asked before a master decides what it cannot serve. */
@@ -98,6 +106,15 @@ export function servedNames({ sitePlugins }: Pick<MasterConfig, "sitePlugins">, 
 export function missingLogins(config: MasterConfig): readonly string[] {
   const served = servedNames(config, "auth");
   return Object.keys(config.external_auth).filter((name) => !isEauthBackend(name) && !served.includes(name));
+}
+
+/** A warning about a job cache of minions (`ext_job_cache`) that is not read here. */
+export function unreadCacheFaults(config: MasterConfig): readonly string[] {
+  const unread = externalJobCache(config).filter(({ name }) => !servedNames(config, "job_cache").includes(name));
+  return unread.map(
+    ({ name }) =>
+      `ext_job_cache: minions return to '${name}', which neither this master nor a Python with Salt can read: runners do not find these returns`,
+  );
 }
 
 /** A warning about each of `missingLogins`. */

@@ -19,7 +19,7 @@ export type SidecarRequest = { readonly kind: string; readonly [member: string]:
 /** `printed`: what the function printed. */
 export type SidecarAnswer = { readonly value: Value; readonly printed: string };
 
-/** Whether a request is for a runner or wheel function, which may take long and then has a process of its own. */
+/** Whether a request is for a function that may take long. Such functions have processes of their own. */
 export function isCall({ kind }: SidecarRequest): boolean {
-  return kind === "call" || kind === "documentation";
+  return kind === "call" || kind === "documentation" || kind === "minion_function";
 }

@@ -19,7 +19,17 @@ export type Finding = {
 
 /** `kind`: as the sidecar asks Salt's loader for it. */
 export type Plugin = {
-  readonly kind: PluginKind | "sdb" | "functions" | "runner" | "wheel" | "runner_module" | "wheel_module";
+  readonly kind:
+    | PluginKind
+    | "sdb"
+    | "functions"
+    | "runner"
+    | "wheel"
+    | "runner_module"
+    | "wheel_module"
+    | "returner_module"
+    | "outputters"
+    | "queues";
   readonly name: string;
 };
 

@@ -6,7 +6,7 @@ import { missingPlugins, type UnbuiltSetting, unbuiltOptions } from "../config/o
 import { type Fault, masterOptions } from "../config/schema.ts";
 import type { SdbValue } from "../config/sdb.ts";
 import { nearMissOf, type Standing, standingOf } from "../config/standing.ts";
-import { loginFaults, missingLogins } from "../sidecar/availability.ts";
+import { loginFaults, missingLogins, unreadCacheFaults } from "../sidecar/availability.ts";
 import type { Finding } from "./finding.ts";
 import { remoteFindings } from "./git-remotes.ts";
 
@@ -44,6 +44,7 @@ export function optionFindings(config: MasterConfig): readonly Finding[] {
     ...starts,
     ...remoteFindings(config),
     ...config.sdbValues.map(sdbFinding),
+    ...unreadCacheFaults(config).map((fault) => lostCache(fault, config.ext_job_cache, settings.get("ext_job_cache"))),
     ...logins.map((fault, index): Finding => lostLogin(fault, external, backends[index] ?? "")),
   ];
 }
@@ -79,6 +80,11 @@ function lostLogin(fault: string, setting: Setting | undefined, backend: string)
   const about = fault.replace(/^external_auth: /, "");
   const plugins = [{ kind: "auth", name: backend }] as const;
   return { verdict: "lost", name: "external_auth", about, ...placed(setting), plugins };
+}
+
+function lostCache(fault: string, name: string, setting: Setting | undefined): Finding {
+  const about = fault.replace(/^ext_job_cache: /, "");
+  return { verdict: "lost", name: "ext_job_cache", about, ...placed(setting), plugins: [{ kind: "job_cache", name }] };
 }
 
 function placed(setting: Setting | undefined): Pick<Finding, "place"> {

@@ -40,14 +40,18 @@ const directoryOptions: Readonly<Record<string, string>> = {
   wheel_dirs: "wheel",
 };
 
-/** Kinds that the sidecar runs, as it asks Salt's loader for them. `runner_module`: whether a module has any function. */
+/** Kinds that the sidecar runs, as it asks Salt's loader for them. `runner_module` and the like: whether a module has any function. */
 const servedKinds: Readonly<Record<string, Plugin["kind"]>> = {
   auth: "auth",
   engines: "engines",
+  fileserver: "fileserver",
+  outputters: "outputters",
   pillar: "pillar",
+  queues: "queues",
   renderers: "renderers",
-  returners: "event_return",
+  returners: "returner_module",
   runners: "runner_module",
+  sdb: "sdb",
   tops: "tops",
   wheel: "wheel_module",
 };

@@ -4,6 +4,7 @@
  */
 import { ours, port, seconds } from "./details.ts";
 import { integer, number, type OptionTable, optional, text } from "./option.ts";
+import type { SitePlugin } from "./site-python.ts";
 
 const localDrivers = {
   lmdb: {
@@ -99,18 +100,43 @@ export function isDatabaseName(name: string): name is DatabaseName {
   return databaseNames.some((each) => each === name);
 }
 
-type CacheNames = { readonly master_job_cache?: string; readonly ext_job_cache?: string };
+/** `sitePlugins`: among them returners in the site's own Python. */
+type CacheNames = {
+  readonly master_job_cache?: string;
+  readonly ext_job_cache?: string;
+  readonly sitePlugins?: readonly SitePlugin[];
+};
 
-/** The database that gets jobs. */
-export function databaseOf({
-  master_job_cache: own = "",
-  ext_job_cache: external = "",
-}: CacheNames): DatabaseName | undefined {
-  return [external, own].find(isDatabaseName);
+/** The database that gets jobs: one of `databaseNames`, or a returner in the site's own Python. */
+export function databaseOf(config: CacheNames): string | undefined {
+  return externalDatabaseOf(config) ?? ownDatabaseOf(config);
+}
+
+function ownDatabaseOf(config: CacheNames): string | undefined {
+  return pythonJobCache(config, "master_job_cache") ?? builtName(config.master_job_cache);
+}
+
+/** The one that minions write their returns into. */
+function externalDatabaseOf(config: CacheNames): string | undefined {
+  return pythonJobCache(config, "ext_job_cache") ?? builtName(config.ext_job_cache);
+}
+
+/** Whether old rows of the database leave it. As in Salt, only those of `master_job_cache`: with `ext_job_cache` minions write there. */
+export function isCleanedDatabase(config: CacheNames): boolean {
+  const own = ownDatabaseOf(config);
+  return own !== undefined && databaseOf(config) === own;
+}
+
+function pythonJobCache({ sitePlugins = [] }: CacheNames, option: string): string | undefined {
+  return sitePlugins.find((plugin) => plugin.kind === "job_cache" && plugin.option === option)?.name;
+}
+
+function builtName(name = ""): DatabaseName | undefined {
+  return isDatabaseName(name) ? name : undefined;
 }
 
 /** What the local store has to feed to the database: with `ext_job_cache` minions write their returns themselves. */
 export function feedKindOf(config: CacheNames): "none" | "jobs" | "all" {
   if (databaseOf(config) === undefined) return "none";
-  return isDatabaseName(config.ext_job_cache ?? "") ? "jobs" : "all";
+  return externalDatabaseOf(config) === undefined ? "all" : "jobs";
 }

@@ -5,7 +5,16 @@ import { ours, path } from "./details.ts";
 import { any, integer, text } from "./option.ts";
 
 /** Kinds of plug-ins, named as the folders of Salt's loader where there is one. */
-export const pluginKinds = ["pillar", "renderers", "tops", "auth", "event_return", "engines", "fileserver"] as const;
+export const pluginKinds = [
+  "pillar",
+  "renderers",
+  "tops",
+  "auth",
+  "event_return",
+  "engines",
+  "fileserver",
+  "job_cache",
+] as const;
 export type PluginKind = (typeof pluginKinds)[number];
 
 /** A plug-in that the configuration names and that this program does not have itself. `option`: where it is named. */

@@ -182,7 +182,8 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
   discovery: { about: "Tells the master's address to minions that search for a master.", missing: whole },
   // Moves data that this master keeps in its own place:
   master_job_cache: {
-    about: `Where jobs are kept; here \`lmdb\`, which is used instead, and ${otherDrivers}.`,
+    about: `Where jobs are kept; here \`lmdb\`, which is used instead, and ${otherDrivers}. Others run through \`salt_python\`.`,
+    plugin: "job_cache",
     missing: unless(...jobCacheDriverNames),
   },
   "redis.cluster_mode": {

@@ -1,5 +1,4 @@
 /** A database that gets a copy of the job cache, in the tables of Salt's own returner: all that the rest of the master knows of it. */
-import type { DatabaseName } from "../../config/options/job-cache-drivers.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import type { JobCacheReader } from "../../store/jobs/job-cache.ts";
 import type { Row } from "./rows.ts";
@@ -44,7 +43,8 @@ export type Expired = {
  * detail if the connection ended or was silent while a statement was under way.
  */
 export interface JobDatabase {
-  readonly name: DatabaseName;
+  /** One of `databaseNames`, or a returner in the site's own Python. */
+  readonly name: string;
   /** Where the database is, for messages: an address without a password. */
   readonly place: string;
   /** Connects, and looks whether the tables of jobs and returns are there. */

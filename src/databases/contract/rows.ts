@@ -5,8 +5,13 @@ import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { jsonText, type MapText, mapText } from "./packed-json.ts";
 
-/** A row of `jids`. */
-export type JobRow = { readonly kind: "job"; readonly jid: string; readonly load: string };
+/** A row of `jids`. `body`: the load in msgpack, of which the JSON was made. */
+export type JobRow = {
+  readonly kind: "job";
+  readonly jid: string;
+  readonly load: string;
+  readonly body: Uint8Array;
+};
 /** `value`: the JSON of what the function returned; `whole`: of the whole return. `success`, `fun`: as wide as Salt's columns. */
 type ReturnColumns = {
   readonly fun: string;
@@ -29,7 +34,8 @@ export class ReturnRow implements ReturnColumns {
   readonly success: string;
   readonly whole: string;
   readonly atMs: number | undefined;
-  readonly #body: Uint8Array;
+  /** The whole return in msgpack. */
+  readonly body: Uint8Array;
   #fields: ValueMap | undefined;
 
   /** @param body the return that the columns were made of, in msgpack */
@@ -41,18 +47,18 @@ export class ReturnRow implements ReturnColumns {
     this.success = columns.success;
     this.whole = columns.whole;
     this.atMs = columns.atMs;
-    this.#body = body;
+    this.body = body;
   }
 
   /** The members of the whole return, decoded when they are first asked for. */
   get fields(): ValueMap {
-    this.#fields ??= decode(this.#body) as ValueMap;
+    this.#fields ??= decode(this.body) as ValueMap;
     return this.#fields;
   }
 
   /** The row with other JSON that means the same. */
   withTexts(value: string, whole: string): ReturnRow {
-    return new ReturnRow({ ...(this as ReturnColumns), value, whole }, this.#body);
+    return new ReturnRow({ ...(this as ReturnColumns), value, whole }, this.body);
   }
 }
 export type Row = JobRow | ReturnRow;
@@ -65,7 +71,7 @@ const unreadableBody = Buffer.from(encode(new Map([["return", "VALUE_UNREADABLE"
 
 /** @throws SaltworksError DATABASE_REFUSED for a load that cannot be decoded */
 export function jobRow(jid: string, load: Uint8Array): JobRow {
-  return { kind: "job", jid, load: textsOf(load).whole };
+  return { kind: "job", jid, load: textsOf(load).whole, body: load };
 }
 
 /** @throws SaltworksError DATABASE_REFUSED for a return that cannot be decoded */

@@ -93,7 +93,7 @@ export class Audit {
   }
 
   /** Takes notes about a call of the reactor. */
-  ofReactor(client: "local" | "runner" | "wheel"): NoteAudit {
+  ofReactor(client: "local" | "runner" | "wheel" | "caller"): NoteAudit {
     const head = { client, proof: "reactor", user: "", address: "", via: "reactor" } as const;
     return (note) => this.#write("command", head, note, this.#ofReactor);
   }

@@ -1,6 +1,7 @@
 /** Metrics of the reactor. */
 import type { MasterConfig } from "../../config/load.ts";
 import { reactorWaitingBytesMax } from "../../limits.ts";
+import { reactionKinds } from "../../workers/messages/reactor.ts";
 import type { Reactor } from "../reactor/reactor.ts";
 import type { Limit } from "./push-limits.ts";
 import type { Samples } from "./samples.ts";
@@ -16,7 +17,7 @@ export function sampleReactor(samples: Samples, reactor: MeteredReactor): void {
   const { counters, times, reactions } = reactor;
   for (const outcome of ["taken", "failed", "own", "dropped"] as const)
     samples.set("saltworks_reactor_events_total", { outcome }, counters[outcome]);
-  for (const kind of ["local", "runner", "wheel"] as const)
+  for (const kind of reactionKinds)
     for (const outcome of ["done", "unmatched", "failed", "dropped"] as const)
       samples.set("saltworks_reactor_reactions_total", { kind, outcome }, reactions.counters[kind][outcome]);
   samples.set("saltworks_reactor_waiting", { what: "events" }, reactor.waitingCount);
@@ -31,9 +32,8 @@ export function sampleReactorLimits(
   { counters, reactions, slowestSeconds, waitingCount, waitingBytes }: MeteredReactor,
   config: Pick<MasterConfig, "reactor_worker_hwm" | "reactor_render_timeout">,
 ): void {
-  const { runner, wheel } = reactions.counters;
   const fullest = Math.max(waitingCount, reactions.callsWaiting);
-  const dropped = counters.dropped + runner.dropped + wheel.dropped;
+  const dropped = Object.values(reactions.counters).reduce((sum, { dropped: own }) => sum + own, counters.dropped);
   limit("reactor_worker_hwm", fullest, config.reactor_worker_hwm, dropped);
   limit("reactorWaitingBytesMax", waitingBytes, reactorWaitingBytesMax, counters.dropped);
   limit("reactor_render_timeout", slowestSeconds, config.reactor_render_timeout, counters.timeouts);

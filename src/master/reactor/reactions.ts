@@ -1,4 +1,4 @@
-/** Starts reactions as the master itself would: publishes jobs, and runs runner and wheel functions, a few at once. Never throws. */
+/** Starts reactions as the master itself would: publishes jobs, and runs runner, wheel and minions' functions, a few at once. Never throws. */
 import type { Logger } from "pino";
 import { decode } from "../../wire/msgpack.ts";
 import { pickEntries } from "../../wire/pick.ts";
@@ -9,6 +9,8 @@ import type { Reaction } from "../../workers/messages/reactor.ts";
 export type ReactionCommands = {
   publish(load: Uint8Array): Promise<Uint8Array>;
   run(kind: "runner" | "wheel", load: Uint8Array): Promise<Uint8Array | undefined>;
+  /** A minion's function on this machine, through the site's own Salt. @throws SaltworksError as the sidecar */
+  callHere(fun: string, load: Uint8Array): Promise<void>;
 };
 
 export type ReactionsOptions = {
@@ -19,13 +21,14 @@ export type ReactionsOptions = {
 };
 
 type Outcome = "done" | "unmatched" | "failed" | "dropped";
-type Call = Reaction & { readonly kind: "runner" | "wheel" };
+type Call = Reaction & { readonly kind: "runner" | "wheel" | "caller" };
 
 export class Reactions {
   readonly counters: Record<Reaction["kind"], Record<Outcome, number>> = {
     local: { done: 0, unmatched: 0, failed: 0, dropped: 0 },
     runner: { done: 0, unmatched: 0, failed: 0, dropped: 0 },
     wheel: { done: 0, unmatched: 0, failed: 0, dropped: 0 },
+    caller: { done: 0, unmatched: 0, failed: 0, dropped: 0 },
   };
   readonly #options: ReactionsOptions;
   readonly #waiting: Call[] = [];
@@ -40,7 +43,7 @@ export class Reactions {
     return this.#waiting.length;
   }
 
-  /** Starts an event's reactions in their order. Resolves when its jobs are published; does not wait for runner and wheel functions. */
+  /** Starts an event's reactions in their order. Resolves when its jobs are published; does not wait for other functions. */
   async start(tag: string, reactions: readonly Reaction[]): Promise<void> {
     for (const reaction of reactions) {
       if (this.#isClosed) return;
@@ -95,6 +98,11 @@ export class Reactions {
 
   async #run(call: Call): Promise<void> {
     try {
+      if (call.kind === "caller") {
+        await this.#options.commands.callHere(call.fun, call.load);
+        this.counters.caller.done += 1;
+        return;
+      }
       const reply = await this.#options.commands.run(call.kind, call.load);
       // The call's own event shows why it failed, as in Salt.
       this.counters[call.kind][reply !== undefined && isSuccess(reply) ? "done" : "failed"] += 1;
@@ -105,7 +113,8 @@ export class Reactions {
 
   #failed(tag: string, { id: reactor, sls, kind, fun }: Reaction, reason: string): void {
     this.counters[kind].failed += 1;
-    this.#options.logger.error({ tag, reactor, sls, kind, fun, reason }, "a reaction could not be started");
+    const text = kind === "caller" ? "a caller reaction failed" : "a reaction could not be started";
+    this.#options.logger.error({ tag, reactor, sls, kind, fun, reason }, text);
   }
 }
 

@@ -1,7 +1,7 @@
 /** Removes old rows from the database of jobs every `loop_interval`, in short steps beside the copying of jobs, and counts them. */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
-import { databaseOf } from "../../config/options/job-cache-drivers.ts";
+import { isCleanedDatabase } from "../../config/options/job-cache-drivers.ts";
 import type { ExpiredRows } from "../../databases/expiry.ts";
 import { hasCode } from "../../errors.ts";
 import type { ExpiryStatus } from "../../runners/contract/contract.ts";
@@ -20,7 +20,7 @@ export type JobExpiryOptions = {
  */
 export function expiryOptionsOf(config: MasterConfig): JobExpiryOptions | undefined {
   const { keep_jobs_seconds: keepSeconds, archive_jobs: archives, loop_interval: everySeconds } = config;
-  if (keepSeconds === 0 || databaseOf(config) !== config.master_job_cache) return undefined;
+  if (keepSeconds === 0 || !isCleanedDatabase(config)) return undefined;
   return { keepSeconds, archives, everyMs: everySeconds * 1_000 };
 }
 

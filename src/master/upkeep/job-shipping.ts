@@ -6,12 +6,11 @@ import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
 import { databaseOf } from "../../config/options/job-cache-drivers.ts";
 import { databasePlace } from "../../databases/registry.ts";
-import type { ShippedStep } from "../../databases/shipper.ts";
 import { hasCode } from "../../errors.ts";
 import { databaseRetryMsMax, databaseStopMs } from "../../limits.ts";
 import type { CacheStatus } from "../../runners/contract/contract.ts";
 import type { FeedState } from "../../store/jobs/job-feed.ts";
-import type { DatabaseTask } from "../../workers/messages/lanes.ts";
+import type { DatabaseTask, ShipAnswer } from "../../workers/messages/lanes.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import { expiryOptionsOf, JobExpiry, type JobExpiryOptions } from "./job-expiry.ts";
 import { pauseUntil } from "./pause.ts";
@@ -158,10 +157,10 @@ export class JobShipping {
     }
   }
 
-  async #step(): Promise<ShippedStep | undefined> {
+  async #step(): Promise<ShipAnswer | undefined> {
     const { lane, logger } = this.#parts;
     try {
-      const step = await lane?.run<ShippedStep>({ kind: "ship" } satisfies DatabaseTask);
+      const step = await lane?.run<ShipAnswer>({ kind: "ship" } satisfies DatabaseTask);
       if (step !== undefined) this.#note(step);
       return step;
     } catch (error) {
@@ -198,7 +197,7 @@ export class JobShipping {
     }
   }
 
-  #note(step: ShippedStep): void {
+  #note(step: ShipAnswer): void {
     const { logger, name } = this.#parts;
     for (const count of ["jobs", "returns", "present", "refused", "gone", "batches"] as const)
       this.counters[count] += step[count];
@@ -209,6 +208,7 @@ export class JobShipping {
         { database: name },
         `the database of jobs refused a row, which only the local store has: ${refusal}`,
       );
+    for (const text of step.complaints) logger.warn({ python: text }, "the site's Python wrote");
     this.#noteMissing(step.feed.isMissing);
     this.#noteFault(step.fault);
   }

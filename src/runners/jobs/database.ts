@@ -1,5 +1,5 @@
 /** Runner functions `jobs.cache_status` and `jobs.create_schema`: the database that gets a copy of the job cache. */
-import { type DatabaseName, databaseNames, isDatabaseName } from "../../config/options/job-cache-drivers.ts";
+import { databaseNames, isDatabaseName } from "../../config/options/job-cache-drivers.ts";
 import { SaltworksError } from "../../errors.ts";
 import type { Encodable, ValueMap } from "../../wire/values.ts";
 import { floatItem } from "../../wire/values.ts";
@@ -108,9 +108,9 @@ async function createSchema({ databases, master }: RunnerContext, args: ValueMap
 }
 
 /** @throws SaltworksError FUNCTION_FAILED: wrong arguments end a runner with exit code 0, as in Salt */
-function nameOf(own: DatabaseName | undefined, asked: string): DatabaseName {
+function nameOf(own: string | undefined, asked: string): string {
   const name = asked === "" ? own : asked;
-  if (name !== undefined && isDatabaseName(name)) return name;
+  if (name !== undefined && (isDatabaseName(name) || name === own)) return name;
   const known = databaseNames.join(", ");
   const why = name === undefined ? "no database is configured" : `there is no database ${name} here`;
   throw new SaltworksError("FUNCTION_FAILED", `${why}; name=NAME takes one of ${known}`);

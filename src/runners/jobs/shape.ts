@@ -51,7 +51,8 @@ export async function sourceOf(context: RunnerContext, args: ValueMap): Promise<
   if (args.get("display_progress") === true)
     await progress(context, { message: `Querying returner: ${name === "" ? config.master_job_cache : name}` });
   if (name === saltFilesName) return context.saltJobs;
-  if (isDatabaseName(name)) return context.databases.open(name).reader;
+  if (isDatabaseName(name) || (name !== "" && name === context.databases.own))
+    return context.databases.open(name).reader;
   const names = namesOfSameJobs(config).filter((each) => each !== saltFilesName && !isDatabaseName(each));
   if (name === "" || names.some((each) => each === name)) return context.jobs;
   const known = [...names, saltFilesName, ...databaseNames].join(", ");

@@ -7,6 +7,7 @@ import sys
 import weakref
 
 import salt.auth
+import salt.client
 import salt.config
 import salt.loader
 import salt.minion
@@ -18,6 +19,8 @@ import salt.utils.event
 import salt.utils.sdb
 import salt.version
 import salt.wheel
+
+import saltworks_job_cache
 
 PILLARS_KEPT = 8
 # The master serves these itself.
@@ -39,6 +42,7 @@ class Site:
         self.opts = salt.config.master_config(config_file)
         self._pillars = collections.OrderedDict()
         self._clients = {}
+        self._job_caches = {}
 
     def run(self, request):
         return getattr(self, "do_" + request["kind"])(request)
@@ -64,8 +68,16 @@ class Site:
             return f"{name}.auth" in salt.loader.auth(self.opts)
         if kind == "event_return":
             return f"{name}.event_return" in self._returners()
+        if kind == "job_cache":
+            return saltworks_job_cache.is_job_cache(self._returners(), name)
         if kind == "engines":
             return f"{name}.start" in salt.loader.engines(self.opts, {}, {}, {})
+        if kind == "returner_module":
+            return f"{name}.event_return" in self._returners() or saltworks_job_cache.is_job_cache(self._returners(), name)
+        if kind == "outputters":
+            return name in salt.loader.outputters(self.opts)
+        if kind == "queues":
+            return f"{name}.insert" in salt.loader.queues(self.opts)
         if kind in ("runner_module", "wheel_module"):
             functions = self._client(kind.split("_")[0]).functions
             return any(fun.startswith(f"{name}.") for fun in functions)
@@ -164,6 +176,13 @@ class Site:
             except TypeError as error:
                 # As in Salt, whose callers then see how the function is used.
                 return {"wrong_arguments": str(error), "doc": functions[fun].__doc__ or ""}
+
+    def do_minion_function(self, request):
+        """A function of minions on this machine, for reactions of the kind `caller`: Salt makes its minion of the master's own configuration, too."""
+        made = self._clients.get("caller")
+        if made is None:
+            made = self._clients["caller"] = salt.client.Caller(self.opts["conf_file"])
+        made.cmd(request["fun"], *request["args"], **request["kwargs"])
 
     def do_documentation(self, request):
         """Texts of all functions of a kind, by name."""
@@ -269,6 +288,13 @@ class Site:
             self._clients["returners"] = made
         return made
 
+    def do_job_cache(self, request):
+        name = request["name"]
+        made = self._job_caches.get(name)
+        if made is None:
+            made = self._job_caches[name] = saltworks_job_cache.JobCache(self.opts, self._returners(), name)
+        return made.run(request)
+
     def do_event_return(self, request):
         name = f"{request['name']}.event_return"
         returners = self._returners()
@@ -282,5 +308,6 @@ class Site:
         """Brings modules from the file roots to `extension_modules`, and forgets what was loaded."""
         self._pillars.clear()
         self._clients.clear()
+        self._job_caches.clear()
         return os.path.isdir(self.opts["extension_modules"])
 

@@ -32,7 +32,7 @@ if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/lanes/runner-
 const { config, environment, startedThreads, turns } = workerData as RunnerStart & LaneStart;
 answerForMeasures(nameLaneThread("runner", startedThreads));
 countTurns(turns);
-const stores = new RunnerStores(config);
+const stores = new RunnerStores(config, environment);
 const files = new FileServer(fileServerSettings(config, environment, pythonFilesOf(config, environment)));
 
 export default async function handle(task: RunnerTask): Promise<RunnerResult> {

@@ -5,6 +5,8 @@ import type { MasterConfig } from "../../config/load.ts";
 import { type JobDatabases, type OpenedReader, openJobReader } from "../../databases/open-reader.ts";
 import { logItemsMax } from "../../limits.ts";
 import { type MinionData, openMinionData } from "../../store/minions/data.ts";
+import type { RunnerStart } from "../messages/runner.ts";
+import { openPythonJobs } from "../python-jobs.ts";
 
 type Stores = {
   readonly minions: MinionData;
@@ -16,12 +18,15 @@ type Call = { readonly note: (text: string) => void; readonly told: Set<string> 
 
 export class RunnerStores {
   readonly #config: MasterConfig;
+  readonly #environment: RunnerStart["environment"];
   readonly #calls = new AsyncLocalStorage<Call>();
   readonly #faults: string[] = [];
   #opened: Stores | undefined;
 
-  constructor(config: MasterConfig) {
+  /** `environment`: variables for Python. */
+  constructor(config: MasterConfig, environment: RunnerStart["environment"]) {
     this.#config = config;
+    this.#environment = environment;
   }
 
   /** Opens the stores at the first call. If they were opened as the thread starts, a failure would leave the call without an answer. */
@@ -41,12 +46,14 @@ export class RunnerStores {
   }
 
   #openAll(): Stores {
-    const onFault = ({ message }: Error) => {
-      if (this.#faults.length < logItemsMax) this.#faults.push(message);
+    const complain = (text: string) => {
+      if (this.#faults.length < logItemsMax) this.#faults.push(text);
     };
+    const onFault = ({ message }: Error) => complain(message);
+    const openPython = (name: string) => openPythonJobs(this.#config, this.#environment, name, complain);
     const onLeftOut = (text: string) => this.#tellCaller(text);
     const minions = openMinionData({ path: join(this.#config.cachedir, "minions.lmdb"), isReadOnly: true, onFault });
-    const { jobs, saltJobs, databases } = openJobReader(this.#config, { onFault, onLeftOut });
+    const { jobs, saltJobs, databases } = openJobReader(this.#config, { onFault, onLeftOut, openPython });
     return { minions, jobs, saltJobs, databases };
   }
 

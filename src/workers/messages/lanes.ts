@@ -1,10 +1,10 @@
 /** Tasks of the lanes for RSA, files, Salt's own files, the database of jobs and the returners of events, and their answers. Types only. */
 
 import type { MasterConfig } from "../../config/load.ts";
-import type { DatabaseName } from "../../config/options/job-cache-drivers.ts";
 import type { EventReturnStates } from "../../databases/events/returning.ts";
 import type { ExpiryTask } from "../../databases/expiry.ts";
 import type { MigrationTask } from "../../databases/migration/thread.ts";
+import type { ShippedStep } from "../../databases/shipper.ts";
 import type { PushRefusal, Usage } from "../../fileserver/pushed/usage.ts";
 import type { Fetched } from "../../git/fetch-all.ts";
 import type { GitEnvironment } from "../../git/program.ts";
@@ -69,7 +69,7 @@ export type SaltStart = {
 };
 
 /**
- * `ship` copies one step of the feed into the database and answers with a `ShippedStep`; `look` answers with a `FeedState`; `expire` removes old rows
+ * `ship` copies one step of the feed into the database and answers with a `ShipAnswer`; `look` answers with a `FeedState`; `expire` removes old rows
  * and answers with `ExpiredRows`; `migrate` does a step of a migration and answers with a `MigrationAnswer`.
  */
 export type DatabaseTask =
@@ -77,9 +77,17 @@ export type DatabaseTask =
   | ({ readonly kind: "expire" } & ExpiryTask)
   | MigrationTask;
 
+/** `complaints`: what the site's own Python wrote to its standard error. */
+export type ShipAnswer = ShippedStep & { readonly complaints: readonly string[] };
+
 export type MigrationStart = { readonly config: MasterConfig };
 
-export type DatabaseStart = { readonly config: MasterConfig; readonly name: DatabaseName };
+/** `environment`: variables for Python. */
+export type DatabaseStart = {
+  readonly config: MasterConfig;
+  readonly name: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+};
 
 /** `take`: frames of the event bus, whose memory is transferred. `finish`: writes what waits. Each is answered with an `EventTaskAnswer`. */
 export type EventTask =

@@ -1,4 +1,4 @@
-/** Tasks of the reactor's lane, and their answers. Types, and the name that both sides know. */
+/** Tasks of the reactor's lane, and their answers. Types, and the names that both sides know. */
 import type { MasterConfig } from "../../config/load.ts";
 import type { BlockingLine } from "../../sidecar/blocking.ts";
 
@@ -10,9 +10,15 @@ export type ReactorEvent = { readonly tag: string; readonly data: Uint8Array; re
 /** `line`: on which the thread asks the site's own Python. */
 export type ReactorTask = { readonly events: readonly ReactorEvent[]; readonly line?: BlockingLine };
 
-/** `load`: a request as an operator would send it, in network encoding. `id`, `sls`: the reaction's name and file, for the log. */
+/** All kinds of reactions. */
+export const reactionKinds = ["local", "runner", "wheel", "caller"] as const;
+
+/**
+ * `load`: a request as an operator would send it, in network encoding; of a `caller` reaction its arguments. `id`, `sls`: the reaction's name and file,
+ * for the log.
+ */
 export type Reaction = {
-  readonly kind: "local" | "runner" | "wheel";
+  readonly kind: (typeof reactionKinds)[number];
   readonly id: string;
   readonly sls: string;
   readonly fun: string;

@@ -1,5 +1,5 @@
 /**
- * Makes requests of reactions: a publish of `local`, a call of `runner` and `wheel`. Knows both forms of arguments: `args`, and the older `arg` and
+ * Makes requests of reactions: a publish of `local`, a call of `runner`, `wheel` and `caller`. Knows both forms of arguments: `args`, and the older `arg` and
  * `kwarg` or arguments beside `tgt`. Source: the reactor of Salt 3007.
  */
 import { SaltworksError } from "../../errors.ts";
@@ -33,8 +33,9 @@ export function reactionOf(chunk: ValueMap, hasPython = false): Reaction {
   ];
   if (kind === "local") return { kind, id, sls, fun, load: publishLoad(chunk, fun) };
   if (kind === "runner" || kind === "wheel") return { kind, id, sls, fun, load: callLoad(chunk, kind, fun, hasPython) };
-  if (kind === "caller") throw wrong("caller reactions run on minions without a master only");
-  throw wrong(`there is no reaction '${kind}': local, runner and wheel are`);
+  if (kind === "caller" && hasPython) return { kind, id, sls, fun, load: callerLoad(chunk) };
+  if (kind === "caller") throw wrong("caller reactions need a Python with Salt (salt_python)");
+  throw wrong(`there is no reaction '${kind}': local, runner, wheel and caller are`);
 }
 
 function wrong(reason: string): SaltworksError {
@@ -70,6 +71,15 @@ function callLoad(chunk: ValueMap, kind: "runner" | "wheel", fun: string, hasPyt
   const { args, kwargs } = newArguments(chunk) ?? olderArguments(chunk, kind, fun, hasPython);
   const call = kind === "runner" ? { kwarg: { arg: args, kwarg: kwargs }, sync: true } : { arg: args, kwarg: kwargs };
   return encode({ cmd: kind, fun, ...call }, "raw");
+}
+
+/** A list under `args` that holds other things than maps of one entry is the older form: arguments by their places. */
+function callerLoad(chunk: ValueMap): Uint8Array {
+  const written = chunk.get("args");
+  const isOlder = Array.isArray(written) && !written.every((one) => one instanceof Map && one.size === 1);
+  const older = { args: listOf(isOlder ? written : chunk.get("arg")), kwargs: isOlder ? new Map() : keywordsOf(chunk) };
+  const { args, kwargs } = (isOlder ? undefined : newArguments(chunk)) ?? older;
+  return encode({ args, kwargs }, "raw");
 }
 
 /** `args`, a map or a list of maps. Undefined without it. */

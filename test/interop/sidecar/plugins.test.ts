@@ -1,8 +1,9 @@
 /** A site's plug-ins in Python: what each kind gives under a master of Salt 3007, and under ours with the Python of each release. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { Operator } from "../operator.ts";
 import { openReleases, type SaltRelease } from "../salt-releases.ts";
 import { type Maker, MasterUnderTest, MinionUnderTest, TestBed } from "../test-bed.ts";
@@ -49,6 +50,15 @@ function withoutPlaces(text: string): string {
   return text.replace(/Traceback[\s\S]*\n(\w+Error: )/, "$1");
 }
 
+/** Lines of a file, sorted, once it has `count` of them. */
+async function linesAt(path: string, count: number): Promise<readonly string[]> {
+  for (const endMs = performance.now() + startTimeoutMs; ; await delay(100)) {
+    const lines = existsSync(path) ? readFileSync(path, "utf8").trimEnd().split("\n") : [];
+    if (lines.length >= count) return lines.sort();
+    assert.ok(performance.now() < endMs, `${path} has ${lines.length} lines of ${count}`);
+  }
+}
+
 type Told = Readonly<Record<string, unknown>>;
 
 /** What operators and a stock minion get from a site under this master. */
@@ -81,6 +91,7 @@ async function toldUnder(bed: TestBed, maker: Maker, python: SaltRelease, name: 
     await login("bob", "right", ["cmd.run", "echo hi"]),
     await login("ann", "wrong", ["test.ping"]),
   ];
+  await operator.run("run", ["event.send", "site/call", "data={word: by keyword}"]);
   const tick = await watch.until("a tick of the engine", ({ tag }) => tag === "site/engine/tick", startTimeoutMs);
   await watch.until("a second tick", ({ tag }) => tag === "site/engine/tick", startTimeoutMs);
   return {
@@ -92,6 +103,7 @@ async function toldUnder(bed: TestBed, maker: Maker, python: SaltRelease, name: 
     called: called.map((call) => ({ ...call, text: String(call.text).replaceAll(`${name}_master`, "MASTER") })),
     logins: logins.map(({ stdout, code }) => ({ text: stdout.toString(), code })),
     tick: tick.data instanceof Map ? tick.data.get("word") : undefined,
+    here: await linesAt(site.called, 2),
     events: readFileSync(site.events, "utf8").includes("site/engine/tick"),
   };
 }
@@ -120,6 +132,7 @@ describe("a site's plug-ins in Python", { skip }, () => {
     const salts = await toldUnder(bed, of3007, of3007, "salts");
     const ours = await toldUnder(bed, "ours", of3007, "ours");
     assert.deepEqual(ours, salts);
+    assert.deepEqual(ours.here, ["by keyword", "by place"]);
     const { pillar, top, files, shown } = ours as {
       readonly pillar: { readonly greeting: string };
       readonly top: unknown;

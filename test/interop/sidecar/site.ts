@@ -7,6 +7,8 @@ export type PythonSite = {
   readonly modules: string;
   /** Where the returner of events writes. */
   readonly events: string;
+  /** Where the minion's functions of reactions write. */
+  readonly called: string;
   readonly options: Readonly<Record<string, unknown>>;
 };
 
@@ -177,6 +179,19 @@ def run():
     return {"made in Python": {"test.nop": [{"name": __pillar__["greeting"]}]}}
 `,
   "states/_runners/synced.py": "def where():\n    return 'synced'\n",
+  "called.sls": `
+by keyword:
+  caller.file.append:
+    - args:
+      - path: {{ opts.site_called }}
+      - args: [{{ data.word | json }}]
+by place:
+  caller.file.append:
+    - args: [{{ opts.site_called }}, by place]
+unknown:
+  caller.nowhere.at_all: []
+`,
+  "called.txt": "",
   "near.txt": "from nearby\n",
   "secrets.yaml": "greeting: good day\nword: {told: [1, 2.5, true]}\n",
   "pillar/top.sls": "base: {'*': [plain, in_python, pairs, asking]}\n",
@@ -205,6 +220,10 @@ export function pythonSite(folder: string, more: Readonly<Record<string, unknown
     extension_modules: modules,
     site_events: events,
     site_near: join(folder, "near.txt"),
+    site_called: join(folder, "called.txt"),
+    reactor: [{ "site/call": [join(folder, "called.sls")] }],
+    // Salt makes the minion of `caller` reactions of this configuration.
+    file_client: "local",
     fileserver_backend: ["roots", "site_files"],
     file_roots: { base: [join(folder, "states")] },
     pillar_roots: { base: [join(folder, "pillar")] },
@@ -217,5 +236,5 @@ export function pythonSite(folder: string, more: Readonly<Record<string, unknown
     external_auth: { site_auth: { bob: ["test.*"], "admins%": [".*", "@runner"] } },
     ...more,
   };
-  return { modules, events, options };
+  return { modules, events, called: options.site_called, options };
 }

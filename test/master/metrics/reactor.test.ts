@@ -19,7 +19,7 @@ function metered(isOn = true): MeteredReactor {
   return {
     ...{ isOn, times, slowestSeconds: 2, waitingCount: 7, waitingBytes: 700 },
     counters: { taken: 10, own: 5, failed: 6, dropped: 8, timeouts: 9 },
-    reactions: { callsWaiting: 11, counters: { local: counts, runner: counts, wheel: counts } },
+    reactions: { callsWaiting: 11, counters: { local: counts, runner: counts, wheel: counts, caller: counts } },
   };
 }
 

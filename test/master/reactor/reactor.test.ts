@@ -46,6 +46,10 @@ function opened(options: Readonly<Record<string, unknown>> = {}) {
       return answered;
     },
     run: () => new Promise((resolve) => calls.push(() => resolve(called))),
+    callHere: async (fun) => {
+      if (fun === "no.such") throw new SaltworksError("FUNCTION_FAILED", "KeyError: no.such");
+      published.push(`here ${fun}`);
+    },
   };
   const config = {
     ...{
@@ -92,6 +96,16 @@ describe("the reactor", () => {
     );
     assert.deepEqual(plainJson(decode(events.flat()[0]?.data ?? new Uint8Array())), { id: "web1" });
     assert.match(lines[0] ?? "", /an entry of reactor is ignored/);
+  });
+
+  it("calls minions' functions on this machine, and logs the ones that fail", async () => {
+    const { reactor, fire, lane, published, lines } = opened();
+    lane.answer = () => ({ ...nothing, reactions: [reaction("caller", "test.arg"), reaction("caller", "no.such")] });
+    fire("my/1");
+    await settled();
+    assert.deepEqual(published, ["here test.arg"]);
+    assert.deepEqual(reactor.reactions.counters.caller, { done: 1, unmatched: 0, failed: 1, dropped: 0 });
+    assert.match(lines.at(-1) ?? "", /a caller reaction failed .*"fun":"no.such","reason":"KeyError: no.such"/);
   });
 
   it("starts jobs in order, and a few calls at once", async () => {

@@ -2,20 +2,20 @@
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import type { Logger } from "pino";
-import type { ShippedStep } from "../../../src/databases/shipper.ts";
 import type { JobExpiryOptions } from "../../../src/master/upkeep/job-expiry.ts";
 import { JobShipping } from "../../../src/master/upkeep/job-shipping.ts";
-import type { DatabaseTask } from "../../../src/workers/messages/lanes.ts";
+import type { DatabaseTask, ShipAnswer } from "../../../src/workers/messages/lanes.ts";
 import type { LanePool } from "../../../src/workers/threads/lane-pool.ts";
 
-const nothing: ShippedStep = {
+const nothing: ShipAnswer = {
   ...{ jobs: 0, returns: 0, present: 0, refused: 0, gone: 0, batches: 0 },
   ...{ hasMore: false, fault: undefined, refusals: [] },
   feed: { waiting: 0, oldestMs: undefined, isMissing: false },
+  complaints: [],
 };
 
 /** Answers with `steps`, the last of them again and again. `reached(n)`: when the n-th step was asked for. `looked()`: after the next count of the feed. */
-function laneOf(steps: readonly (ShippedStep | Promise<ShippedStep>)[]) {
+function laneOf(steps: readonly (ShipAnswer | Promise<ShipAnswer>)[]) {
   const askedMs: number[] = [];
   const looks: (() => void)[] = [];
   const kinds: string[] = [];
@@ -42,7 +42,7 @@ function laneOf(steps: readonly (ShippedStep | Promise<ShippedStep>)[]) {
 
 const shippings: JobShipping[] = [];
 
-function opened(steps: readonly (ShippedStep | Promise<ShippedStep>)[], expiry?: JobExpiryOptions) {
+function opened(steps: readonly (ShipAnswer | Promise<ShipAnswer>)[], expiry?: JobExpiryOptions) {
   const lines: string[] = [];
   const note = (level: string) => (_: object, text: string) => void lines.push(`${level} ${text}`);
   const logger = { error: note("error"), warn: note("warn"), info: note("info") } as unknown as Logger;
@@ -91,8 +91,8 @@ describe("the copy of jobs into a database", () => {
 
   it("counts what waits between two tries", async () => {
     // The second try begins right after the count, so its answer waits until the count was seen.
-    let answerSecond: (step: ShippedStep) => void = () => undefined;
-    const second = new Promise<ShippedStep>((resolve) => (answerSecond = resolve));
+    let answerSecond: (step: ShipAnswer) => void = () => undefined;
+    const second = new Promise<ShipAnswer>((resolve) => (answerSecond = resolve));
     const { shipping, reached, looked } = opened([failing, second]);
     await reached(1);
     assert.equal(shipping.waiting, 5);
@@ -144,9 +144,7 @@ describe("the copy of jobs into a database", () => {
 
   it("tells no failure of a step that ends because the master stops", async () => {
     let end: (() => void) | undefined;
-    const ending = new Promise<ShippedStep>(
-      (_, reject) => (end = () => reject(new Error("Terminating worker thread"))),
-    );
+    const ending = new Promise<ShipAnswer>((_, reject) => (end = () => reject(new Error("Terminating worker thread"))));
     const { shipping, lines, reached } = opened([ending]);
     await reached(1);
     const closed = shipping.close();

@@ -8,9 +8,9 @@ import { plainJson } from "../../plain.ts";
 
 type Members = Readonly<Record<string, Value>>;
 
-function loadOf(state: string, fun: string, members: Members) {
+function loadOf(state: string, fun: string, members: Members, hasPython = false) {
   const head = { state, fun, name: "id", __id__: "id", __sls__: "/a.sls", order: 1 };
-  const reaction = reactionOf(new Map<Value, Value>(Object.entries({ ...head, ...members })));
+  const reaction = reactionOf(new Map<Value, Value>(Object.entries({ ...head, ...members })), hasPython);
   return plainJson(decode(reaction.load)) as Record<string, unknown>;
 }
 
@@ -70,7 +70,22 @@ describe("a runner or wheel reaction", () => {
     fails("runner", "nosuch.fun", {}, /function not available/);
     fails("runner", "test.arg", { args: [] }, /incorrect argument format/);
     fails("runner", "test.arg", { args: [map({ a: 1, b: 2 })] }, /incorrect argument format/);
-    fails("caller", "test.ping", {}, /without a master/);
+    fails("caller", "test.ping", {}, /need a Python with Salt/);
     fails("nosuch", "test.ping", {}, /there is no reaction 'nosuch'/);
+  });
+});
+
+describe("a caller reaction", () => {
+  const argumentsOf = (members: Members) => loadOf("caller", "test.arg", members, true);
+
+  it("takes args as keywords, and a list of other things as arguments by their places", () => {
+    assert.deepEqual(argumentsOf({ args: [map({ a: 1 }), map({ b: 2 })] }), { args: [], kwargs: { a: 1, b: 2 } });
+    assert.deepEqual(argumentsOf({ args: map({ a: 1 }) }), { args: [], kwargs: { a: 1 } });
+    assert.deepEqual(argumentsOf({ args: ["x", map({ a: 1 })] }), { args: ["x", { a: 1 }], kwargs: {} });
+  });
+
+  it("takes arg and kwarg", () => {
+    assert.deepEqual(argumentsOf({ arg: [1], kwarg: map({ a: 1 }) }), { args: [1], kwargs: { a: 1 } });
+    assert.deepEqual(argumentsOf({}), { args: [], kwargs: {} });
   });
 });
