@@ -12,6 +12,7 @@ import { docRunner } from "./master/doc.ts";
 import { eventRunner } from "./master/event.ts";
 import { fileserverRunner } from "./master/fileserver.ts";
 import { gitPillarRunner } from "./master/git-pillar.ts";
+import { httpRunner } from "./master/http.ts";
 import { networkRunner } from "./master/network.ts";
 import { queueRunner } from "./master/queue.ts";
 import { reactorRunner } from "./master/reactor.ts";
@@ -51,6 +52,7 @@ export const runnerFunctions: ReadonlyMap<string, RunnerFunction> = new Map([
   ...gitPillarRunner,
   ...matchRunner,
   ...mineRunner,
+  ...httpRunner,
   ...networkRunner,
   ...pillarRunner,
   ...queueRunner,

@@ -11,6 +11,10 @@ const daemonOptions = {
   ),
   isDaemon: flag(["-d", "--daemon"], "Run in the background. The command returns when the daemon is up or has failed."),
   pidFile: text(["--pid-file"], "PIDFILE", "Write the process id to this file, instead of the configured one."),
+  isAlone: flag(
+    ["--disable-keepalive"],
+    "Do not restart the daemon when it ends. It never restarts by itself, so that this changes nothing.",
+  ),
 };
 
 type DaemonOptions = typeof generalOptions &
@@ -27,7 +31,7 @@ function daemonCommand(program: string, about: string): CommandTable<DaemonOptio
       { title: "", options: { ...generalOptions, ...daemonOptions } },
       { title: "Logging Options", about: loggingAbout, options: { ...logLevelOption(), ...logFileOptions } },
     ],
-    unavailable: [["--disable-keepalive"]],
+    unavailable: [],
   };
 }
 

@@ -1,7 +1,7 @@
 /** One GET request whose answer is bounded. Follows redirects, and sends a login only to the server that the configuration names. */
-import { readFileSync } from "node:fs";
 import { type IncomingMessage, request as plainRequest } from "node:http";
 import { request as secureRequest } from "node:https";
+import { certificateAuthorities } from "../../../config/host/authorities.ts";
 import { SaltworksError } from "../../../errors.ts";
 import { extPillarBytesMax, extPillarRedirectsMax } from "../../../limits.ts";
 import { sourceFault } from "../../input/source-fault.ts";
@@ -17,25 +17,12 @@ export type HttpAsked = {
   readonly signal: AbortSignal;
 };
 
-/** Where systems keep the certificates of authorities, as Salt looks for them. */
-const systemBundles = [
-  "/etc/ssl/certs/ca-certificates.crt",
-  "/etc/pki/tls/certs/ca-bundle.crt",
-  "/etc/pki/tls/certs/ca-bundle.trust.crt",
-  "/etc/ssl/certs/ca-bundle.crt",
-  "/var/lib/ca-certificates/ca-bundle.pem",
-  "/etc/ssl/cert.pem",
-];
-
 function authorities(bundle: string | undefined): Buffer | undefined {
-  for (const path of bundle === undefined ? systemBundles : [bundle]) {
-    try {
-      return readFileSync(path);
-    } catch (error) {
-      if (bundle !== undefined) throw sourceFault(`${path} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
-    }
+  try {
+    return certificateAuthorities(bundle);
+  } catch (error) {
+    throw sourceFault(`${bundle} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
   }
-  return undefined;
 }
 
 /** @returns the body. @throws SaltworksError PILLAR_FAILED; the message names the server and neither path nor login */
