@@ -82,6 +82,7 @@ export const uncountedLimits: Readonly<Record<string, string>> = {
   jobFeedBytesMax: ofClient,
   watchedEventsBytesMax: ofClient,
   batchFeedBytesMax: ofClient,
+  httpQueryBytesMax: asked,
   runnerAnswerBytesMax: asked,
   heldReturnsBytesMax: asked,
   runnerEventBytesMax: asked,

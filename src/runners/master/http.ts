@@ -30,7 +30,7 @@ const built = [
   ...["agent", "hide_fields", "raise_error", "decode_body"],
 ];
 const defaultTimeoutSeconds = 3_600;
-/** Those that only Salt has. */
+/** Arguments that only Salt has. */
 const ofPython = [
   ...["data_file", "header_file", "cookies", "cookie_jar", "cookie_format", "persist_session", "session_cookie_jar"],
   ...["data_render", "data_renderer", "header_render", "header_renderer", "template_dict", "opts", "backend", "cert"],
