@@ -114,11 +114,18 @@ const python: Readonly<Record<string, string>> = {
     "import time\nimport salt.utils.event\n\ndef start(word):\n    event = salt.utils.event.get_master_event(__opts__, __opts__['sock_dir'], listen=False)\n    while True:\n        event.fire_event({'word': word}, 'site/engine')\n        time.sleep(1)\n",
 };
 
-export const minionIds = ["web1", "db1", "dev1"] as const;
+export const minionIds = ["web1", "web2", "db1", "db2", "dev1"] as const;
+type MinionId = (typeof minionIds)[number];
+/** Releases of Salt by minion. */
+export const releaseOf: Readonly<Record<MinionId, "3006" | "3007" | "3008">> = {
+  ...{ web1: "3007", web2: "3008", db1: "3006", db2: "3008", dev1: "3006" },
+};
 /** Grains by minion. */
-export const grains: Readonly<Record<(typeof minionIds)[number], Readonly<Record<string, string>>>> = {
+export const grains: Readonly<Record<MinionId, Readonly<Record<string, string>>>> = {
   web1: { role: "web", place: "rack-1" },
+  web2: { role: "web", place: "rack-2" },
   db1: { role: "db", place: "rack-2" },
+  db2: { role: "db", place: "rack-1" },
   dev1: { role: "web", place: "rack-1" },
 };
 

@@ -11,7 +11,7 @@ import { skipWithout } from "../../services/service.ts";
 import { Operator } from "../operator.ts";
 import { openReleases, type SaltRelease } from "../salt-releases.ts";
 import { type Maker, MasterUnderTest, MinionUnderTest, TestBed } from "../test-bed.ts";
-import { grains, minionIds, type SiteTree, writeSite } from "./site-tree.ts";
+import { grains, minionIds, releaseOf, type SiteTree, writeSite } from "./site-tree.ts";
 
 const releases = await openReleases();
 const of = (name: string) => releases.all.find((release) => release.name === name) as SaltRelease;
@@ -57,7 +57,7 @@ describe("a site of thirty state files", { skip, timeout: 900_000 }, () => {
     const watch = await bed.watchEvents(salts.sockDir);
     for (const id of minionIds) {
       const options = { grains: grains[id], master_alive_interval: 5, mine_interval: 1 };
-      new MinionUnderTest(salts, of(id === "db1" ? "3006" : "3007"), id, options);
+      new MinionUnderTest(salts, of(releaseOf[id]), id, options);
     }
     for (const id of minionIds) await watch.until(id, ({ tag }) => tag === `salt/minion/${id}/start`, waitMs);
     watch.close();
