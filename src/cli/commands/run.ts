@@ -34,6 +34,7 @@ import { MeterBar } from "../show/meter-bar.ts";
 import { noticePlace, withCommandLines } from "../show/notices.ts";
 import { understand } from "../start/command-line.ts";
 import { clientConfig } from "../start/configuration.ts";
+import { hasPythonRunner, pythonRunnerDocs } from "./python-runners.ts";
 import { runHere } from "./run-here.ts";
 import { followBatch } from "./salt/batch.ts";
 
@@ -69,7 +70,7 @@ async function runFunction(options: OptionsOf<"run">, positionals: readonly stri
   const log = openToolLog(options, config, host);
   const display = new Display(displayChoice(options, config, host.environment), host);
   const [name, ...words] = positionals;
-  if (options.isDocAsked) return printDocs(name, display);
+  if (options.isDocAsked) return printDocs(name, display, () => pythonRunnerDocs(config, host));
   if (name === undefined) {
     display.show(docTexts(runnerFunctions));
     return 0;
@@ -125,13 +126,15 @@ function retcodeOf(value: Value): number {
 }
 
 /** Documents one function, a module, or all functions that match a glob. Without a name it documents all functions. */
-function printDocs(name: string | undefined, display: Display): number {
+/** `others`: documentation of functions that are not built here. */
+function printDocs(name: string | undefined, display: Display, others: () => ReadonlyMap<string, string>): number {
   const glob = name?.includes("*") ? compileGlob(name) : undefined;
   const start = name?.endsWith(".") ? name : `${name}.`;
   const isMeant = (fun: string) => glob?.matches(fun) ?? (name === undefined || fun === name || fun.startsWith(start));
-  for (const [fun, doc] of docTexts([...runnerFunctions].filter(([fun]) => isMeant(fun)))) {
-    display.line(`${fun}:\n${doc}`);
-  }
+  const docs = docTexts([...runnerFunctions].filter(([fun]) => isMeant(fun)));
+  if (name === undefined || !docs.has(name))
+    for (const [fun, doc] of others()) if (isMeant(fun) && !runnerFunctions.has(fun)) docs.set(fun, doc);
+  for (const [fun, doc] of [...docs].sort(([a], [b]) => (a < b ? -1 : 1))) display.line(`${fun}:\n${doc}`);
   return 0;
 }
 
@@ -145,7 +148,8 @@ function timeoutArgument(name: string, args: readonly Value[], seconds: number |
 /** With `--async` a warning names the place of the later result. */
 async function start(config: MasterConfig, host: Host, call: RunnerCall, log: Logger): Promise<Outcome> {
   const { name } = call;
-  if (!runnerFunctions.has(name)) return { value: notAvailableText(name), isSuccess: false };
+  if (!runnerFunctions.has(name) && hasPythonRunner(config, host, name) !== true)
+    return { value: notAvailableText(name), isSuccess: false };
   return await reached(config, host, call, async (client) => {
     const { tag, jid } = await client.startRunner(name, call.args, call.kwargs, call.jid);
     log.warn(

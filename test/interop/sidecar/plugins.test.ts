@@ -168,6 +168,12 @@ describe("a site's plug-ins in Python", { skip }, () => {
       );
       const called = await operator.json("run", ["site_runner.ping", "stock"]);
       assert.deepEqual(called, { stock: true });
+      const { stdout: docs } = await operator.run("run", ["-d", "site_runner.hello"]);
+      assert.match(docs.toString(), /^site_runner\.hello:\n\s+Say hello\.\s*$/);
+      const started = await operator.run("run", ["--async", "site_runner.ping", "stock"]);
+      assert.match(started.stderr, /Running in asynchronous mode/);
+      const wrong = await operator.run("run", ["--async", "site_runner.nothing"]);
+      assert.match(wrong.stdout.toString(), /^'site_runner\.nothing' is not available\.\n$/);
       // Salt ends with 0 for a function that it does not have.
       const unknown = await operator.run("run", ["site_runner.nothing"]);
       assert.deepEqual(
