@@ -52,7 +52,9 @@ export class Batch {
     try {
       this.#bytes += entry.kind === "job" ? entry.load.byteLength : entry.body.byteLength;
       const row =
-        entry.kind === "job" ? jobRow(entry.jid, entry.load) : returnRow(entry.jid, entry.minionId, entry.body);
+        entry.kind === "job"
+          ? jobRow(entry.jid, entry.load, entry.expected)
+          : returnRow(entry.jid, entry.minionId, entry.body);
       this.rows.push({ entry, row });
     } catch (error) {
       if (!hasCode(error, "DATABASE_REFUSED")) throw error;

@@ -100,9 +100,10 @@ export class Shipper {
   async #shipBatch(part: number, step: ShippedStep): Promise<boolean> {
     const suspects = this.#suspects[part] ?? new Suspects();
     if (suspects.isAlone) return await this.#judge(part, suspects, step);
-    const batch = this.#next(part, suspects.limit);
+    const entriesMax = Math.min(suspects.limit, this.#database.rowsMax ?? databaseCopyRowsMax);
+    const batch = this.#next(part, entriesMax);
     if (batch.entries.length === 0) return this.#refill(part);
-    const isFull = batch.isFull(suspects.limit);
+    const isFull = batch.isFull(entriesMax);
     try {
       await this.#writeAndReadAhead(part, batch, step);
     } catch (error) {
@@ -112,7 +113,7 @@ export class Shipper {
       return false;
     }
     this.#leave(part, batch, step);
-    return isFull || this.#refillsWhenEmpty(part, suspects.limit);
+    return isFull || this.#refillsWhenEmpty(part, entriesMax);
   }
 
   /** After a batch that was not full: keeps what came meanwhile for the next step. @returns whether nothing came, and a full feed had left out more */

@@ -236,6 +236,8 @@ export const sidecarFilesMs = 30_000;
 export const sidecarUpdateMs = 600_000;
 /** Time between two fetches, milliseconds: Salt's default of `*_update_interval`. */
 export const sidecarUpdateEveryMs = 60_000;
+/** Reactions of the kind `caller` at once. Others wait, up to `reactor_worker_hwm`. */
+export const callerReactionsMax = 2;
 /** Longest `caller` reaction, milliseconds: the minion that it makes may wait for a master that is not there. */
 export const sidecarCallerMs = 300_000;
 /** Minions whose pillars needed Python, so that they are rendered beside it at once. Over it: the one that asked longest ago is forgotten. */

@@ -93,6 +93,8 @@ export const databaseTrialsMax = 3;
 export const databaseStatementMs = 15_000;
 /** Time that one write gives to a returner in Python, milliseconds: rows that it has not written by then are asked for again. */
 export const pythonJobsWriteMs = 5_000;
+/** Longest removal of old rows by a returner in Python (`clean_old_jobs`), milliseconds. Others do not wait for it. */
+export const pythonJobsCleanMs = 1_800_000;
 /** A wait for a lock of the database, milliseconds. Over it the transaction is rolled back and tried again. */
 export const databaseLockMs = 5_000;
 /** Connecting to the database, milliseconds. */

@@ -37,8 +37,10 @@ export const listedValuesMax = 1_500_000;
 export const runnersAtOnceMax = 64;
 /** One runner or wheel call in its thread, milliseconds: it waits for minions as long as its caller asked, so that this only ends calls that hang. */
 export const runnerTaskTimeoutMs = 24 * 3_600_000;
-/** Answer of a web server to `http.query`, bytes, if `http_max_body` is not less. Over it: an error in the result. */
-export const httpQueryBytesMax = 64 * 1024 * 1024;
+/** Answer of a web server to `http.query`, bytes, if `http_max_body` is not less: it takes some ten times as much memory. Over it: an error in the result. */
+export const httpQueryBytesMax = 16 * 1024 * 1024;
+/** Longest `http.query`, milliseconds, if `http_request_timeout` is not less: silent servers must not keep all places of runners. Over it: an error in the result. */
+export const httpQueryMsMax = 300_000;
 /** A runner that a client waits for, milliseconds: some orchestrations take hours, and the event bus shows a master that dies. */
 export const runnerReplyTimeoutMs = 86_400_000;
 /** One wheel call, milliseconds: it reads or changes the master's own data. */

@@ -21,5 +21,5 @@ export type SidecarAnswer = { readonly value: Value; readonly printed: string };
 
 /** Whether a request is for a function that may take long. Such functions have processes of their own. */
 export function isCall({ kind }: SidecarRequest): boolean {
-  return kind === "call" || kind === "documentation" || kind === "minion_function";
+  return kind === "call" || kind === "documentation";
 }

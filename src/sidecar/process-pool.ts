@@ -31,7 +31,7 @@ export class ProcessPool {
   readonly counters = { requests: 0, failed: 0, timeouts: 0, refused: 0, started: 0, lost: 0 };
   readonly #settings: SidecarSettings;
   readonly #log: (text: string) => void;
-  readonly #groups = { quick: newGroup(), logins: newGroup(), calls: newGroup() };
+  readonly #groups = { quick: newGroup(), logins: newGroup(), calls: newGroup(), minions: newGroup() };
   readonly #all = new Set<PythonProcess>();
   readonly #idleTimer: NodeJS.Timeout;
   /** After a failed start the next ones fail at once, so that a broken Python costs no second for each request. */
@@ -180,9 +180,10 @@ function allBusy(timeoutMs: number): SaltworksError {
   return new SaltworksError("SIDECAR_TIMEOUT", `all Python processes were busy for ${timeoutMs / 1_000} seconds`);
 }
 
-/** Logins have processes of their own, because strangers can ask for them. */
-function groupOf(request: SidecarRequest): "quick" | "logins" | "calls" {
+/** Logins have processes of their own, because strangers can ask for them, and minions' functions, because events can start many that hang. */
+function groupOf(request: SidecarRequest): "quick" | "logins" | "calls" | "minions" {
   if (request.kind === "login") return "logins";
+  if (request.kind === "minion_function") return "minions";
   return isCall(request) ? "calls" : "quick";
 }
 

@@ -146,7 +146,9 @@ export class PythonProcess {
     head.writeUInt32BE(body.byteLength);
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
-        this.#fail(new SaltworksError("SIDECAR_TIMEOUT", `Python took longer than ${timeoutMs / 1_000} seconds`));
+        this.#fail(
+          new SaltworksError("SIDECAR_TIMEOUT", `Python took longer than ${Math.round(timeoutMs / 100) / 10} seconds`),
+        );
         this.end();
       }, timeoutMs);
       this.#waiting = { serial, timer, resolve, reject };

@@ -4,22 +4,21 @@ import type { Expired, JobDatabase, WriteOptions, Written } from "../databases/c
 import type { Row } from "../databases/contract/rows.ts";
 import { pythonPlace } from "../databases/registry.ts";
 import { hasCode, SaltworksError } from "../errors.ts";
-import { databaseStatementMs, pythonJobsWriteMs } from "../limits.ts";
+import { databaseCopyRowsMax, databaseStatementMs, pythonJobsCleanMs, pythonJobsWriteMs } from "../limits.ts";
 import type { SidecarSettings } from "../sidecar/contract.ts";
 import { Sidecar } from "../sidecar/sidecar.ts";
-import type { Value, ValueMap } from "../wire/values.ts";
+import type { Value } from "../wire/values.ts";
 import { type AskReturner, PythonJobReader } from "./python-job-reader.ts";
 
-/** What became of the rows that Python tried. Places are those in the question. */
-type Tried = {
-  readonly done: readonly number[];
-  /** Of the done ones: rows that the returner had already. */
-  readonly present: readonly number[];
-  /** Failed twice, while the returner took others. */
-  readonly refused: readonly (readonly [number, string])[];
-  /** Why no row was taken. */
-  readonly failure: string | undefined;
-};
+/** One attempt to write a row. `place`: in the question. `failure`: why the returner did not take it. */
+type Attempt = { readonly place: number; readonly failure: string | undefined; readonly wasPresent: boolean };
+
+/** A row is refused once others were taken so often after it had failed again: its server is there, and does not like it. */
+const strikesMax = 2;
+/** Rows of one write, if the first that was tried failed: one of them shows whether the returner takes any. */
+const rowsAfterFailure = 16;
+/** A write takes about so long, milliseconds, because what is done counts only with the whole of it. */
+const writeMs = 2_000;
 
 export class PythonJobs implements JobDatabase {
   readonly name: string;
@@ -31,6 +30,12 @@ export class PythonJobs implements JobDatabase {
   readonly #done = new Map<string, { readonly wasPresent: boolean }>();
   /** Rows that the returner does not take, and why, until the caller has been told of each alone. */
   readonly #refused = new Map<string, string>();
+  /** Rows that have failed, and how often others were taken afterwards. */
+  readonly #strikes = new Map<string, { count: number; hasFailed: boolean }>();
+  #cleaning: Promise<void> | undefined;
+  #cleanFault: Error | undefined;
+  /** Grows from one, so that a slow returner does not hold a write for minutes. */
+  #rowsMax = 1;
 
   constructor(name: string, place: string, sidecar: Sidecar) {
     this.name = name;
@@ -40,6 +45,10 @@ export class PythonJobs implements JobDatabase {
     this.reader = new PythonJobReader(this.#ask);
   }
 
+  get rowsMax(): number {
+    return this.#rowsMax;
+  }
+
   async check(): Promise<void> {
     await this.#ask("check", {});
   }
@@ -47,15 +56,18 @@ export class PythonJobs implements JobDatabase {
   /** Python says of each row whether it was written, because a returner writes them one by one. */
   async write(rows: readonly Row[], { mayBePresent }: WriteOptions): Promise<Written> {
     const keyed = rows.map((row) => ({ row, key: keyOf(row) }));
+    const startMs = performance.now();
     for (let left = this.#undecided(keyed); left.length > 0; left = this.#undecided(left)) {
-      const packed = left.map(({ row: { kind, jid, body } }) => ({ kind, jid, body }));
+      const packed = left.map(({ row }) => packedRow(row));
       const asked = { rows: packed, may_be_present: mayBePresent, seconds: pythonJobsWriteMs / 1_000 };
-      const tried = triedOf(await this.#ask("write", asked));
-      for (const place of tried.done)
-        this.#done.set(left[place]?.key ?? "", { wasPresent: tried.present.includes(place) });
-      for (const [place, why] of tried.refused) this.#refused.set(left[place]?.key ?? "", why);
-      if (tried.done.length === 0) throw failed(`${this.place}: ${tried.failure ?? "no row was taken"}`);
+      const attempts = attemptsIn(await this.#ask("write", asked));
+      for (const attempt of attempts) this.#note(attempt, left[attempt.place]?.key ?? "");
+      if (attempts.some(({ failure }) => failure === undefined)) continue;
+      this.#rowsMax = Math.max(this.#rowsMax, rowsAfterFailure);
+      if (this.#undecided(left).length === left.length)
+        throw failed(`${this.place}: ${attempts[0]?.failure ?? "no row was taken"}`);
     }
+    this.#fit(rows.length, performance.now() - startMs);
     const [refused] = keyed.filter(({ key }) => this.#refused.has(key));
     if (refused !== undefined) {
       const why = this.#refused.get(refused.key) ?? "";
@@ -65,6 +77,26 @@ export class PythonJobs implements JobDatabase {
     return this.#counted(keyed);
   }
 
+  #note({ failure, wasPresent }: Attempt, key: string): void {
+    if (failure !== undefined) {
+      const { count = 0 } = this.#strikes.get(key) ?? {};
+      if (count >= strikesMax) this.#refused.set(key, failure);
+      else this.#strikes.set(key, { count, hasFailed: true });
+      return;
+    }
+    this.#done.set(key, { wasPresent });
+    this.#strikes.delete(key);
+    for (const strike of this.#strikes.values()) {
+      if (strike.hasFailed) strike.count += 1;
+      strike.hasFailed = false;
+    }
+  }
+
+  #fit(rows: number, ms: number): void {
+    const fitting = Math.floor((rows * writeMs) / Math.max(ms, 1));
+    this.#rowsMax = Math.max(1, Math.min(fitting, 2 * this.#rowsMax, databaseCopyRowsMax));
+  }
+
   #counted(rows: readonly { readonly row: Row; readonly key: string }[]): Written {
     const written = { jobs: 0, returns: 0, present: 0 };
     for (const { row, key } of rows) {
@@ -72,12 +104,29 @@ export class PythonJobs implements JobDatabase {
       else written[row.kind === "job" ? "jobs" : "returns"] += 1;
     }
     for (const { key } of rows) this.#done.delete(key);
+    // What is refused has left, too.
+    if (this.#done.size === 0) this.#strikes.clear();
     return written;
   }
 
-  /** Salt's own way: the returner knows what is old. It does not say how many rows left. */
+  /**
+   * Salt's own way: the returner knows what is old, and does not say how many rows left. It may take long, so that this only starts it, and tells what
+   * became of the one before.
+   */
   async expire(): Promise<Expired> {
-    await this.#ask("clean", {});
+    const fault = this.#cleanFault;
+    this.#cleanFault = undefined;
+    this.#cleaning ??= this.#asked("clean", {}, pythonJobsCleanMs)
+      .then(
+        () => undefined,
+        (error: Error) => {
+          this.#cleanFault = error;
+        },
+      )
+      .finally(() => {
+        this.#cleaning = undefined;
+      });
+    if (fault !== undefined) throw fault;
     return { jobs: 0, returns: 0, events: 0, next: undefined };
   }
 
@@ -93,10 +142,14 @@ export class PythonJobs implements JobDatabase {
     return rows.filter(({ key }) => !this.#done.has(key) && !this.#refused.has(key));
   }
 
-  async #asked(action: string, members: Readonly<Record<string, unknown>>): Promise<Value> {
+  async #asked(
+    action: string,
+    members: Readonly<Record<string, unknown>>,
+    timeoutMs = databaseStatementMs,
+  ): Promise<Value> {
     try {
       const request = { kind: "job_cache", name: this.name, action, ...members };
-      return (await this.#sidecar.ask(request, databaseStatementMs)).value;
+      return (await this.#sidecar.ask(request, timeoutMs)).value;
     } catch (error) {
       const { message, detail } = error as SaltworksError;
       if (hasCode(error, "FUNCTION_FAILED"))
@@ -126,20 +179,19 @@ function keyOf(row: Row): string {
   return [row.kind, row.jid, row.kind === "return" ? row.minionId : "", row.body.byteLength].join("\0");
 }
 
-function triedOf(value: Value): Tried {
-  const map: ValueMap = value instanceof Map ? value : new Map();
-  const listOf = (name: string): readonly Value[] => {
-    const list = map.get(name);
-    return Array.isArray(list) ? list : [];
-  };
-  const failure = map.get("failure");
-  return {
-    done: listOf("done").map(Number),
-    present: listOf("present").map(Number),
-    refused: listOf("refused").map((pair) => {
-      const [place, why] = pair as readonly Value[];
-      return [Number(place), String(why)] as const;
-    }),
-    failure: typeof failure === "string" ? failure : undefined,
-  };
+function packedRow(row: Row): Readonly<Record<string, unknown>> {
+  const { kind, jid, body } = row;
+  return { kind, jid, body, ...(row.kind === "job" && { minions: row.expected?.() ?? [] }) };
+}
+
+/** Python's list of attempts, in their order: the place, and null or the reason of a failure, and whether the row was there. */
+function attemptsIn(value: Value): readonly Attempt[] {
+  return (Array.isArray(value) ? value : []).map((attempt) => {
+    const [place, failure, wasPresent] = attempt as readonly Value[];
+    return {
+      place: Number(place),
+      failure: typeof failure === "string" ? failure : undefined,
+      wasPresent: wasPresent === true,
+    };
+  });
 }

@@ -83,6 +83,7 @@ export const uncountedLimits: Readonly<Record<string, string>> = {
   watchedEventsBytesMax: ofClient,
   batchFeedBytesMax: ofClient,
   httpQueryBytesMax: asked,
+  httpQueryMsMax: asked,
   runnerAnswerBytesMax: asked,
   heldReturnsBytesMax: asked,
   runnerEventBytesMax: asked,

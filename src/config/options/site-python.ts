@@ -33,7 +33,7 @@ export const sitePythonOptions = {
   ),
   salt_python_processes: integer(
     2,
-    "Python processes for pillars and master_tops; as many more for logins, and as many for runner and wheel functions. They start at need.",
+    "Python processes for pillars and master_tops; as many more for logins, for runner and wheel functions, and for `caller` reactions. They start at need.",
     { ...ours, min: 1, max: 64, unit: "processes" },
   ),
   salt_python_memory: integer(

@@ -47,6 +47,8 @@ export interface JobDatabase {
   readonly name: string;
   /** Where the database is, for messages: an address without a password. */
   readonly place: string;
+  /** Bound of the rows of one transaction, if the database has one of its own. It may change after each. */
+  readonly rowsMax?: number;
   /** Connects, and looks whether the tables of jobs and returns are there. */
   check(): Promise<void>;
   /**

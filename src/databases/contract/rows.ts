@@ -5,12 +5,13 @@ import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { jsonText, type MapText, mapText } from "./packed-json.ts";
 
-/** A row of `jids`. `body`: the load in msgpack, of which the JSON was made. */
+/** A row of `jids`. `body`: the load in msgpack, of which the JSON was made. `expected`: reads the expected minions. */
 export type JobRow = {
   readonly kind: "job";
   readonly jid: string;
   readonly load: string;
   readonly body: Uint8Array;
+  readonly expected?: (() => readonly string[]) | undefined;
 };
 /** `value`: the JSON of what the function returned; `whole`: of the whole return. `success`, `fun`: as wide as Salt's columns. */
 type ReturnColumns = {
@@ -70,8 +71,8 @@ const successLength = 10;
 const unreadableBody = Buffer.from(encode(new Map([["return", "VALUE_UNREADABLE"]]), "bin"));
 
 /** @throws SaltworksError DATABASE_REFUSED for a load that cannot be decoded */
-export function jobRow(jid: string, load: Uint8Array): JobRow {
-  return { kind: "job", jid, load: textsOf(load).whole, body: load };
+export function jobRow(jid: string, load: Uint8Array, expected?: JobRow["expected"]): JobRow {
+  return { kind: "job", jid, load: textsOf(load).whole, body: load, expected };
 }
 
 /** @throws SaltworksError DATABASE_REFUSED for a return that cannot be decoded */

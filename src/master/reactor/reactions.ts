@@ -1,5 +1,6 @@
 /** Starts reactions as the master itself would: publishes jobs, and runs runner, wheel and minions' functions, a few at once. Never throws. */
 import type { Logger } from "pino";
+import { callerReactionsMax } from "../../limits.ts";
 import { decode } from "../../wire/msgpack.ts";
 import { pickEntries } from "../../wire/pick.ts";
 import { mapEntries } from "../../wire/walk.ts";
@@ -23,6 +24,8 @@ export type ReactionsOptions = {
 type Outcome = "done" | "unmatched" | "failed" | "dropped";
 type Call = Reaction & { readonly kind: "runner" | "wheel" | "caller" };
 
+type Queue = { readonly waiting: Call[]; running: number; readonly atOnceMax: number };
+
 export class Reactions {
   readonly counters: Record<Reaction["kind"], Record<Outcome, number>> = {
     local: { done: 0, unmatched: 0, failed: 0, dropped: 0 },
@@ -31,16 +34,21 @@ export class Reactions {
     caller: { done: 0, unmatched: 0, failed: 0, dropped: 0 },
   };
   readonly #options: ReactionsOptions;
-  readonly #waiting: Call[] = [];
-  #running = 0;
+  /** Functions of minions have a queue of their own, because one may hang for minutes. */
+  readonly #queues: { readonly [kind in "calls" | "callers"]: Queue };
   #isClosed = false;
 
   constructor(options: ReactionsOptions) {
     this.#options = options;
+    this.#queues = {
+      calls: { waiting: [], running: 0, atOnceMax: options.callsAtOnceMax },
+      callers: { waiting: [], running: 0, atOnceMax: callerReactionsMax },
+    };
   }
 
+  /** In the fuller queue. */
   get callsWaiting(): number {
-    return this.#waiting.length;
+    return Math.max(this.#queues.calls.waiting.length, this.#queues.callers.waiting.length);
   }
 
   /** Starts an event's reactions in their order. Resolves when its jobs are published; does not wait for other functions. */
@@ -55,7 +63,7 @@ export class Reactions {
   /** Forgets the calls that wait. */
   close(): void {
     this.#isClosed = true;
-    this.#waiting.length = 0;
+    for (const { waiting } of Object.values(this.#queues)) waiting.length = 0;
   }
 
   async #publish(tag: string, reaction: Reaction): Promise<void> {
@@ -71,7 +79,8 @@ export class Reactions {
   }
 
   #enqueue(tag: string, call: Call): void {
-    if (this.#running >= this.#options.callsAtOnceMax && this.#waiting.length >= this.#options.callsWaitingMax) {
+    const queue = this.#queues[call.kind === "caller" ? "callers" : "calls"];
+    if (queue.running >= queue.atOnceMax && queue.waiting.length >= this.#options.callsWaitingMax) {
       this.counters[call.kind].dropped += 1;
       const { id: reactor, kind, fun } = call;
       this.#options.logger.error(
@@ -80,18 +89,18 @@ export class Reactions {
       );
       return;
     }
-    this.#waiting.push(call);
-    this.#pump();
+    queue.waiting.push(call);
+    this.#pump(queue);
   }
 
-  #pump(): void {
-    while (this.#running < this.#options.callsAtOnceMax) {
-      const call = this.#waiting.shift();
+  #pump(queue: Queue): void {
+    while (queue.running < queue.atOnceMax) {
+      const call = queue.waiting.shift();
       if (call === undefined) return;
-      this.#running += 1;
+      queue.running += 1;
       void this.#run(call).finally(() => {
-        this.#running -= 1;
-        this.#pump();
+        queue.running -= 1;
+        this.#pump(queue);
       });
     }
   }

@@ -1,6 +1,7 @@
 /** One HTTP request as Salt's `http.query` makes it: redirects, a bound of time and size, and errors as values. Source: Salt 3007 with tornado, observed. */
 import { type IncomingMessage, request as plainRequest } from "node:http";
-import { request as secureRequest } from "node:https";
+import { type RequestOptions, request as secureRequest } from "node:https";
+import type { Duplex } from "node:stream";
 import { certificateAuthorities } from "../../config/host/authorities.ts";
 
 export type HttpAsked = {
@@ -15,6 +16,8 @@ export type HttpAsked = {
   /** A file of certificates; undefined for those of the system. */
   readonly bundle: string | undefined;
   readonly timeoutMs: number;
+  /** For the connection and its TLS. */
+  readonly connectTimeoutMs: number;
   readonly bytesMax: number;
 };
 
@@ -30,8 +33,9 @@ export type HttpFault = { readonly code: number | undefined; readonly text: stri
 
 const redirectsMax = 5;
 const badAnswerCode = 599;
+const lateCode = "SALTWORKS_LATE";
 
-/** Never throws for what a server or the network does. @throws Error if the file of certificates cannot be read */
+/** Never throws for what a server, the network or the file of certificates does. */
 export async function requestHttp(asked: HttpAsked): Promise<HttpAnswer | HttpFault> {
   const signal = AbortSignal.timeout(asked.timeoutMs);
   let [url, method, body, headers] = [asked.url, asked.method, asked.body, asked.headers];
@@ -66,24 +70,47 @@ async function answerOf(asked: HttpAsked, isOwnServer: boolean, signal: AbortSig
     headers.set("Authorization", `Basic ${Buffer.from(login).toString("base64")}`);
   headers.set("Connection", "close");
   if (body !== undefined) headers.set("Content-Length", String(Buffer.byteLength(body)));
-  const ca = url.protocol === "https:" && isVerified ? certificateAuthorities(asked.bundle) : undefined;
-  const options = {
-    ...{ method, signal, agent: false, rejectUnauthorized: isVerified, headers: Object.fromEntries(headers) },
-    ...(ca === undefined ? {} : { ca }),
-  };
   try {
-    const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      const request = (url.protocol === "https:" ? secureRequest : plainRequest)(url, options, resolve);
-      request.once("error", reject);
-      request.end(body);
-    });
-    const read = await bodyOf(response, bytesMax);
+    const ca = url.protocol === "https:" && isVerified ? certificateAuthorities(asked.bundle) : undefined;
+    const options = {
+      ...{ method, signal, agent: false, rejectUnauthorized: isVerified, headers: Object.fromEntries(headers) },
+      ...(ca === undefined ? {} : { ca }),
+    };
+    const { response, isSwitched } = await sent(url, options, body, asked.connectTimeoutMs);
+    const read = isSwitched ? Buffer.alloc(0) : await bodyOf(response, bytesMax);
     if (read === undefined) return { code: badAnswerCode, text: "Content-Length too long" };
     const { statusCode: code = 0, statusMessage: reason = "" } = response;
     return { code, reason, headers: namedHeaders(response.rawHeaders), body: read };
   } catch (error) {
     return faultOf(error as NodeJS.ErrnoException, signal, asked.timeoutMs);
   }
+}
+
+/** A server that switches to another protocol gives its head, and no body. */
+function sent(
+  url: URL,
+  options: RequestOptions,
+  body: string | undefined,
+  connectTimeoutMs: number,
+): Promise<{ readonly response: IncomingMessage; readonly isSwitched: boolean }> {
+  return new Promise((resolve, reject) => {
+    const ask = url.protocol === "https:" ? secureRequest : plainRequest;
+    const request = ask(url, options, (response) => resolve({ response, isSwitched: false }));
+    const late = setTimeout(() => request.destroy(lateError()), connectTimeoutMs);
+    const stop = () => clearTimeout(late);
+    const switched = (response: IncomingMessage, socket: Duplex) => {
+      socket.destroy();
+      resolve({ response, isSwitched: true });
+    };
+    request.on("socket", (socket) => socket.once(url.protocol === "https:" ? "secureConnect" : "connect", stop));
+    request.once("connect", switched).once("upgrade", switched);
+    request.once("close", stop).once("error", reject);
+    request.end(body);
+  });
+}
+
+function lateError(): Error {
+  return Object.assign(new Error("Timeout while connecting"), { code: lateCode });
 }
 
 /** @returns undefined for a body over the bound */
@@ -114,6 +141,7 @@ function namedHeaders(raw: readonly string[]): ReadonlyMap<string, string> {
 /** Texts of Python for the most frequent errors. */
 function faultOf(error: NodeJS.ErrnoException, signal: AbortSignal, timeoutMs: number): HttpFault {
   const { code = "", errno = 0, message } = error;
+  if (code === lateCode) return { code: badAnswerCode, text: message };
   if (signal.aborted) return { code: badAnswerCode, text: `Timeout after ${timeoutMs / 1_000} seconds` };
   if (code === "ECONNRESET" || code === "ERR_STREAM_PREMATURE_CLOSE" || message === "aborted")
     return { code: badAnswerCode, text: "Stream closed" };

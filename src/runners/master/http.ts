@@ -2,7 +2,7 @@
 import { saltReleaseFollowed } from "../../config/host/program.ts";
 import { parseSaltYaml } from "../../config/yaml/salt-yaml.ts";
 import { SaltworksError } from "../../errors.ts";
-import { httpQueryBytesMax } from "../../limits.ts";
+import { httpQueryBytesMax, httpQueryMsMax } from "../../limits.ts";
 import { loadJson } from "../../python/json.ts";
 import { strOf } from "../../python/repr.ts";
 import { isTrue } from "../../python/values.ts";
@@ -29,7 +29,7 @@ const built = [
   ],
   ...["agent", "hide_fields", "raise_error", "decode_body"],
 ];
-const defaultTimeoutSeconds = 3_600;
+const connectTimeoutSeconds = 20;
 /** Arguments that only Salt has. */
 const ofPython = [
   ...["data_file", "header_file", "cookies", "cookie_jar", "cookie_format", "persist_session", "session_cookie_jar"],
@@ -146,8 +146,11 @@ function urlOf(args: ValueMap): URL {
 
 function pairsOf(params: Value): readonly (readonly [Value, Value])[] {
   if (params instanceof Map) return [...params];
-  if (Array.isArray(params)) return params.map((pair) => pair as [Value, Value]);
-  throw wrong("'args' parameter should be dict, list or tuple. Not <class 'str'>");
+  if (!Array.isArray(params)) throw wrong("'args' parameter should be dict, list or tuple. Not <class 'str'>");
+  return params.map((pair) => {
+    if (!Array.isArray(pair) || pair.length !== 2) throw wrong("params must be a map, or a list of pairs");
+    return pair as [Value, Value];
+  });
 }
 
 function formOf(data: ValueMap): string {
@@ -166,16 +169,24 @@ function askedOf({ opts }: RunnerContext["config"], args: ValueMap) {
   if (method === "POST" && !hasName(headers, "Content-Type"))
     headers.set("Content-Type", "application/x-www-form-urlencoded");
   const [user, password] = ["username", "password"].map((name) => args.get(name) ?? null);
-  const seconds = Number(opts.get("http_request_timeout") ?? defaultTimeoutSeconds);
   const isVerified = isTrue(args.get("verify_ssl") ?? (opts.get("verify_ssl") as Value | undefined) ?? true);
   const bundle = textArgument(args, "ca_bundle");
   return {
     ...{ method, headers, isVerified, bundle: bundle === "" ? undefined : bundle },
     body: data === null ? undefined : data instanceof Map ? formOf(data) : strOf(data),
     login: user === null ? undefined : `${strOf(user ?? "")}:${password === null ? "" : strOf(password ?? "")}`,
-    timeoutMs: seconds * 1_000,
-    bytesMax: Math.min(httpQueryBytesMax, Number(opts.get("http_max_body") ?? httpQueryBytesMax)),
+    timeoutMs: Math.min(httpQueryMsMax, 1_000 * positiveIn(opts.get("http_request_timeout"), httpQueryMsMax)),
+    connectTimeoutMs: Math.min(
+      httpQueryMsMax,
+      1_000 * positiveIn(opts.get("http_connect_timeout"), connectTimeoutSeconds),
+    ),
+    bytesMax: Math.min(httpQueryBytesMax, positiveIn(opts.get("http_max_body"), httpQueryBytesMax)),
   };
+}
+
+function positiveIn(value: unknown, otherwise: number): number {
+  const given = Number(value);
+  return given > 0 ? given : otherwise;
 }
 
 function headersOf(args: ValueMap): Map<string, string> {

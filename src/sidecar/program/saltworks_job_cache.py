@@ -1,5 +1,6 @@
 """A returner of the site as a job cache: writes jobs and returns as Salt's master does, and reads them in pages."""
 
+import os
 import random
 import time
 
@@ -10,6 +11,10 @@ import salt.utils.jid
 # Returns of one answer. The bound of an answer is larger.
 PAGE_BYTES = 16 * 1024 * 1024
 FAILURES_BEFORE_A_PROBE = 3
+FAILURES_MAX = 10
+TRIES_AFTER_OTHERS = 3
+REASON_MAX = 1_000
+OWN_PID = os.getpid()
 NEEDED = ("returner", "save_load", "get_load", "get_jid")
 
 
@@ -41,40 +46,46 @@ class JobCache:
     # Writing
 
     def do_write(self, request):
-        """Writes row by row. If the first ones fail, another one shows whether the returner takes any."""
+        """
+        Writes row by row, and tells each attempt: the place, the reason of a failure or None, and whether the row was there already. While all rows
+        fail, any other shows whether the returner takes one. A row that failed is tried again after others were taken.
+        """
         rows, known = request["rows"], Known(self) if request["may_be_present"] else None
         end = time.monotonic() + request["seconds"]
-        done, failed, present = [], {}, []
-        order = list(range(len(rows)))
-        at = 0
-        while at < len(order):
-            if at > 0 and time.monotonic() > end:
-                break
-            place = order[at]
-            at += 1
-            try:
-                if self._store(rows[place], known):
-                    present.append(place)
-                done.append(place)
-            except Exception as error:  # pylint: disable=broad-except
-                failed[place] = f"{type(error).__name__}: {error}"
-            if done or len(failed) < FAILURES_BEFORE_A_PROBE:
+        attempts, waiting, again = [], list(range(len(rows))), {}
+        failures = 0
+
+        def took(place):
+            failure, was_present = self._tried(rows[place], known)
+            attempts.append([place, failure, was_present])
+            return failure is None
+
+        while waiting and failures < FAILURES_MAX and not (attempts and time.monotonic() > end):
+            at = random.randrange(len(waiting)) if failures >= FAILURES_BEFORE_A_PROBE else 0
+            place = waiting.pop(at)
+            if not took(place):
+                failures += 1
+                again[place] = TRIES_AFTER_OTHERS
                 continue
-            if len(failed) > FAILURES_BEFORE_A_PROBE or at >= len(order):
-                break
-            probe = random.randrange(at, len(order))
-            order[at], order[probe] = order[probe], order[at]
-        first = next(iter(failed.values()), None)
-        refused = []
-        for place in list(failed) if done else []:
-            # The server may have been away for a moment.
-            try:
-                if self._store(rows[place], known):
-                    present.append(place)
-                done.append(place)
-            except Exception as error:  # pylint: disable=broad-except
-                refused.append([place, f"{type(error).__name__}: {error}"])
-        return {"done": done, "present": present, "refused": refused, "failure": first}
+            failures = 0
+            for failed in list(again) if time.monotonic() <= end else []:
+                again[failed] -= 1
+                if took(failed) or again[failed] == 0:
+                    del again[failed]
+        return attempts
+
+    def _tried(self, row, known):
+        """Whatever the returner raises is an answer. A child that it has forked ends here."""
+        try:
+            was_present = self._store(row, known)
+            failure = None
+        except MemoryError:
+            raise
+        except BaseException as error:  # pylint: disable=broad-except
+            failure, was_present = reason_of(error), False
+        if os.getpid() != OWN_PID:
+            os._exit(0 if failure is None else 1)
+        return failure, was_present
 
     def _store(self, row, known):
         """Whether the row was there already."""
@@ -82,12 +93,20 @@ class JobCache:
         if known is not None and known.has(row["kind"], jid, value):
             return True
         if row["kind"] == "job":
-            self._call("save_load", jid, value)
+            self._save(jid, value, row["minions"])
             return False
         self._call("returner", value)
         if self._opts.get("job_cache_store_endtime") and self._has("update_endtime"):
             self._call("update_endtime", jid, salt.utils.jid.jid_to_time(salt.utils.jid.gen_jid(self._opts)))
         return False
+
+    def _save(self, jid, load, minions):
+        """With the expected minions, where the returner takes them."""
+        function = self._returners[f"{self._name}.save_load"]
+        if "minions" in salt.utils.args.get_function_argspec(function).args:
+            function(jid, load, minions=minions)
+        else:
+            function(jid, load)
 
     def do_clean(self, request):
         if self._has("clean_old_jobs"):
@@ -103,7 +122,14 @@ class JobCache:
         return self._call("get_jid", jid) or {}
 
     def do_loads(self, request):
-        return {jid: self.load_of(jid) for jid in request["jids"]}
+        return {jid: self.load_or_reason(jid) for jid in request["jids"]}
+
+    def load_or_reason(self, jid):
+        """One job that cannot be read hides no others."""
+        try:
+            return self.load_of(jid)
+        except Exception as error:  # pylint: disable=broad-except
+            return {"fun": "unreadable", "arg": [reason_of(error)], "tgt": "", "tgt_type": "glob", "user": ""}
 
     def do_returns(self, request):
         """A page of a job's returns, by minion. The next page is taken from the same answer of the returner."""
@@ -125,7 +151,7 @@ class JobCache:
 
     def do_jids(self, request):
         """Ids of jobs: the newest first, or those behind `after` in their order. Ids that are not times come last."""
-        jids = [str(jid) for jid in (self._call("get_jids") if self._has("get_jids") else [])]
+        jids = [str(jid) for jid in (self._call("get_jids") if self._has("get_jids") else None) or []]
         after, before = request["after"], request["before"]
         if after is not None:
             return sorted(jid for jid in set(jids) if jid > after)[: request["limit"]]
@@ -141,6 +167,14 @@ class JobCache:
             return before is None or rank(jid) < rank(before)
 
         return sorted(filter(is_wanted, set(jids)), key=rank, reverse=True)[: request["limit"]]
+
+
+def reason_of(error):
+    try:
+        text = str(error)
+    except Exception:  # pylint: disable=broad-except
+        text = "an exception without a text"
+    return f"{type(error).__name__}: {text}"[:REASON_MAX]
 
 
 def is_time(jid):

@@ -12,7 +12,8 @@ export type FeedPlace = { readonly page: number; readonly index: number };
 /** `place`: in its part of the feed. "gone": removed from the store meanwhile. "damaged": not as it was stored. */
 export type FeedEntry = FedJob | FedReturn | FedNothing;
 type Fed<Kind> = { readonly place: FeedPlace; readonly jid: string; readonly kind: Kind };
-export type FedJob = Fed<"job"> & { readonly load: Uint8Array };
+/** `expected`: reads the expected minions, which most databases do not keep. */
+export type FedJob = Fed<"job"> & { readonly load: Uint8Array; readonly expected: () => readonly string[] };
 export type FedReturn = Fed<"return"> & { readonly minionId: string; readonly body: Uint8Array };
 type FedNothing = Fed<"gone"> | Fed<"damaged">;
 

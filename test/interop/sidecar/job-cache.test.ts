@@ -12,17 +12,21 @@ const { all: releases, skip } = await openReleases();
 const release = releases.find(({ name }) => name === "3007") as SaltRelease;
 const timeoutMs = 60_000;
 
-/** Keeps jobs in a directory. `FOLDER/down` stands for a server that is away. */
+/** Keeps jobs in a directory. `FOLDER/down` stands for a server that is away once there are as many files as it says. */
 const returner = (folder: string) => `
 import json, os
 
 FOLDER = ${JSON.stringify(folder)}
 
 def _put(name, value):
-    if os.path.exists(os.path.join(FOLDER, "down")):
-        raise OSError("the server is away")
+    try:
+        with open(os.path.join(FOLDER, "down")) as file:
+            if len(os.listdir(FOLDER)) >= int(file.read()):
+                raise OSError("the server is away")
+    except FileNotFoundError:
+        pass
     if value.get("fun") == "test.arg_repr":
-        raise ValueError("not this one")
+        raise SystemExit("not this one") if "id" in value else ValueError("not this one")
     with open(os.path.join(FOLDER, name), "a") as file:
         file.write(json.dumps(value, sort_keys=True, default=str) + "\\n")
 
@@ -38,7 +42,7 @@ def prep_jid(nocache=False, passed_jid=None):
     return passed_jid if passed_jid is not None else salt.utils.jid.gen_jid(__opts__)
 
 def save_load(jid, load, minions=None):
-    _put(jid + ".load", load)
+    _put(jid + ".load", dict(load, expected=minions))
 
 def save_minions(jid, minions, syndic_id=None):
     pass
@@ -172,7 +176,7 @@ describe("a returner in Python as job cache", { skip }, () => {
 
   bed.it("gets each job and return once, whatever fails, and no row that it does not like", async () => {
     const { folder, master, operator } = await siteUnder(bed, "ours", "faults");
-    writeFileSync(join(folder, "down"), "");
+    writeFileSync(join(folder, "down"), "0");
     const refused = await operator.job("stock", ["test.arg_repr", "poison"]);
     for (const word of ["one", "two"]) await operator.job("stock", ["test.arg", word]);
     const status = async () =>
@@ -181,14 +185,14 @@ describe("a returner in Python as job cache", { skip }, () => {
         readonly Reason?: string;
         readonly Counts: Readonly<Record<string, number>>;
       };
-    for (;;) {
-      const { State: state, Reason: reason } = await status();
-      if (state === "failing") {
-        assert.match(reason ?? "", /site_jobs in .*: OSError: the server is away/);
-        break;
+    const untilDown = async () => {
+      for (;;) {
+        const { State: state, Reason: reason } = await status();
+        if (state === "failing") return assert.match(reason ?? "", /site_jobs in .*: OSError: the server is away/);
+        await delay(100);
       }
-      await delay(100);
-    }
+    };
+    await untilDown();
     await master.program.kill();
     await master.start();
     rmSync(join(folder, "down"));
@@ -197,8 +201,14 @@ describe("a returner in Python as job cache", { skip }, () => {
     let later = await operator.job("stock", ["test.arg", "three"]);
     while (typeof later.value !== "object") later = await operator.job("stock", ["test.arg", "three"]);
     await until("the later job is written", () => linesOf(folder, /\.return\./).some(({ jid }) => jid === later.jid));
+    // Away again in the middle of what waits: what was not written then is not refused.
+    writeFileSync(join(folder, "down"), String(readdirSync(folder).length + 3));
+    for (const word of ["four", "five", "six"]) await operator.job("stock", ["test.arg", word]);
+    await untilDown();
+    rmSync(join(folder, "down"));
+    await until("all jobs are written", () => returnsOf(folder, "test.arg").length >= 6);
     const words = returnsOf(folder, "test.arg").map((row) => JSON.stringify(row.fun_args));
-    assert.deepEqual(words.sort(), ['["one"]', '["three"]', '["two"]']);
+    assert.deepEqual(words.sort(), ['["five"]', '["four"]', '["one"]', '["six"]', '["three"]', '["two"]']);
     assert.deepEqual(returnsOf(folder, "test.arg_repr"), []);
     assert.equal((await status()).Counts.refused, 2, "the load and the return of the poisonous job");
     const { stdout } = await operator.run("run", ["jobs.lookup_jid", refused.jid]);

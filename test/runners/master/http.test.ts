@@ -27,6 +27,7 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
   const { method, url = "", headers } = request;
   if (url === "/close") return void request.socket.destroy();
   if (url === "/hang") return;
+  if (url === "/switch") return void request.socket.write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: other\r\n\r\n");
   const [path = "", words = ""] = url.split("?");
   if (path === "/away") return void response.writeHead(302, { location: `http://127.0.0.1:${words}/echo` }).end();
   const seen = Object.fromEntries(Object.entries(headers).filter(([name]) => !["host", "connection"].includes(name)));
@@ -43,6 +44,7 @@ describe("runner http", () => {
       createServer((...asked) => void serve(...asked)),
       createServer((...asked) => void serve(...asked)),
     ];
+    server.on("connect", (_request, socket) => socket.end("HTTP/1.1 200 OK\r\n\r\n"));
     for (const one of [server, other]) await once(one.listen(0, "127.0.0.1"), "listening");
   });
   after(() => {
@@ -111,6 +113,17 @@ describe("runner http", () => {
     assert.deepEqual(await ask("/close"), { status: 599, error: "Stream closed" });
     const slow = await ask("/hang", {}, { http_request_timeout: 0.2 });
     assert.deepEqual(slow, { status: 599, error: "Timeout after 0.2 seconds" });
+    assert.deepEqual(await ask("/switch"), { status: 101, error: "HTTP 101: Switching Protocols", body: "" });
+    assert.deepEqual(await ask("/json", { method: "CONNECT", status: true }), { body: "", status: 200 });
+    const noFile = await callRunner(
+      runnerContext({ config: { opts: new Map() } }),
+      "http.query",
+      ["https://127.0.0.1:1/"],
+      {
+        ca_bundle: "/nonexistent",
+      },
+    );
+    assert.match(String((noFile as Named).error), /ENOENT.*nonexistent/);
     assert.deepEqual(await ask("/json", {}, { http_max_body: 10 }), { status: 599, error: "Content-Length too long" });
     const unheard = await callRunner(runnerContext({ config: { opts: new Map() } }), "http.query", [
       "http://127.0.0.1:1/",
@@ -136,6 +149,7 @@ describe("runner http", () => {
     await fails("/yaml", { decode: true, decode_type: "json" }, /not JSON/);
     await fails("/echo", { cookies: true }, /cookies needs a Python with Salt/);
     await fails("/echo", { params: "a=b" }, /'args' parameter should be dict/);
+    await fails("/echo", { params: [[1], [2, 3, 4]] }, /params must be a map, or a list of pairs/);
     await fails("/echo", {}, /proxy_host is set: backend=requests/, { proxy_host: "proxy" });
     const call = callRunner(runnerContext({ config: { opts: new Map() } }), "http.query", ["ftp://127.0.0.1/"]);
     await assert.rejects(call, { message: /Unsupported url scheme: ftp:/ });

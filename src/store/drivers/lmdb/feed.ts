@@ -18,6 +18,7 @@ import {
 } from "./feed-table.ts";
 import {
   closeShards,
+  expectedIn,
   jidInLoadKey,
   jidInReturnKey,
   minionIdIn,
@@ -169,7 +170,8 @@ export class LmdbJobFeed implements JobFeed {
     // `getBinary` has copied the record, so it outlives the read transaction.
     if (isJob) {
       const load = requestIn(key, stored);
-      return load.byteLength === 0 ? { place, jid, kind: "damaged" } : { place, jid, kind: "job", load };
+      if (load.byteLength === 0) return { place, jid, kind: "damaged" };
+      return { place, jid, kind: "job", load, expected: () => expectedIn(key, stored) };
     }
     const body = openValue(key, stored);
     return body === undefined ? { place, jid, kind: "damaged" } : { place, jid, kind: "return", minionId, body };

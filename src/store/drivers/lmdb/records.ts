@@ -95,6 +95,13 @@ export function requestIn(key: Buffer, value: Buffer): Uint8Array {
   return indexedIn(key, value).request;
 }
 
+/** The expected minions in a load's record. Empty if the record is damaged. */
+export function expectedIn(key: Buffer, value: Buffer): readonly string[] {
+  const record = openValue(key, value);
+  const minions = record === undefined ? undefined : pickEntries(record, new Set(["minions"])).get("minions");
+  return Array.isArray(minions) ? minions.map(String) : [];
+}
+
 const indexedFields: ReadonlySet<string> = new Set(["load", "nocache"]);
 
 /** The indexed parts of a load's record. */
