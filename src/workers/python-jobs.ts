@@ -15,8 +15,10 @@ type Attempt = { readonly place: number; readonly failure: string | undefined; r
 
 /** A row is refused once others were taken so often after it had failed again: its server is there, and does not like it. */
 const strikesMax = 2;
-/** Rows of one write, if the first that was tried failed: one of them shows whether the returner takes any. */
-const rowsAfterFailure = 16;
+/** The fewest rows of a write after one that failed as a whole: another row shows whether the returner takes any. Each such failure doubles them. */
+const rowsAfterFailure = 4;
+/** A write that takes longer is tried again, milliseconds, so that its thread is not given up. What is written by then is known. */
+const writeMsMax = 30_000;
 /** A write takes about so long, milliseconds, because what is done counts only with the whole of it. */
 const writeMs = 2_000;
 
@@ -62,10 +64,13 @@ export class PythonJobs implements JobDatabase {
       const asked = { rows: packed, may_be_present: mayBePresent, seconds: pythonJobsWriteMs / 1_000 };
       const attempts = attemptsIn(await this.#ask("write", asked));
       for (const attempt of attempts) this.#note(attempt, left[attempt.place]?.key ?? "");
-      if (attempts.some(({ failure }) => failure === undefined)) continue;
-      this.#rowsMax = Math.max(this.#rowsMax, rowsAfterFailure);
-      if (this.#undecided(left).length === left.length)
+      const isTaking = attempts.some(({ failure }) => failure === undefined);
+      if (!isTaking) this.#rowsMax = Math.min(databaseCopyRowsMax, Math.max(2 * this.#rowsMax, rowsAfterFailure));
+      if (!isTaking && this.#undecided(left).length === left.length)
         throw failed(`${this.place}: ${attempts[0]?.failure ?? "no row was taken"}`);
+      if (performance.now() - startMs <= writeMsMax || this.#undecided(left).length === 0) continue;
+      this.#rowsMax = Math.ceil(this.#rowsMax / 2);
+      throw failed(`${this.place}: it is slow: ${rows.length} rows took longer than ${writeMsMax / 1_000} seconds`);
     }
     this.#fit(rows.length, performance.now() - startMs);
     const [refused] = keyed.filter(({ key }) => this.#refused.has(key));

@@ -60,8 +60,12 @@ class JobCache:
             attempts.append([place, failure, was_present])
             return failure is None
 
-        while waiting and failures < FAILURES_MAX and not (attempts and time.monotonic() > end):
-            at = random.randrange(len(waiting)) if failures >= FAILURES_BEFORE_A_PROBE else 0
+        while waiting and failures < FAILURES_MAX:
+            is_late = time.monotonic() > end
+            # A late one has time for one more row, which shows whether the returner takes any.
+            if is_late and (failures != 1 or len(attempts) > 1):
+                break
+            at = random.randrange(len(waiting)) if is_late or failures >= FAILURES_BEFORE_A_PROBE else 0
             place = waiting.pop(at)
             if not took(place):
                 failures += 1
