@@ -220,6 +220,10 @@ export const sidecarStartTimeoutMs = 60_000;
 export const sidecarAnswerBytesMax = 64 * 1024 * 1024;
 /** What one function in Python prints, characters; the rest is dropped. */
 export const sidecarPrintedMax = 256 * 1024;
+/** Events of one function in Python that its caller sees in order. Further ones go to the event bus only. */
+export const sidecarEventsMax = 1_000;
+/** Wait for events that a function in Python fired before it ended, milliseconds: they are under way between two threads. */
+export const sidecarEventsWaitMs = 1_000;
 /** What Python writes to its standard error during one request, characters, for the log; the rest is dropped. */
 export const sidecarComplaintMax = 16_384;
 /** Requests that wait for a Python process, for calls of runners and for all others apart. Over it: refused. */

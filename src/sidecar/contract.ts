@@ -19,6 +19,10 @@ export type SidecarRequest = { readonly kind: string; readonly [member: string]:
 /** `printed`: what the function printed. */
 export type SidecarAnswer = { readonly value: Value; readonly printed: string };
 
+/** An event that a function fires while it runs. */
+export type SidecarEvent = { readonly tag: string; readonly data: Value };
+export type OnSidecarEvent = (event: SidecarEvent) => void;
+
 /** Whether a request is for a function that may take long. Such functions have processes of their own. */
 export function isCall({ kind }: SidecarRequest): boolean {
   return kind === "call" || kind === "documentation";

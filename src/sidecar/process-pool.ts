@@ -4,7 +4,13 @@
  */
 import { SaltworksError } from "../errors.ts";
 import { sidecarIdleMs, sidecarRestMs, sidecarWaitingMax } from "../limits.ts";
-import { isCall, type SidecarAnswer, type SidecarRequest, type SidecarSettings } from "./contract.ts";
+import {
+  isCall,
+  type OnSidecarEvent,
+  type SidecarAnswer,
+  type SidecarRequest,
+  type SidecarSettings,
+} from "./contract.ts";
 import { PythonProcess } from "./python-process.ts";
 
 export type SidecarCounters = Readonly<
@@ -14,6 +20,7 @@ export type SidecarCounters = Readonly<
 type Waiting = {
   readonly request: SidecarRequest;
   readonly timeoutMs: number;
+  readonly onEvent: OnSidecarEvent | undefined;
   readonly askedMs: number;
   /** Rejects a question that no process has taken until its deadline. */
   readonly timer: NodeJS.Timeout;
@@ -55,7 +62,7 @@ export class ProcessPool {
   }
 
   /** @throws SaltworksError QUEUE_FULL, SIDECAR_FAILED, SIDECAR_TIMEOUT, FUNCTION_FAILED for what Python raised */
-  ask(request: SidecarRequest, timeoutMs: number): Promise<SidecarAnswer> {
+  ask(request: SidecarRequest, timeoutMs: number, onEvent?: OnSidecarEvent): Promise<SidecarAnswer> {
     const group = this.#groups[groupOf(request)];
     this.counters.requests += 1;
     if (this.#isClosed) return Promise.reject(new SaltworksError("CHANNEL_CLOSED", "the sidecar is closed"));
@@ -72,7 +79,7 @@ export class ProcessPool {
         this.counters.timeouts += 1;
         reject(allBusy(timeoutMs));
       }, timeoutMs);
-      group.waiting.push({ request, timeoutMs, askedMs: performance.now(), timer, resolve, reject });
+      group.waiting.push({ request, timeoutMs, onEvent, askedMs: performance.now(), timer, resolve, reject });
       this.#pump(group);
     });
   }
@@ -109,7 +116,8 @@ export class ProcessPool {
   }
 
   /** The time that a request waited counts, because its caller waits no longer than the deadline. */
-  async #serve(group: Group, { request, timeoutMs, askedMs, timer, resolve, reject }: Waiting): Promise<void> {
+  async #serve(group: Group, waiting: Waiting): Promise<void> {
+    const { request, timeoutMs, askedMs, timer, resolve, reject } = waiting;
     const generation = this.#generation;
     let process: PythonProcess | undefined;
     try {
@@ -118,7 +126,7 @@ export class ProcessPool {
       // Otherwise the timer has told the caller, or is about to.
       if (leftMs > 0) {
         clearTimeout(timer);
-        resolve(await process.ask(request, leftMs));
+        resolve(await process.ask(request, leftMs, waiting.onEvent));
       }
     } catch (error) {
       clearTimeout(timer);

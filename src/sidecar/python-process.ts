@@ -6,11 +6,17 @@ import { type ChildProcess, spawn } from "node:child_process";
 import type { Duplex, Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { SaltworksError } from "../errors.ts";
-import { sidecarAnswerBytesMax, sidecarComplaintMax, sidecarPrintedMax, sidecarStartTimeoutMs } from "../limits.ts";
+import {
+  sidecarAnswerBytesMax,
+  sidecarComplaintMax,
+  sidecarEventsMax,
+  sidecarPrintedMax,
+  sidecarStartTimeoutMs,
+} from "../limits.ts";
 import { DecodeBudget } from "../wire/decoder.ts";
 import { decode, encode } from "../wire/msgpack.ts";
 import type { Encodable, Value, ValueMap } from "../wire/values.ts";
-import type { SidecarAnswer, SidecarRequest, SidecarSettings } from "./contract.ts";
+import type { OnSidecarEvent, SidecarAnswer, SidecarRequest, SidecarSettings } from "./contract.ts";
 
 const program = fileURLToPath(new URL("program/serve.py", import.meta.url));
 /** Runs one engine of the configuration. */
@@ -30,6 +36,7 @@ export function pythonEnvironment(
 type Waiting = {
   readonly serial: number;
   readonly timer: NodeJS.Timeout;
+  readonly onEvent: OnSidecarEvent | undefined;
   readonly resolve: (answer: SidecarAnswer) => void;
   readonly reject: (error: Error) => void;
 };
@@ -84,6 +91,7 @@ export class PythonProcess {
           memory_mib: memoryMib,
           answer_bytes_max: sidecarAnswerBytesMax,
           printed_max: sidecarPrintedMax,
+          events_max: sidecarEventsMax,
         },
         sidecarStartTimeoutMs,
       );
@@ -116,13 +124,13 @@ export class PythonProcess {
   }
 
   /**
-   * Asks. Only one question at a time.
+   * Asks. Only one question at a time. `onEvent` gets what a runner function fires meanwhile.
    *
    * @throws SaltworksError FUNCTION_FAILED with the text of Python's exception, and its traceback in `detail`
    * @throws SaltworksError SIDECAR_FAILED if the process ends, SIDECAR_TIMEOUT at the deadline: the process is killed then
    */
-  async ask(request: SidecarRequest, timeoutMs: number): Promise<SidecarAnswer> {
-    return await this.#send(request, timeoutMs);
+  async ask(request: SidecarRequest, timeoutMs: number, onEvent?: OnSidecarEvent): Promise<SidecarAnswer> {
+    return await this.#send(request, timeoutMs, onEvent);
   }
 
   /** Kills the process and what it has started. */
@@ -137,7 +145,7 @@ export class PythonProcess {
     }
   }
 
-  #send(request: object, timeoutMs: number): Promise<SidecarAnswer> {
+  #send(request: object, timeoutMs: number, onEvent?: OnSidecarEvent): Promise<SidecarAnswer> {
     if (this.#isEnded) return Promise.reject(new SaltworksError("SIDECAR_FAILED", "Python has ended"));
     this.#lastSerial += 1;
     const serial = this.#lastSerial;
@@ -151,7 +159,7 @@ export class PythonProcess {
         );
         this.end();
       }, timeoutMs);
-      this.#waiting = { serial, timer, resolve, reject };
+      this.#waiting = { serial, timer, onEvent, resolve, reject };
       this.#requests.write(head);
       this.#requests.write(body);
     });
@@ -160,21 +168,29 @@ export class PythonProcess {
   #take(chunk: Buffer): void {
     this.#chunks.push(chunk);
     this.#bytes += chunk.byteLength;
-    if (this.#bytes < headBytes) return;
+    for (let frame = this.#nextFrame(); frame !== undefined && !this.#isEnded; frame = this.#nextFrame()) {
+      try {
+        this.#settle(decode(frame, "text", new DecodeBudget()));
+      } catch (error) {
+        this.#giveUp(`Python's answer cannot be read: ${(error as Error).message}`);
+      }
+    }
+  }
+
+  /** Takes a whole frame from what has come. */
+  #nextFrame(): Buffer | undefined {
+    if (this.#bytes < headBytes) return undefined;
     if (this.#chunks[0] !== undefined && this.#chunks[0].byteLength < headBytes)
       this.#chunks = [Buffer.concat(this.#chunks)];
     const size = this.#chunks[0]?.readUInt32BE() ?? 0;
     // Python cuts what is larger, so that a longer frame is none of its own: the site's code wrote to our pipe.
     if (size > sidecarAnswerBytesMax + sidecarPrintedMax * 4) this.#giveUp("Python sent no frame of an answer");
-    if (this.#bytes < headBytes + size) return;
+    if (this.#bytes < headBytes + size) return undefined;
     const all = Buffer.concat(this.#chunks);
-    this.#chunks = [];
-    this.#bytes = 0;
-    try {
-      this.#settle(decode(all.subarray(headBytes, headBytes + size), "text", new DecodeBudget()));
-    } catch (error) {
-      this.#giveUp(`Python's answer cannot be read: ${(error as Error).message}`);
-    }
+    const rest = all.subarray(headBytes + size);
+    this.#chunks = rest.byteLength === 0 ? [] : [rest];
+    this.#bytes = rest.byteLength;
+    return all.subarray(headBytes, headBytes + size);
   }
 
   #giveUp(why: string): void {
@@ -186,6 +202,11 @@ export class PythonProcess {
     const waiting = this.#waiting;
     if (!(answer instanceof Map) || waiting === undefined || answer.get("serial") !== waiting.serial) {
       this.#giveUp("Python answered what was not asked");
+      return;
+    }
+    const event = answer.get("event");
+    if (event instanceof Map) {
+      waiting.onEvent?.({ tag: String(event.get("tag")), data: event.get("data") ?? null });
       return;
     }
     this.#waiting = undefined;

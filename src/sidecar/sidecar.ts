@@ -1,7 +1,7 @@
 /** The site's Python of one program: looks for the interpreter at the first question, and keeps the processes. */
 import type { MasterConfig } from "../config/load.ts";
 import { SaltworksError } from "../errors.ts";
-import type { SidecarAnswer, SidecarRequest } from "./contract.ts";
+import type { OnSidecarEvent, SidecarAnswer, SidecarRequest } from "./contract.ts";
 import { type FoundPython, findPython } from "./find-python.ts";
 import { ProcessPool, type SidecarCounters } from "./process-pool.ts";
 import { sidecarSettings } from "./settings.ts";
@@ -29,9 +29,12 @@ export class Sidecar {
     return { counters: { ...counters }, running, waiting };
   }
 
-  /** @throws SaltworksError SIDECAR_MISSING without a Python that has Salt, and as `ProcessPool.ask` */
-  async ask(request: SidecarRequest, timeoutMs: number): Promise<SidecarAnswer> {
-    return await (await this.#processes()).ask(request, timeoutMs);
+  /**
+   * @param onEvent - gets what a runner function fires while it runs
+   * @throws SaltworksError SIDECAR_MISSING without a Python that has Salt, and as `ProcessPool.ask`
+   */
+  async ask(request: SidecarRequest, timeoutMs: number, onEvent?: OnSidecarEvent): Promise<SidecarAnswer> {
+    return await (await this.#processes()).ask(request, timeoutMs, onEvent);
   }
 
   /** The site's modules are loaded anew at the next request. */

@@ -11,7 +11,7 @@ import { wheelFunctions } from "../../runners/wheel.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import type { RunnerAsk, RunnerResult, RunnerTask } from "../../workers/messages/runner.ts";
-import type { SidecarResult } from "../../workers/messages/sidecar.ts";
+import type { CallEvent, SidecarResult } from "../../workers/messages/sidecar.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import { Orchestrations } from "../orchestrations/orchestrations.ts";
 import type { SidecarCalls } from "../sidecar/sidecar-calls.ts";
@@ -102,10 +102,14 @@ export class RunnerLaneCalls {
     if (sidecar === undefined || (own !== undefined && !isSync && !needsPython(fun, own, args, kwargs)))
       return undefined;
     const given = callArguments(args, kwargs, false);
-    const result = await sidecar.call(fun, given.args, given.kwargs, caller);
+    const { asks, logger } = this.#options;
+    const fire = async (event: CallEvent) => asks.fire(event, caller);
+    const result = await sidecar.call({ fun, ...given, caller }, (event) => {
+      fire(event).catch((error: Error) => logger.error({ err: error, fun }, "an event of a runner could not be fired"));
+    });
     if (isSync && result.success) await sidecar.forget();
     if (!result.isMissing)
-      return { ...result, notes: [], faults: [], callerEvents: await this.#printed(result, caller) };
+      return { ...result, notes: [], faults: [], callerEvents: result.events + (await this.#printed(result, caller)) };
     return result.code === "SIDECAR_MISSING" && !isSync ? withoutPython(fun, result) : undefined;
   }
 

@@ -37,6 +37,19 @@ def see(pillar, *loaders):
         (loader if hasattr(loader, "pack") else loader._dict).pack["__pillar__"] = pillar
 
 
+class CallEvents:
+    """`__jid_event__`: events under the call's tag. The master fires them itself, so that the caller knows that they are the function's."""
+
+    def __init__(self, bus, base, tell):
+        self._bus = bus
+        self._base = base
+        self._tell = tell
+
+    def fire_event(self, data, tag):
+        full = salt.utils.event.tagify(tag, base=self._base)
+        return self._tell(full, data) or self._bus.fire_event(data, full)
+
+
 class Site:
     def __init__(self, config_file):
         self.opts = salt.config.master_config(config_file)
@@ -44,7 +57,9 @@ class Site:
         self._clients = {}
         self._job_caches = {}
 
-    def run(self, request):
+    def run(self, request, tell):
+        """`tell`: sends an event to the caller of a runner function, and says whether it did."""
+        self._tell = tell
         return getattr(self, "do_" + request["kind"])(request)
 
     # What there is
@@ -163,7 +178,7 @@ class Site:
         with salt.utils.event.get_event(
             "master", self.opts["sock_dir"], opts=self.opts, listen=False
         ) as event:
-            named = salt.utils.event.NamespacedEvent(event, request["tag"])
+            named = CallEvents(event, request["tag"], self._tell)
             module = functions[fun].__globals__
             module.update(
                 __jid__=request["jid"], __user__=request["user"], __tag__=request["tag"], __jid_event__=weakref.proxy(named)

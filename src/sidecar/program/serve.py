@@ -14,6 +14,7 @@ HEAD = struct.Struct(">I")
 REQUESTS, ANSWERS = 3, 4
 OWN_FOLDER = os.path.dirname(os.path.abspath(__file__))
 OWN_PID = os.getpid()
+WRITING = threading.Lock()
 
 
 class TooLarge(Exception):
@@ -68,8 +69,10 @@ def read_frames(frames):
 
 def write_frame(body):
     view = memoryview(HEAD.pack(len(body)) + body)
-    while view:
-        view = view[os.write(ANSWERS, view) :]
+    # A function may fire events from several threads.
+    with WRITING:
+        while view:
+            view = view[os.write(ANSWERS, view) :]
 
 
 def bound_memory(mebibytes):
@@ -105,14 +108,44 @@ def leave_if_forked(error):
     os._exit(code & 0xFF)
 
 
+class Teller:
+    """Sends events of a running function, up to a bound, and none after it has ended."""
+
+    def __init__(self, values, request, first):
+        self._values = values
+        self._serial = request["serial"]
+        self._left = first["events_max"]
+        self._bytes_max = first["printed_max"]
+        self._lock = threading.Lock()
+
+    def __call__(self, tag, data):
+        """Whether the event was sent."""
+        if os.getpid() != OWN_PID or not isinstance(data, dict):
+            return False
+        with self._lock:
+            if self._left <= 0:
+                return False
+            body = self._values.packed({"serial": self._serial, "event": {"tag": tag, "data": data}})
+            if len(body) > self._bytes_max:
+                return False
+            self._left -= 1
+            write_frame(body)
+            return True
+
+    def end(self):
+        with self._lock:
+            self._left = 0
+
+
 def answer_to(site, values, request, first):
     """The answer's bytes. Whatever the site's code raises is an answer, too, except for a lack of memory, which ends the process."""
     printed = Printed(first["printed_max"])
     said = sys.stdout
     sys.stdout = printed
     answer = {"serial": request["serial"]}
+    tell = Teller(values, request, first)
     try:
-        answer["value"] = site.run(request)
+        answer["value"] = site.run(request, tell)
     except MemoryError:
         raise
     except BaseException as error:  # pylint: disable=broad-except
@@ -121,6 +154,7 @@ def answer_to(site, values, request, first):
     finally:
         sys.stdout = said
     leave_if_forked(None)
+    tell.end()
     try:
         answer["printed"] = printed.text()
     except ValueError:

@@ -3,6 +3,7 @@ import { isMainThread, workerData } from "node:worker_threads";
 import { SaltworksError } from "../../errors.ts";
 import { runnerTaskTimeoutMs } from "../../limits.ts";
 import { packedAnswer } from "../../runners/contract/answer.ts";
+import type { OnSidecarEvent, SidecarEvent } from "../../sidecar/contract.ts";
 import { type AskOutcome, failureOf, outcomeOf } from "../../sidecar/outcome.ts";
 import { Sidecar } from "../../sidecar/sidecar.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
@@ -10,6 +11,7 @@ import type { Value, ValueMap } from "../../wire/values.ts";
 import { Complaints } from "../complaints.ts";
 import { answerForMeasures } from "../measures/lane-measures.ts";
 import type {
+  CallEvent,
   CallTask,
   SidecarLook,
   SidecarLookAnswer,
@@ -46,19 +48,35 @@ function look({ isForgotten }: SidecarLook): SidecarLookAnswer {
   return { ...sidecar.state, complaints: complaints.take() };
 }
 
-async function call({ fun, args, kwargs, caller }: CallTask): Promise<SidecarResult> {
+async function call(task: CallTask): Promise<SidecarResult> {
+  let events = 0;
+  const tell = ({ tag, data }: SidecarEvent) => {
+    events += 1;
+    task.port.postMessage({ tag, data: encode(data, "bin") } satisfies CallEvent);
+  };
+  try {
+    return { ...(await resultOf(task, tell)), events };
+  } finally {
+    task.port.close();
+  }
+}
+
+async function resultOf(
+  { fun, args, kwargs, caller }: CallTask,
+  tell: OnSidecarEvent,
+): Promise<Omit<SidecarResult, "events">> {
   const { kind, jid, tag, user, isByEvent = false } = caller;
   const request = {
     ...{ kind: "call", caller: kind, fun, jid, tag, user },
     ...{ args: decode(args) as Value[], kwargs: decode(kwargs) as ValueMap },
   };
   const packed = (value: Value) => packedAnswer(value, isByEvent, config.max_event_size);
-  const failed = (text: string, code?: SidecarResult["code"]): SidecarResult => {
+  const failed = (text: string, code?: SidecarResult["code"]): Omit<SidecarResult, "events"> => {
     const told = { value: encode(text, "bin"), reply: encode(text, "raw"), success: false };
     return { ...told, ...(code && { code }), printed: "", isMissing: false };
   };
   try {
-    const { value, printed } = await sidecar.ask(request, runnerTaskTimeoutMs);
+    const { value, printed } = await sidecar.ask(request, runnerTaskTimeoutMs, tell);
     if (!(value instanceof Map)) return failed("Python gave no answer of a call");
     if (value.get("is_missing") === true)
       return { ...failed(String(value.get("why")), "FUNCTION_UNKNOWN"), isMissing: true };

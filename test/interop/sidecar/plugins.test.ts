@@ -16,6 +16,7 @@ const calls: readonly (readonly string[])[] = [
   ["site_runner.hello", "name=world", "loud=True"],
   ["site_runner.hello"],
   ["site_runner.hello", "a", "b", "c"],
+  ["site_runner.tell"],
   ["site_runner.boom"],
   ["site_runner.ping", "stock"],
   ["site_runner.odd"],
@@ -45,9 +46,9 @@ const fileQuestions: readonly (readonly string[])[] = [
   ["cp.get_file_str", "salt://far/none.txt"],
 ];
 
-/** The last line of a traceback: the lines before it are places in Salt. */
+/** The last line of a traceback, because the lines before it are places in Salt, and no times. */
 function withoutPlaces(text: string): string {
-  return text.replace(/Traceback[\s\S]*\n(\w+Error: )/, "$1");
+  return text.replace(/Traceback[\s\S]*\n(\w+Error: )/, "$1").replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+/g, "TIME");
 }
 
 /** Lines of a file, sorted, once it has `count` of them. */

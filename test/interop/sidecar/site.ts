@@ -44,6 +44,11 @@ def hello(name, loud=False):
     print("about to greet")
     return {"hello": name.upper() if loud is True else name, "master": __opts__["id"]}
 
+def tell():
+    for step in range(2):
+        __jid_event__.fire_event({"step": step}, "progress")
+    return "told"
+
 def boom():
     raise ValueError("no such thing")
 
