@@ -125,8 +125,10 @@ function retcodeOf(value: Value): number {
   return typeof retcode === "number" && Number.isInteger(retcode) ? retcode : 0;
 }
 
-/** Documents one function, a module, or all functions that match a glob. Without a name it documents all functions. */
-/** `others`: documentation of functions that are not built here. */
+/**
+ * Documents one function, a module, or all functions that match a glob. Without a name it documents all functions. `others`: documentation of functions
+ * that are not built here.
+ */
 function printDocs(name: string | undefined, display: Display, others: () => ReadonlyMap<string, string>): number {
   const glob = name?.includes("*") ? compileGlob(name) : undefined;
   const start = name?.endsWith(".") ? name : `${name}.`;

@@ -44,7 +44,7 @@ describe("the metrics of the reactor", () => {
     const limits = new Map<string, readonly (number | undefined)[]>();
     const config = { reactor_worker_hwm: 100, reactor_render_timeout: 5 };
     sampleReactorLimits((name, ...values) => limits.set(name, values), metered(), config);
-    assert.deepEqual(limits.get("reactor_worker_hwm"), [11, 100, 8 + 2]);
+    assert.deepEqual(limits.get("reactor_worker_hwm"), [11, 100, 8 + 4]);
     assert.deepEqual(limits.get("reactor_render_timeout"), [2, 5, 9]);
   });
 
