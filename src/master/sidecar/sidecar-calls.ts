@@ -67,7 +67,7 @@ export class SidecarCalls {
     try {
       const result = await this.#options.lane.run<SidecarResult>(task, { transfer: [port2] });
       const signal = AbortSignal.timeout(sidecarEventsWaitMs);
-      // At most a few are under way. Those that come later are not waited for.
+      // At most a few are under way. Later ones are not waited for.
       while (heard < result.events && !signal.aborted)
         await once(news, "heard", { signal }).catch((error: Error) => {
           if (error.name !== "AbortError") throw error;
