@@ -22,8 +22,11 @@ type Answers = Readonly<Record<string, unknown>>;
 /** Without what differs from run to run: times, process ids, job ids, and the order of lists without one. */
 function steady(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(steady);
-  // Salt's runners show the bytes of file_tree as Python writes them.
-  if (typeof value === "string") return value.replace(/^b'(.*)'$/, "$1");
+  // Salt's runners show the bytes of file_tree as Python writes them. Minions stand in the order in which they returned.
+  if (typeof value === "string") {
+    const inOrder = (_text: string, ids: string) => `ran on ${ids.split(", ").sort().join(", ")}.`;
+    return value.replace(/^b'(.*)'$/, "$1").replaceAll(/ran on ([\w, ]+)\./g, inOrder);
+  }
   if (typeof value !== "object" || value === null) return value;
   const moving = new Set(["start_time", "duration", "jid", "__jid__", "__pub_jid", "pid", "_stamp"]);
   return Object.fromEntries(
