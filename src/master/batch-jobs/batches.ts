@@ -33,6 +33,7 @@ export function batchesOf({ config, logger, bus }: BatchesParts, jobs: BatchesJo
   const { publisher, tracker, readJob, retcodes } = jobs;
   return new Batches({
     publish: (job, onAccepted) => publisher.publish(job, onAccepted),
+    untilWritten: () => publisher.untilWritten(),
     hasLowerMasters: config.order_masters,
     newJid: () => publisher.newJid(),
     record: (job, published) => publisher.record(job, published),

@@ -324,7 +324,7 @@ export class BatchJob {
       if (this.run.state === "stopping") return this.giveUp(jid, ids);
       try {
         await this.send(jid, ids, false);
-        if (!this.#isClosed) this.note({ kind: "sent", jid });
+        if ((await this.effects.untilWritten()) && !this.#isClosed) this.note({ kind: "sent", jid });
         return;
       } catch (error) {
         // No minion has the job, so it is not followed.

@@ -10,6 +10,8 @@ export type BatchTimes = { readonly timeoutMs: number; readonly gatherTimeoutMs:
 /** The functions of the master that a batch job calls. */
 export type BatchEffects = {
   readonly publish: (job: Job, onAccepted?: (published: Published) => void) => Promise<Published | undefined>;
+  /** Resolves when the kernel has what was published; false if that is not known. */
+  readonly untilWritten: () => Promise<boolean>;
   /** Lower masters may have the minions of a step, which have no key here. */
   readonly hasLowerMasters?: boolean;
   readonly newJid: () => string;

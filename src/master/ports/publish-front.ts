@@ -98,8 +98,12 @@ export class PublishFront {
     return this.#thread.stats;
   }
 
-  /** Resolves when the thread has sent all earlier publishes and `stats` is current, or after `timeoutMs`. */
-  look(timeoutMs: number): Promise<void> {
+  /**
+   * Resolves when the thread has written all earlier publishes to its sockets and `stats` is current, or after `timeoutMs`.
+   *
+   * @returns false if the thread did not answer or was lost
+   */
+  look(timeoutMs: number): Promise<boolean> {
     return this.#thread.look(timeoutMs);
   }
 

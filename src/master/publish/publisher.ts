@@ -5,7 +5,7 @@
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
 import { SaltworksError } from "../../errors.ts";
-import { publishQueueMax } from "../../limits.ts";
+import { publishQueueMax, publishThreadTimeoutMs } from "../../limits.ts";
 import type { MasterSecrets } from "../../store/secrets/secrets.ts";
 import type { AskedTarget } from "../../target/asked-target.ts";
 import { encode } from "../../wire/msgpack.ts";
@@ -80,6 +80,14 @@ export class Publisher {
   /** Calls `listener` when a job has left the publish port. */
   onSent(listener: (jid: string) => void): void {
     this.#sentListeners.push(listener);
+  }
+
+  /**
+   * Resolves when the kernel has all publishes that were sent before, so that the death of the master takes none back. False if the
+   * publish thread did not say so in time.
+   */
+  untilWritten(): Promise<boolean> {
+    return this.#options.front.look(publishThreadTimeoutMs);
   }
 
   /** Number of publishes begun and not yet sent. */

@@ -42,6 +42,7 @@ describe("Batches", () => {
         onAccepted?.(published);
         return published;
       },
+      untilWritten: async () => true,
       newJid: () => jid,
       record: async () => undefined,
       follow: () => undefined,

@@ -43,6 +43,7 @@ class Fleet {
   absent = new Set<string>();
   /** Publishes of other functions than the ping that fail after the tracker follows them. */
   failing = 0;
+  untilWritten: () => Promise<boolean> = async () => true;
   #lastJid = 20260101000000000000n;
 
   constructor(ids: readonly string[]) {
@@ -166,6 +167,7 @@ describe("Batches", () => {
   function open(fleet: Fleet): Batches {
     const batches = new Batches({
       publish: (job, onAccepted) => fleet.publish(job, onAccepted),
+      untilWritten: () => fleet.untilWritten(),
       newJid: () => fleet.newJid(),
       record: async (job, { jid }) => {
         fleet.recorded.set(jid, job);
@@ -236,6 +238,27 @@ describe("Batches", () => {
     await fleet.untilPublished("cmd.run");
     assert.match(logged, /"kind":"start"/);
     assert.doesNotMatch(logged, /"kind":"sent"/);
+  });
+
+  it("write down that a step was sent only when the kernel has it, and not if that is not known", async () => {
+    const fleet = new Fleet(["a", "b"]);
+    let answer: (isWritten: boolean) => void = () => undefined;
+    const asked = new Promise<boolean>((resolve) => {
+      answer = resolve;
+    });
+    fleet.untilWritten = () => asked;
+    const published = await begin(open(fleet));
+    const kinds = () => readBatchEntries(directory, published?.jid ?? "", 0, 1_000_000).map(({ entry }) => entry.kind);
+    const [first] = await fleet.untilPublished("cmd.run");
+    assert.deepEqual(kinds(), ["new", "queue", "start"]);
+    fleet.untilWritten = async () => false;
+    answer(true);
+    await fleet.told("sent");
+    fleet.answer(first?.jid ?? "", "a");
+    const [, second] = await fleet.untilPublished("cmd.run", 2);
+    fleet.answer(second?.jid ?? "", "b");
+    await fleet.told("done");
+    assert.deepEqual(kinds(), ["new", "queue", "start", "sent", "return", "start", "return", "done"]);
   });
 
   it("try again a step that could not be published, and count no minion as silent for it", async () => {

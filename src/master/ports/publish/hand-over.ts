@@ -69,7 +69,7 @@ export class PublishThread {
   #stats = noStats;
   /** Sum of the last counts of lost threads. */
   #former = noStats;
-  #looks: (() => void)[] = [];
+  #looks: ((isAnswered: boolean) => void)[] = [];
   readonly #watch: HangWatch;
   readonly #lookTimer: NodeJS.Timeout;
   #isClosing = false;
@@ -124,20 +124,26 @@ export class PublishThread {
     else this.#give(publish);
   }
 
-  /** Asks the thread for its counts, after all earlier publishes. Resolves when it has answered or is lost, or after `timeoutMs`. */
-  async look(timeoutMs: number): Promise<void> {
-    if (this.#worker === undefined) return;
+  /**
+   * Asks the thread for its counts, after all earlier publishes. Resolves when it has answered or is lost, or after `timeoutMs`.
+   *
+   * @returns whether it has answered
+   */
+  async look(timeoutMs: number): Promise<boolean> {
+    if (this.#worker === undefined) return false;
     let timer: NodeJS.Timeout | undefined;
-    await new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, timeoutMs);
+    const isAnswered = await new Promise<boolean>((resolve) => {
+      timer = setTimeout(() => resolve(false), timeoutMs);
       this.#askForStats(resolve);
     });
     clearTimeout(timer);
+    return isAnswered;
   }
 
-  #askForStats(onAnswer: () => void): void {
+  /** @param onSettled called with whether the thread has answered */
+  #askForStats(onSettled: (isAnswered: boolean) => void): void {
     if (this.#worker === undefined) return;
-    this.#looks.push(onAnswer);
+    this.#looks.push(onSettled);
     this.#watch.asked();
     this.#post({ kind: "look" });
   }
@@ -203,7 +209,7 @@ export class PublishThread {
         return;
       case "stats":
         this.#stats = sum(this.#former, report.stats);
-        for (const resolve of this.#looks.splice(0, 1)) resolve();
+        for (const settle of this.#looks.splice(0, 1)) settle(true);
         this.#noteAnswer();
         return;
       case "failed":
@@ -250,7 +256,7 @@ export class PublishThread {
   #noteEnd(): void {
     this.#worker = undefined;
     this.#watch.end();
-    for (const resolve of this.#looks.splice(0)) resolve();
+    for (const settle of this.#looks.splice(0)) settle(false);
     if (this.#isClosing || this.#fault !== undefined) return;
     const lost = this.#handed.length;
     this.counters.lost += lost;
