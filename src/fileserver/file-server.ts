@@ -35,10 +35,14 @@ const nothing = { data: "", dest: "" };
 
 const noData = new Uint8Array(0);
 
-/** `onPushRefused`: the bound that refused a push. `onAhead`: the answer to what the client asks next, by its key (answer-key.ts). */
+/**
+ * `onPushRefused`: the bound that refused a push. `onAhead`: the answer to what the client asks next, by its key (answer-key.ts).
+ * `onPart`: the answer tells a part of a file, and answers to come tell the rest, so that it must not outlive the file's present state.
+ */
 export type FileServerHeard = {
   readonly onPushRefused?: (bound: PushRefusal) => void;
   readonly onAhead?: (key: string, answer: Encodable) => void;
+  readonly onPart?: () => void;
 };
 
 /** A file, and the first backend that has it. */
@@ -70,7 +74,7 @@ export class FileServer {
       case "_file_hash":
         return await this.#hash(load, heard);
       case "_file_hash_and_stat":
-        return await this.#hashAndStat(load);
+        return await this.#hashAndStat(load, heard);
       case "_file_list":
       case "_file_list_emptydirs":
       case "_dir_list":
@@ -184,7 +188,7 @@ export class FileServer {
   }
 
   /** A minion that asks for a file's hash asks for its place next, and often for the file. */
-  async #hash(load: ValueMap, { onAhead }: FileServerHeard): Promise<Encodable> {
+  async #hash(load: ValueMap, { onAhead, onPart }: FileServerHeard): Promise<Encodable> {
     const found = await this.#found(load);
     if (found === undefined) return "";
     const { file } = found;
@@ -196,19 +200,24 @@ export class FileServer {
     };
     ahead("_file_find", {}, placeOf(found));
     const content = file.content?.();
-    if (content === undefined || content.length > this.#settings.pieceBytes) return hash;
+    if (content === undefined || content.length > this.#settings.pieceBytes) {
+      onPart?.();
+      return hash;
+    }
     ahead("_serve_file", { loc: 0 }, { data: content, dest: file.name });
     ahead("_serve_file", { loc: content.length }, { data: noData, dest: file.name });
     return hash;
   }
 
-  async #hashAndStat(load: ValueMap): Promise<readonly [Encodable, Encodable]> {
+  async #hashAndStat(load: ValueMap, { onPart }: FileServerHeard): Promise<readonly [Encodable, Encodable]> {
     const file = (await this.#found(load))?.file;
     if (file === undefined) return ["", null];
+    onPart?.();
     return [{ hash_type: this.#settings.hashType, hsum: await file.hash() }, file.stat()];
   }
 
-  async #serve(load: ValueMap, { onAhead }: FileServerHeard): Promise<Encodable> {
+  async #serve(load: ValueMap, { onAhead, onPart }: FileServerHeard): Promise<Encodable> {
+    onPart?.();
     const file = (await this.#found(load))?.file;
     const loc = intField(load, "loc");
     if (file === undefined || loc === undefined || loc < 0) return nothing;

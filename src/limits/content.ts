@@ -90,10 +90,12 @@ export const smallFileBytesMax = 8_192;
 /** Contents of small files that a thread keeps, bytes: some 2,000 files. The one kept longest goes first. */
 export const smallFilesKeptBytesMax = 8 * 1024 * 1024;
 /**
- * How long a worker gives the answer to one minion's request for files to others, milliseconds, from the time of the request on. A minion needs longer
- * from a publish to its first request for a file, so that it sees what an operator changed before the publish.
+ * How long a worker gives the answer to one minion's request for files to every other, milliseconds, from the time of the request on. A minion needs
+ * longer from a publish to its first request for a file, so that it sees what an operator changed before the publish.
  */
 export const fileAnswerFreshMs = 500;
+/** How long it gives the answer to minions that have begun their run of states before the request, if no job was published since, milliseconds. */
+export const fileAnswerOfRunMs = 5_000;
 /** Largest answer that a worker keeps, bytes: a list of 1,000 files has 30 KB. Larger ones are paced, so that slow readers hold few of them. */
 export const fileAnswerKeptBytesMax = 32 * 1024;
 /** Answers to requests for files that a worker keeps, bytes. The oldest goes first. */

@@ -23,6 +23,7 @@ import { type MasterSecrets, openMasterSecrets, takeOverSessions } from "../stor
 import { loadTrim, trimWhenIdle } from "../workers/measures/free-memory.ts";
 import { collectWhenIdle, garbageCollector } from "../workers/measures/idle-collection.ts";
 import type { WorkerStart } from "../workers/messages/worker.ts";
+import { FileEpoch } from "../workers/state/file-epoch.ts";
 import { sealSession } from "../workers/state/session-record.ts";
 import { createKeyCounts } from "../workers/state/unproven-keys.ts";
 import { letHeapsGrow } from "../workers/threads/heap-growth.ts";
@@ -175,7 +176,7 @@ async function openParts({ config, log, openedPorts, audit, apiRestarts }: Start
     keys: await KeyManagement.presentKeys(secrets, signMasterKey),
     presencePings: [],
     mirrorQueueFile: saltPlan.isMirrored ? saltPlan.queueFile : undefined,
-    ...{ keyCounts: createKeyCounts(), transactions: newTransactionMarks() },
+    ...{ keyCounts: createKeyCounts(), fileEpoch: FileEpoch.memory(), transactions: newTransactionMarks() },
   };
   const pool = keep(openWorkerPool(config, start, logger));
   const pendingJobs = keep(openPendingJobs(join(config.cachedir, "pending-jobs.lmdb")));

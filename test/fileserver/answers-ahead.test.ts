@@ -119,6 +119,26 @@ describe("answers ahead", () => {
   });
 });
 
+describe("an answer that tells a part of a file", () => {
+  it("is a piece, and a hash without the content", async () => {
+    const isPart = async (cmd: string, content: string | Uint8Array) => {
+      const of = server();
+      write("a", content);
+      let told = false;
+      const onPart = () => {
+        told = true;
+      };
+      const load = new Map<Value, Value>(Object.entries({ ...asked, loc: 0 }));
+      await of.answer(cmd, load, "web1", { onPart, onAhead: () => undefined });
+      return told;
+    };
+    const large = new Uint8Array(smallFileBytesMax + 1);
+    for (const cmd of ["_serve_file", "_file_hash_and_stat"]) assert.equal(await isPart(cmd, "x"), true, cmd);
+    for (const cmd of ["_file_find", "_file_hash"]) assert.equal(await isPart(cmd, "x"), false, cmd);
+    assert.equal(await isPart("_file_hash", large), true);
+  });
+});
+
 describe("the key of an answer to a request for files", () => {
   const keyOf = (all: Readonly<Record<string, Value>>) => answerKey("_file_find", (member) => all[member]);
 

@@ -21,6 +21,7 @@ import type { Encodable, ValueMap } from "../../src/wire/values.ts";
 import { type ItemKind, itemKinds, packBatch } from "../../src/workers/batch/frames.ts";
 import { runBatch } from "../../src/workers/batch/run-batch.ts";
 import type { BatchResult } from "../../src/workers/messages/batch.ts";
+import { FileEpoch } from "../../src/workers/state/file-epoch.ts";
 import { createKeyCounts } from "../../src/workers/state/unproven-keys.ts";
 import { WorkerState } from "../../src/workers/state/worker-state.ts";
 import { createPartitionKey } from "../../src/workers/threads/partition.ts";
@@ -172,6 +173,7 @@ export function openLastingWorkerState(overrides: Overrides = {}) {
       keys: { aes: generateKeyString(), signature: Buffer.from("signature"), former: undefined },
       presencePings: [],
       keyCounts: createKeyCounts(),
+      fileEpoch: FileEpoch.memory(),
       transactions: newTransactionMarks(),
     },
     {

@@ -16,7 +16,7 @@ import {
   fileWaitMs,
 } from "../../limits.ts";
 import type { Deferred } from "../../workers/messages/deferred.ts";
-import type { FileResult } from "../../workers/messages/lanes.ts";
+import type { FileResult, KeptAnswers } from "../../workers/messages/lanes.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import type { Partitioner } from "../../workers/threads/partition.ts";
 import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
@@ -96,12 +96,13 @@ export class FileAnswers {
     this.#noteDelivered(connection);
     const expectedBytes = await this.#turn(task.cmd, task.load.byteLength);
     try {
-      const { answer, push, ahead, complaints = [] } = await this.#options.lane.run<FileResult>(task);
+      const result = await this.#options.lane.run<FileResult>(task);
+      const { answer, push, complaints = [] } = result;
       for (const text of complaints) this.#options.onComplaint?.(text);
       this.#notePush(id, push);
       if (task.cmd !== "_serve_file") this.#listBytes.set(task.cmd, answer.byteLength);
       const { pool, partitioner } = this.#options;
-      const others = kept === undefined ? {} : { kept: keptAnswers(kept, answer, ahead) };
+      const others = kept === undefined ? {} : { kept: keptAnswers(kept, result) };
       const build = () => ({ task: { kind: "sealReply", id, seal, parts: [answer], ...others }, transfer: [] });
       const slot = partitioner.slotOf(id, pool.slotCount);
       const reply = await pool.offer<Uint8Array>(slot, { bytes: answer.byteLength, build });
@@ -203,9 +204,12 @@ export class FileAnswers {
 }
 
 /** For the worker, which gives the answers to other minions. A large one is left out, because it would be copied in vain. */
-function keptAnswers({ key, askedMs }: NonNullable<FileWork["kept"]>, answer: Uint8Array, ahead: FileResult["ahead"]) {
+function keptAnswers(
+  { key, asked }: NonNullable<FileWork["kept"]>,
+  { answer, ahead = [], isPart = false }: FileResult,
+): KeptAnswers {
   const own = answer.byteLength <= fileAnswerKeptBytesMax ? [{ key, answer }] : [];
-  return { answers: [...own, ...(ahead ?? [])], askedMs };
+  return { answers: [...own, ...ahead], asked, isPart };
 }
 
 export function fileAnswersOf(parts: {

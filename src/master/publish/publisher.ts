@@ -12,6 +12,8 @@ import { encode } from "../../wire/msgpack.ts";
 import { encodePublish } from "../../wire/publish.ts";
 import { TextList } from "../../wire/text-list.ts";
 import type { Encodable } from "../../wire/values.ts";
+import type { WorkerStart } from "../../workers/messages/worker.ts";
+import { FileEpoch } from "../../workers/state/file-epoch.ts";
 import type { LanePool } from "../../workers/threads/lane-pool.ts";
 import type { Partitioner } from "../../workers/threads/partition.ts";
 import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
@@ -31,6 +33,7 @@ export type PublisherOptions = {
   readonly rsa: LanePool;
   readonly partitioner: Partitioner;
   readonly front: PublishFront;
+  readonly fileEpoch: Pick<FileEpoch, "advance">;
   readonly targets: Targets;
   readonly nextSerial: () => number;
   readonly isSigning: boolean;
@@ -60,6 +63,8 @@ export type Job = AskedTarget & {
 export type DeliveredJob = Pick<Job, "fun" | "arg" | "ret" | "user" | "publishFields">;
 export type Published = { readonly jid: string; readonly minions: TextList; readonly missing: string[] };
 
+/** Functions that make no minion ask for a file. Clients publish them while they wait, so that they must not begin an epoch. */
+const filelessFunctions: ReadonlySet<Encodable> = new Set(["saltutil.find_job", "test.ping"]);
 /** Target types for which `zmq_filtering` can send to the topics of minions. */
 const topicKinds = new Set(["glob", "list", "pcre"]);
 
@@ -192,6 +197,8 @@ export class Publisher {
 
   /** Encrypts, signs and sends a job. `job.target` is in the form for minions (`targetOnWire`). */
   async #send(job: Job, published: Published): Promise<void> {
+    // What an operator changed before a publish, its minions see after it.
+    if (!filelessFunctions.has(job.fun)) this.#options.fileEpoch.advance();
     const fields = new Map<string, Encodable>([
       ["fun", job.fun],
       ["arg", job.arg],
@@ -253,6 +260,7 @@ export function publisherOf(
     readonly config: MasterConfig;
     readonly secrets: Pick<MasterSecrets, "nextSerial">;
     readonly bus: Pick<Bus, "fire">;
+    readonly start: Pick<WorkerStart, "fileEpoch">;
   },
   front: PublishFront,
   targets: Targets,
@@ -260,6 +268,7 @@ export function publisherOf(
   const { config, pool, rsa, partitioner, secrets, bus, logger } = parts;
   return new Publisher({
     ...{ pool, rsa, partitioner, front, targets, logger },
+    fileEpoch: new FileEpoch(parts.start.fileEpoch),
     nextSerial: () => secrets.nextSerial(),
     isSigning: config.sign_pub_messages,
     signingAlgorithm: config.publish_signing_algorithm,

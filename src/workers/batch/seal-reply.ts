@@ -15,7 +15,7 @@ export async function sealReply(
   worker: Pick<WorkerState, "session" | "masterCrypticle" | "fileAnswers">,
   { id, seal, parts, kept }: Extract<WorkerTask, { kind: "sealReply" }>,
 ): Promise<Uint8Array> {
-  if (kept !== undefined) worker.fileAnswers.keep(kept.answers, kept.askedMs, performance.now());
+  if (kept !== undefined) worker.fileAnswers.keep(kept, performance.now());
   const crypticle = seal.key === "session" ? worker.session(id)?.crypticle : worker.masterCrypticle(seal.key);
   if (crypticle === undefined) return badLoad;
   const sealed = await crypticle.sealInSteps(Buffer.concat(parts), seal.nonce, () => turn());

@@ -33,9 +33,13 @@ export default async function handle({ cmd, load, id }: FileTask): Promise<FileR
   const request = decode(load, "text", DecodeBudget.ofRequest());
   let refusedBy: PushRefusal | undefined;
   const ahead: KeptAnswer[] = [];
+  let isPart = false;
   const heard = {
     onPushRefused: (bound: PushRefusal) => {
       refusedBy = bound;
+    },
+    onPart: () => {
+      isPart = true;
     },
     onAhead: (key: string, next: Encodable) => void ahead.push({ key, answer: Uint8Array.from(encode(next, "raw")) }),
   };
@@ -44,5 +48,5 @@ export default async function handle({ cmd, load, id }: FileTask): Promise<FileR
   const answer = Uint8Array.from(encode(value, "raw"));
   const push = cmd === "_file_recv" ? { push: { refusedBy, total: server.pushed } } : {};
   const told = complaints.take();
-  return transferring({ answer, ahead, ...push, ...(told.length > 0 && { complaints: told }) }, answer.buffer);
+  return transferring({ answer, ahead, isPart, ...push, ...(told.length > 0 && { complaints: told }) }, answer.buffer);
 }

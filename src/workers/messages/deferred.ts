@@ -1,6 +1,6 @@
 /** Requests of a batch that other threads finish. Types only. */
 import type { CredentialTask } from "../credentials/contract/credential.ts";
-import type { FileTask, PillarReplyTask } from "./lanes.ts";
+import type { AskedAt, FileTask, PillarReplyTask } from "./lanes.ts";
 import type { PillarTask } from "./pillar.ts";
 
 /** A minion's `_mine_get`. `isByFunction`: the answer maps function to minion to value; otherwise minion to value. */
@@ -76,8 +76,8 @@ export type Deferred = { readonly item: number } & (
       readonly task: FileTask;
       readonly id: string;
       readonly seal: ReplySeal;
-      /** Names the request for others that ask the same, and when it came, by the worker's `performance.now()`. */
-      readonly kept?: { readonly key: string; readonly askedMs: number };
+      /** Names the request for others that ask the same, and when it came. */
+      readonly kept?: { readonly key: string; readonly asked: AskedAt };
     }
   | ({ readonly kind: "publish"; readonly load: Uint8Array; readonly caller: Caller } & Forwarded)
   | ({

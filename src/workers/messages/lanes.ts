@@ -27,6 +27,14 @@ export type PillarReplyTask = {
 
 /** An answer in network encoding, with the key of the requests that it answers (fileserver/answer-key.ts). */
 export type KeptAnswer = { readonly key: string; readonly answer: Uint8Array };
+/** Answers for a worker to keep. `isPart`: not beyond `fileAnswerFreshMs`, or a file's hash and its content might be of different times. */
+export type KeptAnswers = {
+  readonly answers: readonly KeptAnswer[];
+  readonly asked: AskedAt;
+  readonly isPart: boolean;
+};
+/** When a request for files came, by the worker's `performance.now()`, and in which epoch (state/file-epoch.ts). */
+export type AskedAt = { readonly askedMs: number; readonly epoch: number };
 
 /** A request to read files, or to push one (`_file_recv`). `load`: its map as it came. `id`: the minion, if it proved its identity. */
 export type FileTask = { readonly cmd: string; readonly load: Uint8Array; readonly id: string | undefined };
@@ -36,6 +44,8 @@ export type FileResult = {
   readonly answer: Uint8Array<ArrayBuffer>;
   /** Answers to what a minion asks next, which cost nothing. */
   readonly ahead?: readonly KeptAnswer[];
+  /** The answers tell a part of a file, whose rest is told by others. */
+  readonly isPart?: boolean;
   /** For a pushed piece: the bound that refused it, if any, and the size of all minions' pushed files once the lane has counted them. */
   readonly push?: { readonly refusedBy: PushRefusal | undefined; readonly total: Readonly<Usage> | undefined };
   /** What backends in Python wrote since the last answer, and why they could not fetch: lines for the log. */

@@ -4,7 +4,7 @@ import type { ForgottenFacts } from "../../runners/contract/contract.ts";
 import type { AskedTarget } from "../../target/asked-target.ts";
 import type { BatchTask } from "./batch.ts";
 import type { ReplySeal } from "./deferred.ts";
-import type { KeptAnswer } from "./lanes.ts";
+import type { KeptAnswers } from "./lanes.ts";
 
 /** The master's AES keys for a worker. `signature`: X9.31 of the key, computed once per rotation. */
 export type MasterKeys = {
@@ -31,6 +31,8 @@ export type WorkerStart = {
   readonly mirrorQueueFile?: string | undefined;
   /** Counts of pending and rejected key files, shared by all workers (state/unproven-keys.ts). */
   readonly keyCounts: SharedArrayBuffer;
+  /** Shared by the publisher and all workers (state/file-epoch.ts). */
+  readonly fileEpoch: SharedArrayBuffer;
   /** Marks of threads within a transaction (store/lmdb/transaction-marks.ts). */
   readonly transactions: SharedArrayBuffer;
 };
@@ -125,7 +127,7 @@ export type WorkerTask = { readonly slot: number } & (
       readonly seal: ReplySeal;
       readonly parts: readonly Uint8Array[];
       /** Answers for other minions that ask the same. */
-      readonly kept?: { readonly answers: readonly KeptAnswer[]; readonly askedMs: number };
+      readonly kept?: KeptAnswers;
     }
   | { readonly kind: "masterKeys"; readonly keys: MasterKeys }
   | { readonly kind: "minionKeys"; readonly added: string[]; readonly removed: string[]; readonly changed: string[] }

@@ -17,13 +17,14 @@ export function handleFiles(worker: WorkerState, opened: Opened): Answer {
   const key = answerKey(cmd, (member) =>
     isCollection(load, entries, member) ? null : scalarOf(load, entries, member),
   );
-  const askedMs = performance.now();
-  const packed = key === undefined ? undefined : worker.fileAnswers.find(key, askedMs);
+  const asked = worker.fileAnswers.now();
+  const packed = key === undefined ? undefined : worker.fileAnswers.find(key, id, asked);
   if (packed !== undefined) {
     worker.count("files.answeredFromMemory");
     return { packed };
   }
   const task = { cmd, load: Uint8Array.from(load), id: isProven ? id : undefined };
-  const kept = key === undefined ? {} : { kept: { key, askedMs } };
+  const kept = key === undefined ? {} : { kept: { key, asked } };
+  if (cmd === "_file_recv") worker.fileEpoch.advance();
   return { deferred: { kind: "files", task, id: id ?? "", seal: replySeal(worker, opened), ...kept } };
 }

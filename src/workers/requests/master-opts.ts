@@ -21,6 +21,7 @@ const forwarded: readonly (readonly [string, Encodable])[] = [
 ];
 
 export function handleMasterOpts(worker: WorkerState, opened: Opened): Answer {
+  if (opened.id !== undefined) worker.fileAnswers.noteRun(opened.id, performance.now());
   const { opts } = worker.start.config;
   const roots = opts.get("file_roots");
   const environments = roots !== null && typeof roots === "object" ? Object.keys(roots) : ["base"];

@@ -21,6 +21,7 @@ const trueByte = 0xc3;
 export function handlePillar(worker: WorkerState, batch: BatchEffects, opened: Opened): Answer {
   const { load, entries, id, version, nonce, encAlgorithm, sigAlgorithm } = opened;
   if (id === undefined) return { value: new Map() };
+  worker.fileAnswers.noteRun(id, performance.now());
   // Both algorithms are outside the seal, so an attacker may change them. As in Salt the request fails, here before the pillar is rendered.
   if (!isEncAlgorithm(encAlgorithm) || (version >= 3 && !isSigAlgorithm(sigAlgorithm))) {
     worker.count("refused.algorithm");

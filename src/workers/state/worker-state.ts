@@ -20,6 +20,7 @@ import type { SealKey } from "../messages/deferred.ts";
 import type { MasterKeys, WorkerStart } from "../messages/worker.ts";
 import { Partitioner } from "../threads/partition.ts";
 import { MinionFacts } from "./facts.ts";
+import { FileEpoch } from "./file-epoch.ts";
 import { KeptFileAnswers } from "./kept-file-answers.ts";
 import { keepPresencePing } from "./presence-pings.ts";
 import { openSession, type SessionRecord, sealSession, sessionKeyName } from "./session-record.ts";
@@ -55,7 +56,8 @@ export class WorkerState {
   readonly facts: MinionFacts;
   readonly nodegroups: Nodegroups;
   readonly unprovenKeys: UnprovenKeys;
-  readonly fileAnswers = new KeptFileAnswers();
+  readonly fileEpoch: FileEpoch;
+  readonly fileAnswers: KeptFileAnswers;
   slot = 0;
   current: Crypticle;
   /** `untilSteadyMs`: a time of `performance.now()`, which is monotonic. */
@@ -75,6 +77,8 @@ export class WorkerState {
     this.facts = new MinionFacts(stores.minions, (name) => this.count(name));
     this.nodegroups = readNodegroups(start.config.nodegroups);
     this.unprovenKeys = new UnprovenKeys(start.keyCounts, stores.keys, start.config.pending_keys_max);
+    this.fileEpoch = new FileEpoch(start.fileEpoch);
+    this.fileAnswers = new KeptFileAnswers(this.fileEpoch);
     this.masterKeys = start.keys;
     this.current = new Crypticle(start.keys.aes);
     this.useMasterKeys(start.keys);
