@@ -53,6 +53,7 @@ export type RunHead = {
 export function beginRun(options: Pick<RunOptions, "scenario" | "parameters">): RunHead {
   const scenario = scenarioNamed(options.scenario);
   const parameters = readParameters(scenario, options.parameters ?? {});
+  scenario.prepare?.(parameters);
   return { startedAt: new Date().toISOString(), machine: machineFingerprint(), scenario, parameters };
 }
 

@@ -24,6 +24,8 @@ export type Scenario<P extends ParameterValues> = {
   readonly about: Readonly<Record<keyof P, string>>;
   /** Refuses, before anything starts, a run that this machine cannot do. @throws SaltworksError */
   demand?(parameters: P): void;
+  /** Makes what masters find at their start, once for all masters of the run. */
+  prepare?(parameters: P): void;
   /** Master configuration that the question needs; the caller's configuration overrides it. */
   masterConfig?(parameters: P): Record<string, unknown>;
   run(context: ScenarioContext<P>): Promise<Point[]>;

@@ -8,6 +8,10 @@ export const pillarTextBytesMax = 16 * 1024 * 1024;
 export const pillarFileBytesMax = 4 * 1024 * 1024;
 /** Pillar files kept in memory by one rendering thread, with their parsed templates; the one used longest ago goes first. */
 export const pillarFilesMax = 4_096;
+/** A text of YAML whose value a pillar thread keeps, characters. */
+export const keptTextCharsMax = 32 * 1024;
+/** All texts whose values a pillar thread keeps, characters. The least recently used goes first. */
+export const keptTextsCharsMax = 512 * 1024;
 /** How long gpg may take for one message of a pillar, milliseconds: it takes some 10, and its agent's start a second. */
 export const gpgTimeoutMs = 10_000;
 /** One encrypted message of a pillar, characters: as large as a pillar file. */
@@ -49,6 +53,8 @@ export const extPillarBytesMax = 16 * 1024 * 1024;
  * connection ends, with an error in the pillar. Twice `extPillarBytesMax`, because rows travel with more than their values.
  */
 export const extPillarReceivedBytesMax = 2 * extPillarBytesMax;
+/** How much longer than a command the process that starts commands may take to answer, milliseconds. Then it is replaced, and its commands fail. */
+export const launcherGraceMs = 10_000;
 /** Redirects that an `http_json` or `http_yaml` source of pillar follows, as Tornado, which Salt uses. */
 export const extPillarRedirectsMax = 5;
 /** Characters of an `ext_pillar` command's stderr that go to the master's log. */

@@ -12,6 +12,7 @@ import type { ConfigMap } from "../../src/config/yaml/values.ts";
 import { extPillarBytesMax, fileTreeDepthMax } from "../../src/limits.ts";
 import { type CompiledPillar, PillarCompiler, type PillarRequest } from "../../src/pillar/compile.ts";
 import { shellOf } from "../../src/pillar/external/commands.ts";
+import { CommandLauncher } from "../../src/pillar/external/programs/launcher.ts";
 import { runSources } from "../../src/pillar/external/run-sources.ts";
 import { externalSources } from "../../src/pillar/external/sources.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
@@ -39,6 +40,7 @@ type Answer = { readonly pillar?: string };
 
 const run = promisify(execFile);
 const strangerUid = 65_534;
+const launcher = new CommandLauncher();
 
 let root = "";
 beforeEach(() => {
@@ -57,7 +59,10 @@ async function compiled(
   const settings = settingsOf({ pillar_roots: { base: [join(root, "base")] }, ...options });
   const { id = "web1.example.org" } = asked;
   const minion = { id, grains: grains().set("id", id) };
-  const { outcomes, counts } = await runSources(settings, { ...minion, ...asked }, process.env, timeoutMs);
+  const all = { ...minion, ...asked };
+  const { outcomes, counts } = await runSources(settings, all, process.env, timeoutMs, (...words) =>
+    launcher.run(...words),
+  );
   const request = { minion, saltenv: undefined, pillarenv: undefined, override: new Map(), ...asked, outcomes };
   return { ...new PillarCompiler(settings).compile(request), counts };
 }

@@ -107,6 +107,8 @@ export const uncountedLimits: Readonly<Record<string, string>> = {
   pillarCacheMemoryBytesMax: remembered,
   gpgCacheBytesMax: remembered,
   smallFilesKeptBytesMax: "a cache: what goes is read again",
+  keptTextCharsMax: "a larger text is read each time",
+  keptTextsCharsMax: "a cache: what goes is read again",
   fileAnswersKeptBytesMax: "a cache: what goes is answered by the file lane",
   fileHashesMax: remembered,
   permissionPatternsMax: remembered,

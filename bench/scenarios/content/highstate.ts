@@ -58,10 +58,10 @@ export const highstate = defineScenario<Highstate>({
       );
     demandStorm(p, p.minions * (p.states + p.managed + 6) * requestsPerFileMost);
   },
+  prepare: (p) => writeSite(p, p.isFromGit),
   masterConfig: (p) => ({ ...versionConfig(p), ...highstateConfig(p.isFromGit) }),
   run(context) {
     const { master, parameters: p } = context;
-    writeSite(p, p.isFromGit);
     return withStorm(context, async (site) => {
       const follower = await follow(master);
       try {

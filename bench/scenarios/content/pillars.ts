@@ -36,10 +36,10 @@ export const pillars = defineScenario<Pillars>({
     isFromGit: "whether pillars come from a git repository and from a command; otherwise from files",
   },
   demand: (p) => demandStorm(p, p.minions * (p.rounds + p.warmUp)),
+  prepare: (p) => writeSite(tree, p.isFromGit),
   masterConfig: (p) => ({ ...versionConfig(p), ...highstateConfig(p.isFromGit) }),
   run(context) {
     const { master, parameters: p, progress, signal } = context;
-    writeSite(tree, p.isFromGit);
     return withStorm(context, async (site) => {
       const ask = async (label: string, rounds: number) => {
         const asked = { asking: "_pillar", rounds, connections: p.askers, target: "", textBytes: 0 } as const;

@@ -4,8 +4,9 @@ import { loadMasterConfig } from "../../config/load.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import type { LocalPillar } from "../../minion/call/call-host.ts";
 import { type CompiledPillar, PillarCompiler } from "../../pillar/compile.ts";
-import { CommandGuard } from "../../pillar/external/command-guard.ts";
 import { waitsOf } from "../../pillar/external/merge-sources.ts";
+import { CommandGuard } from "../../pillar/external/programs/guard.ts";
+import { programsOf } from "../../pillar/external/programs/run-program.ts";
 import { runSources } from "../../pillar/external/run-sources.ts";
 import { SitePython } from "../../pillar/in-python/ask-python.ts";
 import { pillarenvOf, pillarSettings } from "../../pillar/input/settings.ts";
@@ -35,7 +36,7 @@ export function ownPillar(loaded: MasterConfig, environment: Environment, log: P
           { ...minion, ...environments },
           environment,
           config.ext_pillar_timeout * 1_000,
-          new CommandGuard(),
+          programsOf(new CommandGuard()),
         )
       : {};
     const own: ValueMap = override instanceof Map ? (override as ValueMap) : new Map();

@@ -7,12 +7,8 @@ import type { Item } from "../../python/values.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import type { Minion } from "../input/minion.ts";
 import type { PillarSettings } from "../input/settings.ts";
+import type { CommandEnd, CommandFault, SourceCommand } from "./programs/run-program.ts";
 
-/**
- * A program to run before the pillar is compiled: the configured words, with the minion's id in place of `%s`. `input`: what it reads from
- * its standard input.
- */
-export type SourceCommand = { readonly argv: readonly [string, ...string[]]; readonly input?: string };
 /** Asks a server before the pillar is compiled. @returns what `read` gets as `reply` */
 export type SourceQuestion = (limits: {
   readonly timeoutMs: number;
@@ -34,10 +30,6 @@ export type SourceAsked = {
   readonly signal: AbortSignal;
 };
 
-/** How a command ended. `complaint`: its shortened stderr, for the master's log only. */
-export type CommandEnd = { readonly stdout: string; readonly exitCode: number; readonly complaint: string };
-/** `isFatal`: `ext_pillar_failures: ignore` does not hide the fault. */
-export type CommandFault = { readonly fault: string; readonly isFatal: boolean };
 /** What a server answered, in the source's own form. */
 export type ServerReply = { readonly reply: Uint8Array };
 export type SourceOutcome = CommandEnd | ServerReply | CommandFault;

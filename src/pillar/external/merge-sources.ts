@@ -13,16 +13,15 @@ import type { PillarSettings } from "../input/settings.ts";
 import { reasonOf, sourceFault } from "../input/source-fault.ts";
 import { boundArguments } from "./arguments.ts";
 import type {
-  CommandFault,
   ExternalSource,
   SourceAsked,
-  SourceCommand,
   SourceContext,
   SourceOutcome,
   SourceOutcomes,
   SourceQuestion,
   SourceRun,
 } from "./contract.ts";
+import type { CommandFault, SourceCommand } from "./programs/run-program.ts";
 import { externalSources } from "./sources.ts";
 
 const malformed = 'The "ext_pillar" option is malformed';

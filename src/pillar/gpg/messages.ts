@@ -6,7 +6,7 @@ import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { SaltworksError } from "../../errors.ts";
 import { gpgCacheBytesMax, gpgMessageBytesMax, gpgOutputBytesMax, gpgTimeoutMs } from "../../limits.ts";
-import { endGroup } from "../external/command-guard.ts";
+import { endGroup } from "../external/programs/guard.ts";
 import type { GpgSettings } from "../input/decryption.ts";
 
 /** Status words of gpg that say why it failed. They hold ids of keys and no values. */

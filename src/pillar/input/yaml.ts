@@ -18,6 +18,7 @@ import { plainKind, plainValue } from "../../config/yaml/yaml11.ts";
 import { SaltworksError } from "../../errors.ts";
 import { decodedValuesMax, nestingDepthMax } from "../../limits.ts";
 import { Float, type Value, type ValueMap } from "../../wire/values.ts";
+import { KeptValues } from "./kept-values.ts";
 
 const tagPrefix = "tag:yaml.org,2002:";
 export type Kind = Parameters<typeof plainValue>[0];
@@ -161,8 +162,14 @@ function isPlainOf(node: unknown, text: string): boolean {
 export const isMergeKey = (node: unknown) => isPlainOf(node, "<<");
 const isPlainEquals = (node: unknown) => isPlainOf(node, "=");
 
+const kept = new KeptValues();
+
 /** @throws SaltworksError PILLAR_FAILED with `line` in its detail */
 export function loadYaml(source: string): Value {
+  return kept.get(source, parsed);
+}
+
+function parsed(source: string): Value {
   const { document, counter, faults } = readSaltYaml(source);
   const [first] = faults;
   if (first !== undefined) throw yamlFault(first.message, first.line);

@@ -3,10 +3,10 @@
  */
 import { shellWords } from "../../wire/shell-words.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
-import type { CommandGuard } from "../external/command-guard.ts";
 import { isPlainId } from "../external/commands.ts";
 import type { SourceOutcome } from "../external/contract.ts";
-import { type Environment, runCommand } from "../external/run-sources.ts";
+import type { Environment, RunProgram } from "../external/programs/run-program.ts";
+import { runCommand } from "../external/run-sources.ts";
 import { loadYaml } from "../input/yaml.ts";
 
 /** The command of `master_tops: {ext_nodes: COMMAND}`; undefined if there is none. */
@@ -23,7 +23,7 @@ export async function extNodes(
   command: string,
   id: string,
   environment: Environment,
-  limits: { readonly timeoutMs: number; readonly guard?: CommandGuard },
+  limits: { readonly timeoutMs: number; readonly programs?: RunProgram },
 ): Promise<FoundTops> {
   const words = shellWords(command);
   if ("fault" in words) return failed(words.fault);

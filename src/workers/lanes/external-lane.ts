@@ -5,7 +5,8 @@
 import { isMainThread, workerData } from "node:worker_threads";
 import { absentStates } from "../../config/options/unbuilt.ts";
 import { SaltworksError } from "../../errors.ts";
-import { CommandGuard } from "../../pillar/external/command-guard.ts";
+import { CommandLauncher } from "../../pillar/external/programs/launcher.ts";
+import type { RunProgram } from "../../pillar/external/programs/run-program.ts";
 import { runSources } from "../../pillar/external/run-sources.ts";
 import { pillarenvOf, pillarSettings } from "../../pillar/input/settings.ts";
 import { extNodes } from "../../pillar/tops/ext-nodes.ts";
@@ -28,7 +29,8 @@ answerForMeasures(nameLaneThread("external", startedThreads));
 countTurns(turns);
 yieldToOthers();
 const settings = pillarSettings(config);
-const guard = new CommandGuard();
+const launcher = new CommandLauncher();
+const programs: RunProgram = (command, place, limits) => launcher.run(command, place, limits);
 /** States that make a highstate fail, because `accept_missing` names a source of it. */
 const absent = [...absentStates(config.unbuilt)];
 
@@ -37,7 +39,7 @@ export default function handle(task: SourceTask | TopsTask): Promise<SourceResul
 }
 
 async function findTops({ id, masterTops, others }: TopsTask): Promise<TopsResult> {
-  const limits = { timeoutMs: config.ext_pillar_timeout * 1_000, guard };
+  const limits = { timeoutMs: config.ext_pillar_timeout * 1_000, programs };
   const found = masterTops === undefined ? undefined : await extNodes(masterTops, id, environment, limits);
   const { states, fault } = { states: new Map(), fault: undefined, ...found };
   if (others !== undefined) addTops(states, decode(others));
@@ -54,5 +56,5 @@ function runFor({ id, grains, saltenv, pillarenv }: SourceTask): Promise<SourceR
   const read = grains === undefined ? undefined : decode(grains, "text", DecodeBudget.ofRequest());
   const environments = { saltenv, pillarenv: pillarenvOf(settings, { saltenv, pillarenv }) };
   const asked = { id, grains: read instanceof Map ? read : new Map(), ...environments };
-  return runSources(settings, asked, environment, config.ext_pillar_timeout * 1_000, guard);
+  return runSources(settings, asked, environment, config.ext_pillar_timeout * 1_000, programs);
 }

@@ -1,7 +1,8 @@
 /** Tasks of the pillar lane and the external lane, and their answers. Types only. */
 import type { MasterConfig } from "../../config/load.ts";
 import type { SourceOutcomes, SourceRun } from "../../pillar/external/contract.ts";
-import type { CommandCounts, Environment } from "../../pillar/external/run-sources.ts";
+import type { Environment } from "../../pillar/external/programs/run-program.ts";
+import type { CommandCounts } from "../../pillar/external/run-sources.ts";
 import type { BlockingLine } from "../../sidecar/blocking.ts";
 import type { ForgetMark } from "../threads/forget-counts.ts";
 
