@@ -101,6 +101,8 @@ export const databaseLockMs = 5_000;
 export const databaseConnectMs = 5_000;
 /** The longest wait after a failure of the database, milliseconds. */
 export const databaseRetryMsMax = 30_000;
+/** How long the answer to a publish of Salt's clients waits until the database of jobs has the job, milliseconds: they ask it for the job next. */
+export const jobCopyWaitMs = 2_000;
 /** Bytes of events on their way to the thread of `event_return`. Over it, because that thread has no turn, new events are dropped. */
 export const eventsHandedBytesMax = 16 * 1024 * 1024;
 /** Time that a stopping master gives to copying what waits, milliseconds; the next start copies the rest. */

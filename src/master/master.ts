@@ -268,6 +268,7 @@ export class Master {
     const { config, runners, bus, logger, audit, sidecar } = this.#parts;
     const { tracker } = this.#jobs;
     const authorisation = this.#authorisation;
+    const untilCopied = () => this.#copies.jobShipping.untilCopied();
     const jobParts = { publisher: this.#publisher, tracker, jobs: this.#jobs, batches: this.#batches };
     const fire: Fire = (tag, data) => bus.fire(tag, data);
     const calls = new RunnerCalls(this.#parts);
@@ -277,8 +278,7 @@ export class Master {
       pillars: this.#pillars,
       authorisation,
       targets: this.#targets,
-      calls,
-      fire,
+      ...{ calls, fire },
       fireForOperator: (tag, data) => bus.fireForOperator(tag, data),
       connected: () => this.#presence.connected(),
       counters: () => this.#gatherCounters(),
@@ -290,8 +290,8 @@ export class Master {
       ...explainFunctions(this.#parts, this.#targets, this.#presence),
       ["saltworks.metrics", () => this.metrics.rows()],
     ]);
-    const lanes = { runners, sidecar: sidecar?.calls };
-    return new Commands({ ...jobParts, config, authorisation, ...lanes, calls, asks, fire, direct, logger, audit });
+    const parts = { config, runners, sidecar: sidecar?.calls, untilCopied, logger, audit };
+    return new Commands({ ...jobParts, ...parts, authorisation, calls, asks, fire, direct });
   }
 
   #createKeyManagement(): KeyManagement {

@@ -127,6 +127,7 @@ const ofMinions = {
   fileRequestsWaitingMax: hits("fileRequestsWaitingMax"),
   fileRequestsWaitingBytesMax: at("saltworks_file_requests_total", { outcome: "refused" }),
   fileOverdueGraceMs: at("saltworks_lane_threads_lost_total", { lane: "file" }),
+  jobCopyWaitMs: hits("jobCopyWaitMs"),
   fileWaitMs: at("saltworks_file_requests_total", { outcome: "refused" }),
   file_recv_max_size: hits("file_recv_max_size"),
   file_recv_minion_max_size: hits("file_recv_minion_max_size"),

@@ -12,6 +12,7 @@ import {
   fileBytesOnTheirWayMax,
   fileRequestsWaitingMax,
   heldPublishesBytesMax,
+  jobCopyWaitMs,
   jobMinionsBelowMax,
   jobRecordsMax,
   laneQueueMax,
@@ -365,7 +366,9 @@ export function sampleLimits(
   sampleTrackerLimits(limit, tracker);
   limit("pendingJobsMax", deliveries.jobCount, pendingJobsMax, deliveries.counters.refused);
   limit("pendingMinionsMax", deliveries.minionCount, pendingMinionsMax, deliveries.counters.refused);
-  limit("feedEntriesMax", parts.copies.jobShipping.waiting, feedEntriesMax, undefined);
+  const { waiting, counters: shipped } = parts.copies.jobShipping;
+  limit("feedEntriesMax", waiting, feedEntriesMax, undefined);
+  limit("jobCopyWaitMs", 0, jobCopyWaitMs, shipped.late);
   sampleEventReturnLimits(limit, parts.copies.eventReturns, config);
   sampleReactorLimits(limit, parts.reactor, config);
   const { running, refused } = parts.commands.orchestrations;

@@ -46,6 +46,8 @@ export type CommandsOptions = {
   readonly logger: Logger;
   readonly config: MasterConfig;
   readonly audit?: Pick<Audit, "about"> | undefined;
+  /** Resolves when another job cache has what was stored before, or if it takes too long. */
+  readonly untilCopied: () => Promise<void>;
 };
 
 const secondsMax = 86_400 * 365;
@@ -165,6 +167,8 @@ export class Commands {
       const error = `Master could not resolve minions for target ${targetText(job.target)}`;
       return encode({ enc: "clear", load: { jid: null, minions: [], error } }, "raw");
     }
+    // Salt's clients ask `master_job_cache` for the job before they look at returns.
+    if (!isOwnClient(fields)) await this.#options.untilCopied();
     const { jid, minions, missing } = published;
     connection.note?.({ ...asked, outcome: "published", jid, minions: minions.count });
     const reply = { jid, minions: minions.packed, missing };

@@ -1,13 +1,14 @@
 /**
  * Keeps the database of jobs current: runs the lane's steps one after another, waits after a failure, longer each time, and tells the operator how far
- * the database is behind. Nothing else of the master waits for it.
+ * the database is behind. Only the answer to a publish waits for it, and not for long.
  */
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
 import { databaseOf } from "../../config/options/job-cache-drivers.ts";
 import { databasePlace } from "../../databases/registry.ts";
+import { within } from "../../deadline.ts";
 import { hasCode } from "../../errors.ts";
-import { databaseRetryMsMax, databaseStopMs } from "../../limits.ts";
+import { databaseRetryMsMax, databaseStopMs, jobCopyWaitMs } from "../../limits.ts";
 import type { CacheStatus } from "../../runners/contract/contract.ts";
 import type { FeedState } from "../../store/jobs/job-feed.ts";
 import type { DatabaseTask, ShipAnswer } from "../../workers/messages/lanes.ts";
@@ -51,12 +52,17 @@ export type JobShippingParts = {
 };
 
 export class JobShipping {
-  readonly counters = { jobs: 0, returns: 0, present: 0, refused: 0, gone: 0, batches: 0, failures: 0 };
+  /** `late`: publishes that were answered before the database had the job. */
+  readonly counters = { jobs: 0, returns: 0, present: 0, refused: 0, gone: 0, batches: 0, failures: 0, late: 0 };
   readonly expiry: JobExpiry | undefined;
   readonly #parts: JobShippingParts;
   readonly #stop = new AbortController();
   /** Ends the wait after a failure. */
   #retry = new AbortController();
+  /** Ends the wait for more rows. */
+  #hurry = new AbortController();
+  /** Called when all that was stored before is in the database; then with false if it is not. */
+  #waiters: ((isCopied: boolean) => void)[] = [];
   readonly #running: Promise<void>;
   #feed: FeedState = { waiting: 0, oldestMs: undefined, isMissing: false };
   #hasAnswered = false;
@@ -118,6 +124,14 @@ export class JobShipping {
     };
   }
 
+  /** Resolves when the database has what was stored before, at the latest after `jobCopyWaitMs`, or at once while it takes nothing. */
+  async untilCopied(): Promise<void> {
+    if (!this.isConfigured || this.#fault !== undefined || this.#stop.signal.aborted) return;
+    const copied = new Promise<boolean>((resolve) => this.#waiters.push(resolve));
+    this.#hurry.abort();
+    if (!(await within(copied, jobCopyWaitMs, () => false))) this.counters.late += 1;
+  }
+
   /** Call it after the workers have closed their stores. Copies what waits for at most `databaseStopMs`; the next start copies the rest. */
   async close(): Promise<void> {
     this.#stop.abort();
@@ -139,8 +153,12 @@ export class JobShipping {
   async #run(): Promise<void> {
     if (!this.isConfigured) return;
     for (let retryMs = firstRetryMs; !this.#stop.signal.aborted; ) {
+      const waiters = this.#waiters.splice(0);
       const step = await this.#step();
-      if (this.#fault !== undefined || step === undefined) {
+      const isOver = step === undefined || this.#fault !== undefined;
+      if (!isOver && step.hasMore) this.#waiters.unshift(...waiters);
+      else for (const settle of waiters) settle(!isOver);
+      if (isOver) {
         // Jitter, so that several masters do not come back to a database at once.
         const waitMs = retryMs * (0.5 + Math.random() / 2);
         this.#nextTryMs = Date.now() + waitMs;
@@ -153,8 +171,14 @@ export class JobShipping {
       this.#nextTryMs = undefined;
       // Old rows wait while jobs do.
       const isExpiring = !this.#isBehind(Date.now()) && (await this.expiry?.step()) === true;
-      if (!isExpiring && !step.hasMore && !step.feed.isMissing) await pauseUntil(this.#stop.signal, lookEveryMs);
+      if (!isExpiring && !step.hasMore && !step.feed.isMissing) await this.#pause();
     }
+  }
+
+  async #pause(): Promise<void> {
+    this.#hurry = new AbortController();
+    if (this.#waiters.length === 0)
+      await pauseUntil(AbortSignal.any([this.#stop.signal, this.#hurry.signal]), lookEveryMs);
   }
 
   async #step(): Promise<ShipAnswer | undefined> {

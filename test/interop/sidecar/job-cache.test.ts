@@ -215,6 +215,15 @@ describe("a returner in Python as job cache", { skip }, () => {
     assert.match(stdout.toString(), /poison/, "the local store has it");
   });
 
+  bed.it("has each job when Salt's own clients ask it for the job, right after the publish", async () => {
+    const { master } = await siteUnder(bed, "ours", "clients");
+    const theirs = new Operator(release, master);
+    for (let round = 0; round < 5; round += 1)
+      assert.deepEqual(await theirs.json("salt", ["stock", "test.ping"]), { stock: true });
+    const { stdout } = await theirs.run("salt", ["--out=txt", "-b", "1", "stock", "test.ping"]);
+    assert.match(stdout.toString(), /stock: True/);
+  });
+
   bed.it("is asked for what minions return to it themselves", async () => {
     const { folder, operator } = await siteUnder(bed, "ours", "external", {
       ...{ master_job_cache: "local_cache", ext_job_cache: "site_jobs" },

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import type { Logger } from "pino";
+import { jobCopyWaitMs } from "../../../src/limits.ts";
 import type { JobExpiryOptions } from "../../../src/master/upkeep/job-expiry.ts";
 import { JobShipping } from "../../../src/master/upkeep/job-shipping.ts";
 import type { DatabaseTask, ShipAnswer } from "../../../src/workers/messages/lanes.ts";
@@ -69,6 +70,36 @@ describe("the copy of jobs into a database", () => {
     const { nextTrySeconds = 0 } = shipping.status(Date.now());
     assert.ok(nextTrySeconds <= 0.25, `${nextTrySeconds}`);
     await shipping.close();
+  });
+
+  it("is awaited until it has what was stored before, without the wait for more rows", async () => {
+    const more = { ...nothing, hasMore: true };
+    let end: (answer: ShipAnswer) => void = () => undefined;
+    const slow = new Promise<ShipAnswer>((resolve) => {
+      end = resolve;
+    });
+    const { shipping, reached, askedMs } = opened([slow, more, nothing]);
+    await reached(1);
+    // The first step began before, so that it may not have what was stored since.
+    const copied = shipping.untilCopied().then(() => askedMs.length);
+    end(nothing);
+    assert.equal(await copied, 3);
+    assert.equal(shipping.counters.late, 0);
+  });
+
+  it("is not awaited for long, and not at all while the database takes nothing", async ({ mock }) => {
+    mock.timers.enable({ apis: ["setTimeout"] });
+    const never = new Promise<ShipAnswer>(() => undefined);
+    const hanging = opened([never]).shipping;
+    const waited = hanging.untilCopied();
+    mock.timers.tick(jobCopyWaitMs);
+    await waited;
+    assert.equal(hanging.counters.late, 1);
+    shippings.splice(shippings.indexOf(hanging), 1);
+    const { shipping, reached } = opened([failing]);
+    await reached(1);
+    await shipping.untilCopied();
+    assert.equal(shipping.counters.late, 0);
   });
 
   it("waits longer after each failure, and logs the failure once", async ({ mock }) => {
