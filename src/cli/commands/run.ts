@@ -25,6 +25,7 @@ import type { Value, ValueMap } from "../../wire/values.ts";
 import { keywordMark, parseArguments } from "../args/words.ts";
 import type { Host } from "../host/host.ts";
 import { loginOf } from "../input/login.ts";
+import { becomeUser } from "../input/process-user.ts";
 import { openToolLog } from "../log/open-log.ts";
 import type { OptionsOf } from "../options/parse.ts";
 import { Display } from "../show/display.ts";
@@ -195,8 +196,11 @@ async function reached(
     client = await MasterClient.open(config, host.user, login);
     return await step(client);
   } catch (error) {
-    if (login === undefined && hasCode(error, "MASTER_UNREACHABLE") && runnerFunctions.get(name)?.isOffline === true)
+    if (login === undefined && hasCode(error, "MASTER_UNREACHABLE") && runnerFunctions.get(name)?.isOffline === true) {
+      // As in salt-run, files that root makes here belong to the master's user, who has to write them later.
+      if (process.getuid?.() === 0) await becomeUser(config.user, host);
       return await readOffline(config, name, args);
+    }
     if (hasCode(error, "REQUEST_TIMEOUT")) host.complain("[ERROR   ] Message timed out\n");
     const isKnown = ["MASTER_UNREACHABLE", "REQUEST_TIMEOUT", "REQUEST_REFUSED", "AUTH_FAILED"] as const;
     if (!isKnown.some((code) => hasCode(error, code))) throw error;
