@@ -27,6 +27,7 @@ export type Plugin = {
     | "wheel"
     | "runner_module"
     | "wheel_module"
+    | "caller"
     | "returner_module"
     | "outputters"
     | "queues";

@@ -129,10 +129,9 @@ function reactionFindings({ path, text }: Sls): readonly Finding[] {
     if (kind === "") continue;
     const functions: ReadonlyMap<string, unknown> = kind === "wheel" ? wheelFunctions : runnerFunctions;
     if (kind !== "caller" && functions.has(name)) continue;
-    const about =
-      kind === "caller" ? "reactions by `caller` are not built here" : `this ${kind} function is not built here`;
-    const plugins = kind === "runner" || kind === "wheel" ? { plugins: [{ kind, name } as const] } : {};
-    findings.push({ verdict: "lost", name: `${kind}.${name}`, place: `${path}:${index + 1}`, about, ...plugins });
+    const about = kind === "caller" ? "reactions by `caller` run in Python" : `this ${kind} function is not built here`;
+    const plugins = [{ kind: kind as "runner" | "wheel" | "caller", name }];
+    findings.push({ verdict: "lost", name: `${kind}.${name}`, place: `${path}:${index + 1}`, about, plugins });
   }
   return findings;
 }

@@ -53,7 +53,7 @@ function servedFinding(finding: Finding, has: (plugin: Plugin) => boolean, { pyt
     return { ...finding, verdict: "kept", about: `runs in Python, by Salt ${salt} (${python})` };
   return {
     ...finding,
-    about: `${about.replace(/\.$/, "")}; the Salt ${salt} of ${python} does not have it, either: ${missing.join(", ")}`,
+    about: `${about.replace(/\.$/, "")}; the Salt ${salt} of ${python} cannot load it, either: ${missing.join(", ")}`,
   };
 }
 

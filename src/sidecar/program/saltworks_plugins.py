@@ -93,10 +93,15 @@ class Site:
             return name in salt.loader.outputters(self.opts)
         if kind == "queues":
             return f"{name}.insert" in salt.loader.queues(self.opts)
-        if kind in ("runner_module", "wheel_module"):
+        if kind == "caller":
+            return name in self._minion_functions()
+        try:
             functions = self._client(kind.split("_")[0]).functions
-            return any(fun.startswith(f"{name}.") for fun in functions)
-        return name in self._client(kind).functions
+        except OSError as error:
+            # A file of the site that this user cannot read hides the others of its kind.
+            print(f"{kind} {name} cannot be looked for: {error}", file=sys.stderr)
+            return False
+        return any(fun.startswith(f"{name}.") for fun in functions) if kind.endswith("_module") else name in functions
 
     def do_sdb(self, request):
         """The value that `sdb://PROFILE/KEY` stands for."""
@@ -296,10 +301,25 @@ class Site:
             return {"is_authentic": False}
         return {"is_authentic": True, "groups": list(ask("groups") or []), "acl": ask("acl")}
 
+    def _with_grains(self):
+        """Salt's master loads returners and functions of minions with the grains of its machine."""
+        made = self._clients.get("opts")
+        if made is None:
+            made = self._clients["opts"] = dict(self.opts)
+            made["grains"] = salt.loader.grains(made)
+        return made
+
+    def _minion_functions(self):
+        made = self._clients.get("minion")
+        if made is None:
+            opts = self._with_grains()
+            made = self._clients["minion"] = salt.loader.minion_mods(opts, utils=salt.loader.utils(opts))
+        return made
+
     def _returners(self):
         made = self._clients.get("returners")
         if made is None:
-            made = salt.loader.returners(self.opts, salt.loader.minion_mods(self.opts))
+            made = salt.loader.returners(self._with_grains(), self._minion_functions())
             self._clients["returners"] = made
         return made
 
@@ -307,7 +327,7 @@ class Site:
         name = request["name"]
         made = self._job_caches.get(name)
         if made is None:
-            made = self._job_caches[name] = saltworks_job_cache.JobCache(self.opts, self._returners(), name)
+            made = self._job_caches[name] = saltworks_job_cache.JobCache(self._with_grains(), self._returners(), name)
         return made.run(request)
 
     def do_event_return(self, request):

@@ -42,7 +42,7 @@ def prep_jid(nocache=False, passed_jid=None):
     return passed_jid if passed_jid is not None else salt.utils.jid.gen_jid(__opts__)
 
 def save_load(jid, load, minions=None):
-    _put(jid + ".load", dict(load, expected=minions))
+    _put(jid + ".load", dict(load, expected=minions, kernel=__grains__["kernel"]))
 
 def save_minions(jid, minions, syndic_id=None):
     pass

@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { after, describe } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { Operator } from "../operator.ts";
+import { runCommand } from "../program.ts";
 import { openReleases, type SaltRelease } from "../salt-releases.ts";
-import { type Maker, MasterUnderTest, MinionUnderTest, TestBed } from "../test-bed.ts";
+import { type Maker, MasterUnderTest, MinionUnderTest, ourProgram, TestBed } from "../test-bed.ts";
 import { pythonSite } from "./site.ts";
 
 const { all: releases, skip } = await openReleases();
@@ -160,6 +161,8 @@ describe("a site's plug-ins in Python", { skip }, () => {
       const operator = new Operator("ours", master);
       new MinionUnderTest(master, "ours", "stock", {}, `of${name}`);
       await watch.until("start of stock", ({ tag }) => tag === "salt/minion/stock/start", startTimeoutMs);
+      const { stdout: report } = await runCommand(process.execPath, [ourProgram, "check", "-c", master.configDir]);
+      assert.deepEqual(report.toString().match(/(?<=LOST +)caller\S+/g), ["caller.nowhere.at_all"]);
       const { value } = await operator.job("stock", ["pillar.items"]);
       const { greeting, in_python: inPython, sum, one, _errors: errors } = value as Record<string, unknown>;
       assert.deepEqual(errors, ["Failed to load ext_pillar site_broken: no answer for stock"]);
