@@ -17,6 +17,7 @@ import { orchestrationNames } from "../../runners/master/event.ts";
 import { runnerFunctions } from "../../runners/registry.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
+import { interruptedExitCode } from "../host/exit.ts";
 import { minionExtras } from "../input/minion-extras.ts";
 import type { Here, HereFunction, HereOutcome } from "../orchestrate/here.ts";
 import { orchestrationFunctions } from "../orchestrate/orchestrate.ts";
@@ -27,8 +28,6 @@ const functionsHere: ReadonlyMap<string, HereFunction> = new Map<string, HereFun
   ["salt.cmd", callFunctionHere],
   ...orchestrationFunctions,
 ]);
-/** Shells report this code for a program that Ctrl-C ended. */
-const interruptedExitCode = 130;
 /** The `indent` of one-line JSON. */
 const oneLine = null;
 

@@ -9,7 +9,7 @@ import type { Login } from "../../client/credentials.ts";
 import { MasterClient } from "../../client/master-client.ts";
 import { openMinionDataReadOnly } from "../../client/read-minion-data.ts";
 import { requestEndpoint } from "../../client/request-port.ts";
-import type { RunnerListener } from "../../client/runner-feed.ts";
+import { ownJid, type RunnerListener } from "../../client/runner-feed.ts";
 import { nearestNames } from "../../config/edit-distance.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { openJobReader } from "../../databases/open-reader.ts";
@@ -23,6 +23,7 @@ import { runnerFunctions, runRunner } from "../../runners/registry.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { keywordMark, parseArguments } from "../args/words.ts";
+import { Exit, interruptedExitCode } from "../host/exit.ts";
 import type { Host } from "../host/host.ts";
 import { loginOf } from "../input/login.ts";
 import { becomeUser } from "../input/process-user.ts";
@@ -32,7 +33,7 @@ import { Display } from "../show/display.ts";
 import { displayChoice } from "../show/display-choice.ts";
 import { orCrash } from "../show/hard-crash.ts";
 import { MeterBar } from "../show/meter-bar.ts";
-import { noticePlace, withCommandLines } from "../show/notices.ts";
+import { commandLine, noticePlace, withCommandLines } from "../show/notices.ts";
 import { understand } from "../start/command-line.ts";
 import { clientConfig } from "../start/configuration.ts";
 import { hasPythonRunner, pythonRunnerDocs } from "./python-runners.ts";
@@ -42,7 +43,7 @@ import { followBatch } from "./salt/batch.ts";
 /** `isRefused`: the login is wrong, or its user may not run the function. */
 type Outcome = Pick<CommandOutcome, "value" | "isSuccess"> &
   Partial<Pick<CommandOutcome, "jid" | "notes" | "code">> & { readonly isRefused?: boolean };
-/** `jid`: the job id that the operator chose. */
+/** `jid`: the job id that the operator or this command chose. */
 type RunnerCall = {
   readonly name: string;
   readonly args: readonly Value[];
@@ -89,7 +90,7 @@ async function runFunction(options: OptionsOf<"run">, positionals: readonly stri
     name,
     args,
     kwargs: timeoutArgument(name, args, options.timeoutSeconds),
-    jid: options.jid,
+    jid: options.jid ?? (options.isAsync ? undefined : ownJid(config.unique_jid)),
     login,
   };
   const followed =
@@ -105,7 +106,7 @@ async function runFunction(options: OptionsOf<"run">, positionals: readonly stri
   const listener = listenerOf(display, host, options.isQuiet, meter);
   const asking = () => (options.isAsync ? start(config, host, call, log) : ask(config, host, call, listener));
   const { value, isSuccess, jid, notes, code, isRefused }: Outcome =
-    here ?? (await asking().finally(() => meter.close()));
+    here ?? (await untilLeft(host, options, call, asking).finally(() => meter.close()));
   if (config.show_jid && jid !== undefined) display.line(`jid: ${jid}`);
   // A call that only started has no result yet.
   if (!options.isQuiet && !(options.isAsync && isSuccess)) {
@@ -118,6 +119,31 @@ async function runFunction(options: OptionsOf<"run">, positionals: readonly stri
   if (isUnknown) suggest(name, host);
   const isOfJob = code === "JOB_STATE" || code === "JOB_UNKNOWN";
   return isUnknown || isOfJob || isRefused === true || String(value).startsWith(exceptionStart) ? 1 : 0;
+}
+
+/** Ctrl-C ends this command alone. The master runs the function to its end, unlike salt-run, which runs it itself. */
+async function untilLeft<Result>(
+  host: Host,
+  { isAsync, configDir }: OptionsOf<"run">,
+  { name, jid }: RunnerCall,
+  ask: () => Promise<Result>,
+): Promise<Result> {
+  if (isAsync) return await ask();
+  let forgetInterrupt: () => void = () => undefined;
+  const left = new Promise<never>((_, reject) => {
+    forgetInterrupt = host.onInterrupt(() => {
+      const way = commandLine("saltworks run jobs.master", configDir);
+      host.complain(
+        `\nExiting gracefully on Ctrl-c\n[WARNING ] ${name} goes on in the master as job ${jid}; it is in the list of: ${way}\n`,
+      );
+      reject(new Exit(interruptedExitCode));
+    });
+  });
+  try {
+    return await Promise.race([ask(), left]);
+  } finally {
+    forgetInterrupt();
+  }
 }
 
 /** As in Salt, a function says by this member of its result how the command ends. */
