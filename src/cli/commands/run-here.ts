@@ -18,6 +18,7 @@ import { runnerFunctions } from "../../runners/registry.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { interruptedExitCode } from "../host/exit.ts";
+import { untilInterrupted } from "../host/until-interrupted.ts";
 import { minionExtras } from "../input/minion-extras.ts";
 import type { Here, HereFunction, HereOutcome } from "../orchestrate/here.ts";
 import { orchestrationFunctions } from "../orchestrate/orchestrate.ts";
@@ -44,7 +45,9 @@ export async function runHere(
   try {
     const { bound, extra } = bindArguments(name, described, args, kwargs);
     const running = run(here, bound, extra);
-    return orchestrationNames.has(name) ? await untilInterrupted(here, running) : await running;
+    return orchestrationNames.has(name)
+      ? await untilInterrupted(here.host, running, () => interrupted(here))
+      : await running;
   } catch (error) {
     if (!hasCode(error, "FUNCTION_ARGUMENTS")) throw error;
     return { value: failureText(runnerFunctions, "runner", name, error), isSuccess: false };
@@ -52,19 +55,9 @@ export async function runHere(
 }
 
 /** Salt ends with 0 or 1 then; a script must not take a part of an orchestration for the whole. */
-async function untilInterrupted({ host }: Here, running: Promise<HereOutcome>): Promise<HereOutcome> {
-  let dropInterrupt: () => void = () => undefined;
-  const interrupted = new Promise<HereOutcome>((resolve) => {
-    dropInterrupt = host.onInterrupt(() => {
-      host.complain("\nThe orchestration was stopped by Ctrl-C. Jobs that it started go on.\n");
-      resolve({ value: null, isSuccess: false, exitCode: interruptedExitCode });
-    });
-  });
-  try {
-    return await Promise.race([running, interrupted]);
-  } finally {
-    dropInterrupt();
-  }
+function interrupted({ host }: Here): HereOutcome {
+  host.complain("\nThe orchestration was stopped by Ctrl-C. Jobs that it started go on.\n");
+  return { value: null, isSuccess: false, exitCode: interruptedExitCode };
 }
 
 /** Shows tag and data of each event with a matching tag, until `count` events or Ctrl-C. */

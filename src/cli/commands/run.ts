@@ -25,6 +25,7 @@ import type { Value, ValueMap } from "../../wire/values.ts";
 import { keywordMark, parseArguments } from "../args/words.ts";
 import { Exit, interruptedExitCode } from "../host/exit.ts";
 import type { Host } from "../host/host.ts";
+import { untilInterrupted } from "../host/until-interrupted.ts";
 import { loginOf } from "../input/login.ts";
 import { becomeUser } from "../input/process-user.ts";
 import { openToolLog } from "../log/open-log.ts";
@@ -104,9 +105,12 @@ async function runFunction(options: OptionsOf<"run">, positionals: readonly stri
   log.debug(`Asking the master at ${requestEndpoint(config)} for ${name}`);
   const meter = new MeterBar(options.isQuiet ? undefined : host.errorTerminal);
   const listener = listenerOf(display, host, options.isQuiet, meter);
-  const asking = () => (options.isAsync ? start(config, host, call, log) : ask(config, host, call, listener));
+  const asking = () =>
+    options.isAsync
+      ? start(config, host, call, log)
+      : untilInterrupted(host, ask(config, host, call, listener), () => leave(host, call, options.configDir));
   const { value, isSuccess, jid, notes, code, isRefused }: Outcome =
-    here ?? (await untilLeft(host, options, call, asking).finally(() => meter.close()));
+    here ?? (await asking().finally(() => meter.close()));
   if (config.show_jid && jid !== undefined) display.line(`jid: ${jid}`);
   // A call that only started has no result yet.
   if (!options.isQuiet && !(options.isAsync && isSuccess)) {
@@ -122,28 +126,12 @@ async function runFunction(options: OptionsOf<"run">, positionals: readonly stri
 }
 
 /** Ctrl-C ends this command alone. The master runs the function to its end, unlike salt-run, which runs it itself. */
-async function untilLeft<Result>(
-  host: Host,
-  { isAsync, configDir }: OptionsOf<"run">,
-  { name, jid }: RunnerCall,
-  ask: () => Promise<Result>,
-): Promise<Result> {
-  if (isAsync) return await ask();
-  let forgetInterrupt: () => void = () => undefined;
-  const left = new Promise<never>((_, reject) => {
-    forgetInterrupt = host.onInterrupt(() => {
-      const way = commandLine("saltworks run jobs.master", configDir);
-      host.complain(
-        `\nExiting gracefully on Ctrl-c\n[WARNING ] ${name} goes on in the master as job ${jid}; it is in the list of: ${way}\n`,
-      );
-      reject(new Exit(interruptedExitCode));
-    });
-  });
-  try {
-    return await Promise.race([ask(), left]);
-  } finally {
-    forgetInterrupt();
-  }
+function leave(host: Host, { name, jid }: RunnerCall, configDir: string | undefined): never {
+  const way = commandLine("saltworks run jobs.master", configDir);
+  host.complain(
+    `\nExiting gracefully on Ctrl-c\n[WARNING ] ${name} goes on in the master as job ${jid}; it is in the list of: ${way}\n`,
+  );
+  throw new Exit(interruptedExitCode);
 }
 
 /** As in Salt, a function says by this member of its result how the command ends. */
