@@ -13,7 +13,8 @@ import type { SaltRelease } from "./salt-releases.ts";
 const script = join(repositoryRoot, "test/interop/operators/fork_commands.py");
 
 type Reply = { readonly id: number; readonly code?: number; readonly signal?: number };
-type Options = { readonly stdin?: string; readonly timeoutMs?: number };
+/** `env`: the whole environment of the command; default the interpreter's. */
+type Options = { readonly stdin?: string; readonly timeoutMs?: number; readonly env?: NodeJS.ProcessEnv };
 
 const opened = new Map<string, SaltForks>();
 
@@ -55,7 +56,7 @@ class SaltForks {
     const timer = setTimeout(() => this.#tell({ kill: id }), options.timeoutMs ?? commandTimeoutMs);
     try {
       writeFileSync(join(folder, "stdin"), options.stdin ?? "");
-      const { code, signal } = await this.#ended(id, { id, argv, folder });
+      const { code, signal } = await this.#ended(id, { id, argv, folder, env: options.env });
       const stderr = readFileSync(join(folder, "stderr"), "utf8");
       const note = signal === undefined ? "" : `\n(ended by signal ${signal})`;
       return { code: code ?? null, stdout: readFileSync(join(folder, "stdout")), stderr: stderr + note };

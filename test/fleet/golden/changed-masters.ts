@@ -59,10 +59,11 @@ export class ChangedMasters {
     return this.type({ topic: "greedy", laneOf: oneLane, beforeEach: arrangeGreedy });
   }
 
-  /** A new master that soon notices absent minions. */
+  /** A new master that tells who is present, and one that soon notices absent minions: there a busy machine's minions would seem to come and go. */
   async typePresence(): Promise<void> {
-    await this.#fleet.restartMaster({ ...quickPresence, ...uniqueJids });
+    await this.#fleet.restartMaster(uniqueJids);
     await this.type({ topic: "unique_jid_presence", laneOf: oneLane, beforeEach: untilAllTold });
+    await this.#fleet.restartMaster(quickPresence);
     this.#fleet.freeze(away);
     await this.#untilAway();
     await this.type({ topic: "not_connected" });

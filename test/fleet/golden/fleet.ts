@@ -12,6 +12,7 @@ import { dispatch } from "../../../src/cli/dispatch.ts";
 import { TestHost } from "../../cli/test-host.ts";
 import { EventWatch } from "../../interop/event-watch.ts";
 import { Program } from "../../interop/program.ts";
+import { runFork } from "../../interop/salt-forks.ts";
 import {
   es1Mine,
   goldenIds,
@@ -241,16 +242,28 @@ export class GoldenFleet {
 
   /** A command line of a transcript: the program and its words, with ROOT for the fleet's folder. */
   open(argv: readonly string[], options: CommandOptions = {}): RunningCommand {
+    const { words, env } = this.#started(argv, options);
+    return new RunningCommand(words, env, options);
+  }
+
+  #started(argv: readonly string[], options: CommandOptions) {
     const [program = "", ...words] = argv.map((word) => word.replaceAll("ROOT", this.root));
     const onMinion = program === "salt-call" ? (options.onMinion ?? "es1") : undefined;
     const ownConfigDir = onMinion === undefined ? this.configDir : this.minionConfigDir(onMinion);
     const [command, ...first] = startingWords(program, this.#makers);
     const all = [command, ...first, "-c", options.configDir ?? ownConfigDir, ...words] as const;
-    return new RunningCommand(all, this.#environment(program, onMinion), options);
+    return { words: all, env: this.#environment(program, onMinion) };
   }
 
-  run(argv: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
-    return this.open(argv, options).done;
+  /** Salt's `salt-call` runs in a fork of an interpreter that has imported Salt. */
+  async run(argv: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+    const { minion } = this.#makers;
+    if (argv[0] !== "salt-call" || minion === "ours") return await this.open(argv, options).done;
+    const { words, env } = this.#started(argv, options);
+    const startedMs = performance.now();
+    const ended = await runFork(minion, "salt-call", words.slice(1), { ...options, env });
+    const tookMs = performance.now() - startedMs;
+    return { stdout: ended.stdout.toString(), stderr: ended.stderr, rc: ended.code, lines: [], tookMs };
   }
 
   /** As `run`, in this process, because a new process takes most of a short command's time. */

@@ -1,7 +1,7 @@
 """Runs Salt's own command lines, each in a fork of this interpreter, which has imported Salt before: most of a short command's time is imports.
 
 Standard input: a line of JSON for each command: {"id": 1, "argv": [program, word, ...], "folder": "..."}. The folder holds `stdin`, and gets
-`stdout` and `stderr`. Standard output: {"id": 1, "code": 0} or {"id": 1, "signal": 9} for each that ended. {"kill": 1} ends one.
+`stdout` and `stderr`. With "env", these are all its environment variables. Standard output: {"id": 1, "code": 0} or {"id": 1, "signal": 9} for each that ended. {"kill": 1} ends one.
 The end of standard input ends all of them. What a fork runs is the program's own file, unchanged.
 """
 
@@ -18,14 +18,17 @@ import threading
 IMPORTED = """
 salt.scripts salt.cli.salt salt.cli.run salt.cli.key salt.cli.cp salt.client salt.runner salt.wheel salt.key salt.output salt.loader
 salt.loader.lazy salt.utils.event salt.utils.parsers salt.utils.jid salt.utils.minions salt.utils.verify salt.channel.client
-salt.transport.zeromq salt.transport.tcp salt.crypt salt.payload salt.cli.batch salt.minion salt.fileclient salt.pillar
+salt.transport.zeromq salt.transport.tcp salt.crypt salt.payload salt.cli.batch salt.cli.call salt.cli.caller salt.minion salt.fileclient salt.pillar salt.state
 """.split()
 
 OPEN = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
 
 def become(command):
-    """In the fork: its own files as standard input, output and error; returns once they are open."""
+    """In the fork: its own environment, and its own files as standard input, output and error; returns once they are open."""
+    if "env" in command:
+        os.environ.clear()
+        os.environ.update(command["env"])
     folder = command["folder"]
     for number, (name, flags) in enumerate([("stdin", os.O_RDONLY), ("stdout", OPEN), ("stderr", OPEN)]):
         opened = os.open(os.path.join(folder, name), flags, 0o600)
