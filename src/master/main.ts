@@ -6,6 +6,7 @@
 import { join } from "node:path";
 import type { Logger } from "pino";
 import type { MasterConfig } from "../config/load.ts";
+import { unfedDatabaseFault } from "../config/options/job-cache-drivers.ts";
 import { unbuiltWarning } from "../config/options/unbuilt.ts";
 import { checkEventPackages } from "../databases/events/registry.ts";
 import { checkDatabasePackages } from "../databases/registry.ts";
@@ -83,7 +84,7 @@ export async function runMaster(config: MasterConfig, log: Logger, hooks: Master
   letHeapsGrow();
   const limit = new LogLimit(log, () => performance.now());
   const { logger } = limit;
-  const plugins = [...loginFaults(config), ...unreadCacheFaults(config)];
+  const plugins = [...loginFaults(config), ...unreadCacheFaults(config), ...unfedDatabaseFault(config)];
   const faults = [...fileServerSettings(config, process.env).faults, ...plugins];
   const accepted = config.unbuilt.map(unbuiltWarning);
   for (const sentence of [...accepted, ...config.inert, ...faults]) logger.warn(sentence);

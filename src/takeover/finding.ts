@@ -1,4 +1,6 @@
 /** What a report before a takeover says of one thing of the site. */
+import { posix } from "node:path";
+import type { Setting } from "../config/files/settings.ts";
 import type { PluginKind } from "../config/options/site-python.ts";
 
 /**
@@ -16,6 +18,11 @@ export type Finding = {
   /** What is lost here and the operator's own Salt may run. They are looked up before the report is shown. */
   readonly plugins?: readonly Plugin[];
 };
+
+/** The place of a setting as findings show it. */
+export function placeOf({ file, line }: Pick<Setting, "file" | "line">): string {
+  return `${posix.normalize(file)}:${line}`;
+}
 
 /** `kind`: as the sidecar asks Salt's loader for it. */
 export type Plugin = {

@@ -1,13 +1,13 @@
 /** What becomes of each option that the configuration sets. */
-import { posix } from "node:path";
 import { readSettings, type Setting } from "../config/files/settings.ts";
 import type { MasterConfig } from "../config/load.ts";
 import { missingPlugins, type UnbuiltSetting, unbuiltOptions } from "../config/options/unbuilt.ts";
 import { type Fault, masterOptions } from "../config/schema.ts";
 import type { SdbValue } from "../config/sdb.ts";
 import { nearMissOf, type Standing, standingOf } from "../config/standing.ts";
-import { loginFaults, missingLogins, unreadCacheFaults } from "../sidecar/availability.ts";
-import type { Finding } from "./finding.ts";
+import { loginFaults, missingLogins } from "../sidecar/availability.ts";
+import { databaseFindings } from "./databases.ts";
+import { type Finding, placeOf } from "./finding.ts";
 import { remoteFindings } from "./git-remotes.ts";
 
 const role = { name: "master", table: masterOptions } as const;
@@ -44,7 +44,7 @@ export function optionFindings(config: MasterConfig): readonly Finding[] {
     ...starts,
     ...remoteFindings(config),
     ...config.sdbValues.map(sdbFinding),
-    ...unreadCacheFaults(config).map((fault) => lostCache(fault, config.ext_job_cache, settings.get("ext_job_cache"))),
+    ...databaseFindings(config, settings),
     ...logins.map((fault, index): Finding => lostLogin(fault, external, backends[index] ?? "")),
   ];
 }
@@ -72,19 +72,10 @@ function lostOption(setting: UnbuiltSetting): Finding {
   return { verdict: "lost", name, place: `${file}:${line}`, about: lost, ...(plugins.length > 0 && { plugins }) };
 }
 
-function placeOf({ file, line }: Pick<Setting, "file" | "line">): string {
-  return `${posix.normalize(file)}:${line}`;
-}
-
 function lostLogin(fault: string, setting: Setting | undefined, backend: string): Finding {
   const about = fault.replace(/^external_auth: /, "");
   const plugins = [{ kind: "auth", name: backend }] as const;
   return { verdict: "lost", name: "external_auth", about, ...placed(setting), plugins };
-}
-
-function lostCache(fault: string, name: string, setting: Setting | undefined): Finding {
-  const about = fault.replace(/^ext_job_cache: /, "");
-  return { verdict: "lost", name: "ext_job_cache", about, ...placed(setting), plugins: [{ kind: "job_cache", name }] };
 }
 
 function placed(setting: Setting | undefined): Pick<Finding, "place"> {

@@ -1,6 +1,7 @@
 /** `saltworks check`: what it says of each part of a Salt site, its exit codes, and that it changes nothing. */
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, it } from "node:test";
 import { dispatch } from "../../src/cli/dispatch.ts";
@@ -82,6 +83,22 @@ describe("saltworks check", () => {
     const abouts = (await found("options")).filter(({ verdict }) => verdict === "lost").map(({ about }) => about);
     assert.match(abouts[0] ?? "", /^gitfs remote ext::sh -c x has an address of another form/);
     assert.match(abouts[1] ?? "", /^git_pillar remote master http:\/\/h\/x has no option 'nosuch'/);
+  });
+
+  it("says what becomes of job caches, and names a client library that is not there", async () => {
+    const python = "salt_python: False\n";
+    configure(`${python}ext_job_cache: rawfile_json\n`);
+    assert.deepEqual(lost(await found("options")), []);
+    configure(`${python}ext_job_cache: site_jobs\n`);
+    assert.deepEqual(lost(await found("options")), ["ext_job_cache /conf/master:8"]);
+    configure(`${python}master_job_cache: postgres\next_job_cache: sqlite3\nsqlite3.database: ${at("jobs")}\n`);
+    const findings = await found("options");
+    const changed = findings.find(({ name, verdict }) => name === "master_job_cache" && verdict === "changed");
+    assert.match(changed?.about ?? "", /^'postgres' gets no jobs while ext_job_cache names 'sqlite3'/);
+    // SQLite comes with Node.js, but not with Node 20.
+    const refused = findings.filter(({ name }) => name === "start").map(({ about }) => about);
+    assert.equal(refused.length, isBuiltin("node:sqlite") ? 0 : 1);
+    for (const about of refused) assert.match(about, /^sqlite3 as a job cache needs node:sqlite, .* 22\.13 or later$/);
   });
 
   it("names files that are larger than this master reads, and nothing of their cut text", async () => {

@@ -27,7 +27,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   fileserver: ["wire", "config", "python", "target", "store", "git"],
   runners: ["wire", "config", "python", "target", "store", "git", "databases"],
   sidecar: ["wire", "config"],
-  takeover: ["config", "store", "git", "pillar", "runners", "sidecar"],
+  takeover: ["config", "store", "git", "databases", "pillar", "runners", "sidecar"],
   workers: [...data, "openid", "store", ...engine],
   master: [...data, "schedule", "transport", "store", ...engine, "workers"],
   client: [...data, "transport", "store"],

@@ -121,6 +121,15 @@ function externalDatabaseOf(config: CacheNames): string | undefined {
   return pythonJobCache(config, "ext_job_cache") ?? builtName(config.ext_job_cache);
 }
 
+/** A warning about a database of `master_job_cache` that gets nothing, because jobs go to the one of `ext_job_cache`. */
+export function unfedDatabaseFault(config: CacheNames): readonly string[] {
+  const [own, external] = [ownDatabaseOf(config), externalDatabaseOf(config)];
+  if (own === undefined || external === undefined || own === external) return [];
+  return [
+    `master_job_cache: '${own}' gets no jobs while ext_job_cache names '${external}', which gets all; Salt's master writes each job's load to both, and reads them from ext_job_cache alone`,
+  ];
+}
+
 /** Whether old rows of the database leave it. As in Salt, only those of `master_job_cache`: with `ext_job_cache` minions write there. */
 export function isCleanedDatabase(config: CacheNames): boolean {
   const own = ownDatabaseOf(config);
