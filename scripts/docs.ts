@@ -1,6 +1,6 @@
 /**
- * Writes docs/config.md, errors.md, limits.md, metrics.md, runners.md, house.svg, layers.svg and the manual pages from the tables
- * and folders of src, so that they list exactly what exists. `npm run docs` runs it; test/tidy.test.ts compares.
+ * Writes docs/config.md, errors.md, limits.md, metrics.md, runners.md, house.svg, layers.svg, the manual pages and the dashboard for Grafana from
+ * the tables and folders of src, so that they list exactly what exists. `npm run docs` runs it; test/tidy.test.ts compares.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,6 +21,7 @@ import { runnerFunctions } from "../src/runners/registry.ts";
 import { wheelFunctions } from "../src/runners/wheel.ts";
 import { houseDrawing } from "./draw-house.ts";
 import { layersDrawing } from "./draw-layers.ts";
+import { grafanaDashboard } from "./grafana.ts";
 import { manualPages } from "./man.ts";
 import { memorySection } from "./memory.ts";
 
@@ -207,8 +208,9 @@ The same for options of the master.
 
 const metricsIntroduction = `# Metrics
 
-One endpoint serves the whole master, every worker thread included, in Prometheus' text format. It is off until
-\`metrics_port\` is set:
+One endpoint serves the whole master, every worker thread included, in Prometheus' text format, or as OpenMetrics for
+clients that ask for it. Clients that accept gzip get a seventh of the bytes. It is off until \`metrics_port\` is
+set:
 
 \`\`\`yaml
 metrics_port: 4510          # metrics_interface: 127.0.0.1
@@ -218,7 +220,13 @@ metrics_port: 4510          # metrics_interface: 127.0.0.1
 scrape_configs:
   - job_name: saltworks
     static_configs: [{ targets: ["127.0.0.1:4510"] }]
+rule_files: [/opt/saltworks/packaging/prometheus/saltworks.rules.yml]
 \`\`\`
+
+- \`packaging/prometheus/saltworks.rules.yml\` has alerts: on a master that is down, slow or full, on faults of the disk,
+  lost threads, limits that were met, guessed passwords, databases that are behind, and more.
+- \`packaging/grafana/saltworks.json\` is a dashboard for Grafana (Dashboards, Import). Its variables choose the data
+  source, the job and the masters.
 
 \`saltworks top\` shows the same figures in a terminal. It asks by the request port with the local key and needs no
 endpoint.
@@ -283,6 +291,7 @@ export function generatedDocs(root = packageRoot()): Map<string, string> {
     ["docs/layers.svg", layersDrawing(root)],
     ...manualPages(),
     ["docs/runners.md", runnersDoc()],
+    ["packaging/grafana/saltworks.json", grafanaDashboard()],
   ]);
 }
 

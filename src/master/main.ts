@@ -104,7 +104,7 @@ export async function runMaster(config: MasterConfig, log: Logger, hooks: Master
     const { apiRestarts } = hooks;
     const master = await startMaster({ config, log: limit, openedPorts, audit, apiRestarts });
     logger.info({ publish: master.publishEndpoint, requests: master.requestEndpoint }, "master is ready");
-    hooks.onReady?.({ answers: () => master.answers(), state: () => master.metrics.text() });
+    hooks.onReady?.({ answers: () => master.answers(), state: () => master.metrics.text("prometheus") });
     const signal = await terminationSignal(master);
     hooks.onStopping?.();
     logger.info({ signal }, "shutting down");
@@ -267,7 +267,7 @@ async function serveMetrics(
     address: config.metrics_interface,
     port: config.metrics_port,
     descriptor,
-    read: () => master.metrics.text(),
+    read: (form) => master.metrics.text(form),
     onFault: (error) => logger.error({ err: error }, "the metrics could not be served"),
   });
   logger.info({ address: config.metrics_interface, port: server.port }, "metrics are served");

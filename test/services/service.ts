@@ -1,4 +1,7 @@
-/** Servers of other projects that tests use, each on loopback with a private directory: MariaDB, PostgreSQL, Redis, memcached, NATS, OpenLDAP. */
+/**
+ * Servers of other projects that tests use, each on loopback with a private directory: MariaDB, PostgreSQL, Redis, memcached, NATS, OpenLDAP,
+ * Prometheus.
+ */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -262,4 +265,28 @@ export function startSlapd(o: {
 
 export function startMemcached(): Promise<Service> {
   return start({ asOther: true, run: (_, port) => ["memcached", "-l", "127.0.0.1", "-p", String(port)] });
+}
+
+/** Scrapes the targets of `job` every second, with the rules of the files. */
+export function startPrometheus(
+  job: string,
+  targets: readonly string[],
+  ruleFiles: readonly string[],
+): Promise<Service> {
+  return start({
+    asOther: false,
+    run: (directory, port) => {
+      const config = {
+        global: { scrape_interval: "1s", evaluation_interval: "1s" },
+        rule_files: ruleFiles,
+        scrape_configs: [{ job_name: job, static_configs: [{ targets }] }],
+      };
+      // JSON is YAML, too.
+      writeFileSync(join(directory, "prometheus.yml"), JSON.stringify(config));
+      return [
+        ...(["prometheus", `--config.file=${directory}/prometheus.yml`] as const),
+        ...[`--storage.tsdb.path=${directory}/data`, `--web.listen-address=127.0.0.1:${port}`],
+      ];
+    },
+  });
 }

@@ -4,6 +4,7 @@ import type { Encodable } from "../../wire/values.ts";
 import { LaneMeasuresReader } from "../../workers/measures/lane-measures.ts";
 import type { WorkerMeasures } from "../../workers/measures/measures.ts";
 import { ThreadMeter } from "../../workers/measures/thread-meter.ts";
+import type { TextForm } from "../ports/metrics-server.ts";
 import { Samples } from "./samples.ts";
 import { type MeteredParts, sampleLimits, sampleMain, sampleThread, sampleWorker } from "./sources.ts";
 import { ThreadCpu } from "./threads.ts";
@@ -32,9 +33,8 @@ export class Metrics {
     });
   }
 
-  /** In Prometheus' text format. */
-  async text(): Promise<string> {
-    return (await this.#look()).text();
+  async text(form: TextForm): Promise<string> {
+    return (await this.#look()).text(form);
   }
 
   /** Rows of name, labels and value. */

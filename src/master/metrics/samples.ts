@@ -1,9 +1,11 @@
 /**
- * The values of one reading, by metric, and their two forms: Prometheus' text, and the rows of the wheel function `saltworks.metrics`.
- * Source: https://prometheus.io/docs/instrumenting/exposition_formats/, text format 0.0.4.
+ * The values of one reading, by metric, and their forms: Prometheus' text, OpenMetrics, and the rows of the wheel function `saltworks.metrics`.
+ * Source: https://prometheus.io/docs/instrumenting/exposition_formats/, text format 0.0.4, and
+ * https://prometheus.io/docs/specs/om/open_metrics_spec/, version 1.0.0.
  */
 import type { Encodable } from "../../wire/values.ts";
 import type { HistogramSnapshot } from "../../workers/measures/histogram.ts";
+import type { TextForm } from "../ports/metrics-server.ts";
 import { type LabelsOf, type MetricName, metrics } from "./table.ts";
 
 /** `metricName`: the name of a histogram's series, with `_bucket`, `_sum` or `_count`. */
@@ -33,9 +35,10 @@ export class Samples {
     samples.push({ metricName: `${name}_count`, labels, value: count });
   }
 
-  /** In Prometheus' text format, with every metric's kind and meaning. */
-  text(): string {
-    return [...this.#byMetric].map(([name, samples]) => familyText(name, samples)).join("");
+  /** With every metric's kind and meaning. */
+  text(form: TextForm = "prometheus"): string {
+    const families = [...this.#byMetric].map(([name, samples]) => familyText(form, name, samples));
+    return `${families.join("")}${form === "openmetrics" ? "# EOF\n" : ""}`;
   }
 
   /** Rows of name, labels and value, for clients that read metrics over the request port. */
@@ -55,15 +58,27 @@ export class Samples {
   }
 }
 
-function familyText(name: MetricName, samples: readonly Sample[]): string {
+/** In OpenMetrics a counter's family has no `_total`, and quotation marks are escaped in meanings, too. */
+function familyText(form: TextForm, name: MetricName, samples: readonly Sample[]): string {
   const { help, kind } = metrics[name];
-  const head = [`# HELP ${name} ${escaped(help)}`, `# TYPE ${name} ${kind}`];
-  return [...head, ...samples.map((sample) => sampleText(name, sample)), ""].join("\n");
+  const isOpen = form === "openmetrics";
+  const family = isOpen && kind === "counter" ? name.replace(/_total$/, "") : name;
+  const head = [`# HELP ${family} ${isOpen ? quoted(help) : escaped(help)}`, `# TYPE ${family} ${kind}`];
+  return [...head, ...samples.map((sample) => sampleText(form, name, sample)), ""].join("\n");
 }
 
-function sampleText(name: MetricName, { metricName, labels, value }: Sample): string {
-  const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escaped(text).replaceAll('"', '\\"')}"`);
+function sampleText(form: TextForm, name: MetricName, { metricName, labels, value }: Sample): string {
+  const pairs = Object.entries(labels).map(([label, text]) => `${label}="${quoted(labelText(form, label, text))}"`);
   return `${metricName ?? name}${pairs.length === 0 ? "" : `{${pairs.join(",")}}`} ${valueText(value)}`;
+}
+
+/** OpenMetrics writes bounds of buckets as floating point numbers. */
+function labelText(form: TextForm, label: string, text: string): string {
+  return form === "openmetrics" && label === "le" && /^\d+$/.test(text) ? `${text}.0` : text;
+}
+
+function quoted(text: string): string {
+  return escaped(text).replaceAll('"', '\\"');
 }
 
 function escaped(text: string): string {

@@ -1,6 +1,11 @@
-/** The HTTP endpoint that Prometheus reads: GET and HEAD of /metrics, and nothing else. It shows no secrets and takes no input. */
+/**
+ * The HTTP endpoint that Prometheus reads: GET and HEAD of /metrics, and nothing else. It shows no secrets, and takes no input but the form and the
+ * encoding that the client accepts.
+ */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
 import { SaltworksError } from "../../errors.ts";
 import {
   metricsConnectionsMax,
@@ -9,18 +14,25 @@ import {
   metricsRequestTimeoutMs,
 } from "../../limits.ts";
 
+/** The forms in which scrapers read metrics. */
+export type TextForm = "prometheus" | "openmetrics";
+
 export type MetricsServerOptions = {
   readonly address: string;
   /** 0: any free port. */
   readonly port: number;
   /** A socket that already listens at this address and port. */
   readonly descriptor?: number | undefined;
-  /** Reads the metrics in Prometheus' text format. */
-  readonly read: () => Promise<string>;
+  /** Reads the metrics in one of their forms. */
+  readonly read: (form: TextForm) => Promise<string>;
   readonly onFault: (error: Error) => void;
 };
 
-const contentType = "text/plain; version=0.0.4; charset=utf-8";
+const contentTypes: Readonly<Record<TextForm, string>> = {
+  prometheus: "text/plain; version=0.0.4; charset=utf-8",
+  openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+};
+const packed = promisify(gzip);
 
 export class MetricsServer {
   readonly #options: MetricsServerOptions;
@@ -78,22 +90,54 @@ export class MetricsServer {
     } else if (request.url?.split("?", 1)[0] !== "/metrics") {
       refuse(response, 404, "The metrics are at /metrics.");
     } else {
-      this.#send(response, request.method === "HEAD");
+      void this.#send(request, response);
     }
   }
 
-  #send(response: ServerResponse, isHeadOnly: boolean): void {
-    this.#options.read().then(
-      (text) => {
-        response.writeHead(200, { "content-type": contentType, "content-length": Buffer.byteLength(text) });
-        response.end(isHeadOnly ? undefined : text);
-      },
-      (error: Error) => {
-        this.#options.onFault(error);
-        refuse(response, 500, "The metrics could not be read; the master's log says why.");
-      },
-    );
+  async #send({ method, headers }: IncomingMessage, response: ServerResponse): Promise<void> {
+    const form = acceptedForm(headers.accept ?? "");
+    const isPacked = takesGzip(String(headers["accept-encoding"] ?? ""));
+    try {
+      const text = await this.#options.read(form);
+      const body = isPacked ? await packed(text) : Buffer.from(text);
+      response.writeHead(200, {
+        "content-type": contentTypes[form],
+        "content-length": body.length,
+        vary: "accept, accept-encoding",
+        ...(isPacked && { "content-encoding": "gzip" }),
+      });
+      response.end(method === "HEAD" ? undefined : body);
+    } catch (error) {
+      this.#options.onFault(error as Error);
+      refuse(response, 500, "The metrics could not be read; the master's log says why.");
+    }
   }
+}
+
+/** OpenMetrics only for a client that names it in a version that is written here, with more weight than Prometheus' own format. */
+function acceptedForm(accept: string): TextForm {
+  const weights = { prometheus: 0, openmetrics: 0 };
+  for (const range of accept.toLowerCase().split(",")) {
+    const [type = "", ...parameters] = range.split(";").map((part) => part.trim());
+    const version = parameterOf(parameters, "version");
+    const weight = Number(parameterOf(parameters, "q") ?? 1);
+    const isOpen = type === "application/openmetrics-text" && /^(?:1\.0\.0)?$/.test(version ?? "");
+    const form = isOpen ? "openmetrics" : type === "text/plain" ? "prometheus" : undefined;
+    if (form !== undefined) weights[form] = Math.max(weights[form], weight || 0);
+  }
+  return weights.openmetrics > weights.prometheus ? "openmetrics" : "prometheus";
+}
+
+function takesGzip(acceptEncoding: string): boolean {
+  const codings = acceptEncoding.toLowerCase().split(",");
+  return codings.some((coding) => {
+    const [name = "", ...parameters] = coding.split(";").map((part) => part.trim());
+    return name === "gzip" && Number(parameterOf(parameters, "q") ?? 1) > 0;
+  });
+}
+
+function parameterOf(parameters: readonly string[], name: string): string | undefined {
+  return parameters.find((each) => each.startsWith(`${name}=`))?.slice(name.length + 1);
 }
 
 /** Closes the connection after the answer, so that nothing more of it is read. */

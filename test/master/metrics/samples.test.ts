@@ -39,6 +39,30 @@ describe("Samples", () => {
     );
   });
 
+  it("writes OpenMetrics, where counters' families and bounds of buckets have other names", () => {
+    const samples = new Samples();
+    samples.set("saltworks_jobs_total", { outcome: "published" }, 3);
+    const histogram = new Histogram([1]);
+    histogram.observe(0.5);
+    samples.histogram("saltworks_batch_items", { worker: "0" }, histogram.snapshot());
+    const lines = samples.text("openmetrics").split("\n");
+    assert.deepEqual(
+      lines.filter((line) => !line.startsWith("# HELP")),
+      [
+        "# TYPE saltworks_jobs counter",
+        'saltworks_jobs_total{outcome="published"} 3',
+        "# TYPE saltworks_batch_items histogram",
+        'saltworks_batch_items_bucket{worker="0",le="1.0"} 1',
+        'saltworks_batch_items_bucket{worker="0",le="+Inf"} 1',
+        'saltworks_batch_items_sum{worker="0"} 0.5',
+        'saltworks_batch_items_count{worker="0"} 1',
+        "# EOF",
+        "",
+      ],
+    );
+    assert.ok(lines.includes(`# HELP saltworks_jobs ${metrics.saltworks_jobs_total.help}`));
+  });
+
   it("gives the same as rows", () => {
     const samples = new Samples();
     samples.set("saltworks_minions", { state: "connected" }, 8);

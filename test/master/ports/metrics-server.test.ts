@@ -3,11 +3,11 @@ import { once } from "node:events";
 import { createConnection } from "node:net";
 import { afterEach, describe, it } from "node:test";
 import { metricsHeaderBytesMax } from "../../../src/limits.ts";
-import { MetricsServer } from "../../../src/master/ports/metrics-server.ts";
+import { MetricsServer, type MetricsServerOptions } from "../../../src/master/ports/metrics-server.ts";
 
 const opened: MetricsServer[] = [];
 
-async function open(read: () => Promise<string> = () => Promise.resolve("x 1\n")): Promise<MetricsServer> {
+async function open(read: MetricsServerOptions["read"] = () => Promise.resolve("x 1\n")): Promise<MetricsServer> {
   const server = await MetricsServer.listen({ address: "127.0.0.1", port: 0, read, onFault: () => undefined });
   opened.push(server);
   return server;
@@ -36,8 +36,25 @@ describe("MetricsServer", () => {
     assert.equal(got.status, 200);
     assert.equal(got.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8");
     assert.equal(await got.text(), "x 1\n");
-    const head = await fetch(urlOf(server), { method: "HEAD" });
+    const head = await fetch(urlOf(server), { method: "HEAD", headers: { "accept-encoding": "identity" } });
     assert.deepEqual([head.status, head.headers.get("content-length"), await head.text()], [200, "4", ""]);
+  });
+
+  it("answers in the form that the client prefers, and packed if the client takes that", async () => {
+    const server = await open((form) => Promise.resolve(`# ${form}\n`));
+    const asked = async (accept: string, encoding: string) => {
+      const got = await fetch(urlOf(server), { headers: { accept, "accept-encoding": encoding } });
+      const { headers } = got;
+      return [await got.text(), headers.get("content-type")?.split(";")[0], headers.get("content-encoding")].join("|");
+    };
+    const open1 = "application/openmetrics-text;version=1.0.0";
+    // As Prometheus 2 asks.
+    const ofPrometheus = `${open1},application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1`;
+    assert.equal(await asked(ofPrometheus, "gzip"), "# openmetrics\n|application/openmetrics-text|gzip");
+    assert.equal(await asked(`${open1};q=0.5,text/plain;q=0.9`, "identity"), "# prometheus\n|text/plain|");
+    assert.equal(await asked("application/openmetrics-text;version=2.0.0", "br"), "# prometheus\n|text/plain|");
+    assert.equal(await asked(`${open1};q=0`, "gzip;q=0"), "# prometheus\n|text/plain|");
+    assert.equal(await asked("*/*", "deflate, gzip;q=0.5"), "# prometheus\n|text/plain|gzip");
   });
 
   it("refuses every other path, method, and anything with a body", async () => {
