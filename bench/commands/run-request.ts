@@ -10,6 +10,7 @@ import { masterOptions } from "../../src/config/schema.ts";
 import type { ConfigValue } from "../../src/config/yaml/values.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import type { ParameterValues } from "../results/schema.ts";
+import { readThreshold, type Threshold } from "../results/thresholds.ts";
 import { scenarios } from "../scenarios/registry.ts";
 import { readParameters } from "../scenarios/run.ts";
 import type { Scenario } from "../scenarios/scenario.ts";
@@ -26,6 +27,8 @@ export type RunRequest = {
   /** Ours first, then its peers. */
   readonly masters: readonly [MasterChoice, ...MasterChoice[]];
   readonly repeats: number;
+  /** Conditions under which the command fails (`--fail-if`). */
+  readonly thresholds: readonly Threshold[];
   readonly directory: string;
   readonly isJson: boolean;
 };
@@ -59,6 +62,7 @@ export function readRunRequest(word: string, options: BenchOptions, host: Host):
     parameters,
     masters: [ours, ...readPeers(scenario, options, host, workers)],
     repeats: repeats ?? (options.against === undefined ? 1 : repeatsAgainst),
+    thresholds: (options.failIf ?? []).map(readThreshold),
     directory: directoryOf(options),
     isJson: options.isJson,
   };

@@ -3,8 +3,10 @@ import type { Host } from "../../src/cli/host/host.ts";
 import type { Progress } from "../../src/cli/host/progress.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import { runAgainst } from "../peers/against.ts";
+import { formatNumber } from "../report/format.ts";
 import { demandDirectory, writeResult } from "../results/files.ts";
 import type { Point, RunResult } from "../results/schema.ts";
+import { judgeThresholds, type Threshold } from "../results/thresholds.ts";
 import { runScenario } from "../scenarios/run.ts";
 import { Interruption } from "./interruption.ts";
 import { resultText } from "./result-text.ts";
@@ -13,23 +15,27 @@ import type { RunRequest } from "./run-request.ts";
 /** The exit code when the load generator was the limit: the figures then say nothing about the master. */
 export const voidExitCode = 2;
 const incorrectExitCode = 1;
+/** The exit code when a condition of `--fail-if` holds. */
+const crossedExitCode = 3;
 
-/** @returns 0; 2 if a run was void; 1 if returns are missing; 130 if it was interrupted */
+/** @returns 0; 1 if returns are missing; 2 if a run was void; 3 if a condition of `--fail-if` holds; 130 if it was interrupted */
 export async function runRequest(request: RunRequest, progress: Progress, host: Host): Promise<number> {
   demandDirectory(request.directory);
   const interruption = new Interruption(host);
   try {
-    const result = await measure(request, progress, interruption.signal);
-    if (result === undefined) {
+    const measured = await measure(request, progress, interruption.signal);
+    if (measured === undefined) {
       host.complain("saltworks bench: interrupted before a run was whole: there is no result\n");
       return interruption.exitCode;
     }
+    const { result, fault } = judged(measured, request.thresholds);
     // Shown before it is written, because the file may fail.
     host.write(request.isJson ? `${JSON.stringify(result)}\n` : `${resultText(result)}\n`);
     const path = writeResult(request.directory, result);
     if (request.isJson) host.complain(`Result: ${path}\n`);
     else host.write(`Result: ${path}\nPlots:  saltworks bench report ${path}\n`);
     if (interruption.signal.aborted) return interruption.exitCode;
+    if (fault !== undefined) throw fault;
     return exitCodeOf(result, host);
   } finally {
     interruption.end();
@@ -70,7 +76,18 @@ function besideEachOther(results: readonly RunResult[]): RunResult {
   return { ...own, peers: others.map(({ master, points }) => ({ master, points })) };
 }
 
-function exitCodeOf({ points, peers = [] }: RunResult, host: Host): number {
+/** `fault`: a condition names what the run does not have. The result is shown and written all the same. */
+function judged(result: RunResult, thresholds: readonly Threshold[]): { result: RunResult; fault?: SaltworksError } {
+  if (thresholds.length === 0) return { result };
+  try {
+    return { result: { ...result, thresholds: [...judgeThresholds(thresholds, result.points)] } };
+  } catch (error) {
+    if (error instanceof SaltworksError) return { result, fault: error };
+    throw error;
+  }
+}
+
+function exitCodeOf({ points, peers = [], thresholds = [] }: RunResult, host: Host): number {
   const all = [...points, ...peers.flatMap((peer) => peer.points)];
   const voids = all.filter(({ generator }) => generator.isVoid).length;
   const missing = points.reduce((sum, { correctness }) => sum + correctness.missing, 0);
@@ -80,5 +97,10 @@ function exitCodeOf({ points, peers = [] }: RunResult, host: Host): number {
       `saltworks bench: ${voids} of ${all.length} runs are void: the load generator was the limit, not the master\n`,
     );
   }
-  return missing > 0 ? incorrectExitCode : voids > 0 ? voidExitCode : 0;
+  const crossed = thresholds.filter(({ isCrossed }) => isCrossed);
+  for (const { text, label, observed, unit } of crossed)
+    host.complain(`saltworks bench: ${label}: ${text}: measured ${formatNumber(observed)}${unit}\n`);
+  if (missing > 0) return incorrectExitCode;
+  if (voids > 0) return voidExitCode;
+  return crossed.length > 0 ? crossedExitCode : 0;
 }

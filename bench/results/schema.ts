@@ -86,6 +86,8 @@ export type RunResult = {
   comparisons?: Comparison[];
   /** Other masters that were measured in turns with this one, under the same load. */
   peers?: { master: RunResult["master"]; points: Point[] }[];
+  /** Conditions of `--fail-if`, judged on each point of ours. `observed`: in the condition's `unit`. */
+  thresholds?: { text: string; label: string; observed: number; unit: string; isCrossed: boolean }[];
   /** The tuner's result: master configuration as text of a `master.d` file, and remarks on how far to trust it. */
   advice?: { masterConfig: string; remarks: string[] };
 };

@@ -56,7 +56,7 @@ const point: ShapeOf<Point> = {
 
 const master = { kind: "string", version: "string", config: "map" } as const;
 
-const result: ShapeOf<Omit<RunResult, "comparisons" | "peers" | "advice">> = {
+const result: ShapeOf<Omit<RunResult, "comparisons" | "peers" | "thresholds" | "advice">> = {
   schema: "string",
   startedAt: "string",
   tool: { version: "string", commit: "string" },

@@ -81,6 +81,7 @@ describe("saltworks bench", () => {
     ["no scenario", [], /which scenario\? There are: .*return-storm/],
     ["a misspelt scenario", ["retrun-storm"], /there is no scenario 'retrun-storm'; did you mean 'return-storm'/],
     ["a scenario far from any", ["zzz"], /there is no scenario 'zzz'; there are: .*return-storm/],
+    ["a condition without a unit", ["return-storm", "--fail-if", "return.p99>5"], /return\.p99 takes us, µs, ms, s/],
     ["two scenarios", ["return-storm", "ping-all"], /one scenario at a time; 'ping-all' is too much/],
     [
       "an unknown parameter",

@@ -42,6 +42,14 @@ const benchOwnOptions = {
   ),
 };
 
+const thresholdOptions = {
+  failIf: texts(
+    ["--fail-if"],
+    "CONDITION",
+    "End with exit code 3 if a run crosses this, such as return.p99>50ms or cpu.perOperation>100us. May be given several times.",
+  ),
+};
+
 const repeatOptions = {
   repeats: int(
     ["--repeats"],
@@ -66,6 +74,7 @@ type BenchOptions = typeof firstOptions &
   typeof masterOptions &
   typeof repeatOptions &
   typeof peerOptions &
+  typeof thresholdOptions &
   typeof outputOptions;
 
 export const benchCommand: CommandTable<BenchOptions> = {
@@ -78,7 +87,7 @@ export const benchCommand: CommandTable<BenchOptions> = {
     { title: "", options: { ...firstOptions, ...benchOwnOptions } },
     { title: "Load Options", options: { ...loadOptions, ...repeatOptions } },
     { title: "Master Options", options: { ...masterOptions, ...peerOptions } },
-    { title: "Output Options", options: outputOptions },
+    { title: "Output Options", options: { ...thresholdOptions, ...outputOptions } },
   ],
   unavailable: [],
 };
