@@ -86,8 +86,27 @@ export class LanePool {
     const laneStart: LaneStart = { startedThreads: this.#startedThreads, turns: this.#turns.memory };
     const workerData = { ...this.#options.workerData, ...laneStart };
     const piscina = openThreads({ ...this.#options, threads, tasksPerThread, workerData });
-    piscina.on("error", (error) => this.#noteThreadLost(error));
+    piscina.on("error", (error) => {
+      this.#noteThreadLost(error);
+      if (piscina === this.#piscina && piscina.threads.length === 0) this.#failUnstarted(error);
+    });
     return piscina;
+  }
+
+  /**
+   * The only thread could not start, as when the program's files were replaced or memory is short. Piscina would let its tasks wait until a later
+   * task asks for another thread.
+   */
+  #failUnstarted(cause: Error): void {
+    if (this.#running.size === 0 || this.#isClosing) return;
+    const failed = [...this.#running];
+    this.#running = new Set();
+    const unstarted = this.#piscina;
+    this.#piscina = this.#open();
+    for (const task of failed)
+      task.reject(new SaltworksError("WORKER_LOST", `a thread could not start: ${cause.message}`, {}, { cause }));
+    void unstarted.destroy().catch(this.#options.onThreadLost);
+    this.#pump();
   }
 
   get #isThreadShared(): boolean {

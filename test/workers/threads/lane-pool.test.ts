@@ -73,6 +73,23 @@ describe("LanePool", () => {
     release(flag);
   });
 
+  for (const concurrentTasksPerThread of [1, 2]) {
+    it(`fails tasks whose thread cannot start, and serves the next ones, ${concurrentTasksPerThread} at a time`, async () => {
+      const cannotLoad = new SharedArrayBuffer(4);
+      Atomics.store(new Int32Array(cannotLoad), 0, 1);
+      const lane = openLane({ threadsKept: 0, concurrentTasksPerThread, queueMax: 8, workerData: { cannotLoad } });
+      const unserved = await Promise.allSettled([lane.run(say), lane.run(say), lane.run(say)]);
+      for (const { status, reason } of unserved as PromiseRejectedResult[])
+        assert.deepEqual(
+          [status, reason.code, reason.message],
+          ["rejected", "WORKER_LOST", "a thread could not start: told not to load"],
+        );
+      Atomics.store(new Int32Array(cannotLoad), 0, 0);
+      assert.notEqual(await lane.run(say), undefined);
+      await until(() => lane.pending === 0, "the end of the lane's tasks");
+    });
+  }
+
   it("runs what is urgent before what waits, and never refuses it", async () => {
     const lane = openLane();
     const flag = new SharedArrayBuffer(4);
