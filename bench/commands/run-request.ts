@@ -15,6 +15,7 @@ import { scenarios } from "../scenarios/registry.ts";
 import { readParameters } from "../scenarios/run.ts";
 import type { Scenario } from "../scenarios/scenario.ts";
 import type { MasterChoice } from "../scenarios/setup/master-under-test.ts";
+import { readSweep, type Sweep } from "./sweep.ts";
 
 type BenchOptions = OptionsOf<"bench">;
 /** Options of the command line that set a parameter of the load. */
@@ -27,6 +28,8 @@ export type RunRequest = {
   /** Ours first, then its peers. */
   readonly masters: readonly [MasterChoice, ...MasterChoice[]];
   readonly repeats: number;
+  /** A parameter with several values. */
+  readonly sweep: Sweep | undefined;
   /** Conditions under which the command fails (`--fail-if`). */
   readonly thresholds: readonly Threshold[];
   readonly directory: string;
@@ -62,6 +65,7 @@ export function readRunRequest(word: string, options: BenchOptions, host: Host):
     parameters,
     masters: [ours, ...readPeers(scenario, options, host, workers)],
     repeats: repeats ?? (options.against === undefined ? 1 : repeatsAgainst),
+    sweep: options.sweep === undefined ? undefined : readSweep(scenario, parameters, options.sweep),
     thresholds: (options.failIf ?? []).map(readThreshold),
     directory: directoryOf(options),
     isJson: options.isJson,

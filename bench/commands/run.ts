@@ -11,6 +11,7 @@ import { runScenario } from "../scenarios/run.ts";
 import { Interruption } from "./interruption.ts";
 import { resultText } from "./result-text.ts";
 import type { RunRequest } from "./run-request.ts";
+import { sweptResult } from "./sweep.ts";
 
 /** The exit code when the load generator was the limit: the figures then say nothing about the master. */
 export const voidExitCode = 2;
@@ -23,7 +24,7 @@ export async function runRequest(request: RunRequest, progress: Progress, host: 
   demandDirectory(request.directory);
   const interruption = new Interruption(host);
   try {
-    const measured = await measure(request, progress, interruption.signal);
+    const measured = await measureAll(request, progress, interruption.signal);
     if (measured === undefined) {
       host.complain("saltworks bench: interrupted before a run was whole: there is no result\n");
       return interruption.exitCode;
@@ -40,6 +41,19 @@ export async function runRequest(request: RunRequest, progress: Progress, host: 
   } finally {
     interruption.end();
   }
+}
+
+/** All values of the sweep, or those that are whole after an interruption. */
+async function measureAll(request: RunRequest, progress: Progress, signal: AbortSignal) {
+  const { sweep, parameters } = request;
+  if (sweep === undefined) return await measure(request, progress, signal);
+  const results: RunResult[] = [];
+  for (const value of sweep.values) {
+    if (signal.aborted) break;
+    const own = await measure({ ...request, parameters: { ...parameters, [sweep.key]: value } }, progress, signal);
+    if (own !== undefined) results.push(own);
+  }
+  return results.length === 0 ? undefined : sweptResult(sweep, results);
 }
 
 async function measure(request: RunRequest, progress: Progress, signal: AbortSignal): Promise<RunResult | undefined> {

@@ -81,6 +81,16 @@ describe("saltworks bench", () => {
     ["no scenario", [], /which scenario\? There are: .*return-storm/],
     ["a misspelt scenario", ["retrun-storm"], /there is no scenario 'retrun-storm'; did you mean 'return-storm'/],
     ["a scenario far from any", ["zzz"], /there is no scenario 'zzz'; there are: .*return-storm/],
+    ["a sweep of nothing", ["return-storm", "--sweep", "minions"], /--sweep minions: write KEY=VALUE,VALUE/],
+    ["a sweep of one value", ["return-storm", "--sweep", "minions=5"], /takes two values or more/],
+    ["a sweep with a value twice", ["return-storm", "--sweep", "minions=5,5"], /has a value twice/],
+    ["a sweep with a wrong value", ["return-storm", "--sweep", "minions=5,many"], /minions takes a number, not many/],
+    ["a sweep of what there is not", ["return-storm", "--sweep", "minoins=5,6"], /has no parameter minoins/],
+    [
+      "a sweep beside a value",
+      ["return-storm", "--minions", "5", "--sweep", "minions=5,6"],
+      /minions has one value already, 5/,
+    ],
     ["a condition without a unit", ["return-storm", "--fail-if", "return.p99>5"], /return\.p99 takes us, µs, ms, s/],
     ["two scenarios", ["return-storm", "ping-all"], /one scenario at a time; 'ping-all' is too much/],
     [

@@ -50,6 +50,14 @@ const thresholdOptions = {
   ),
 };
 
+const sweepOptions = {
+  sweep: text(
+    ["--sweep"],
+    "KEY=VALUES",
+    "Run once for each of these values of a parameter, such as minions=1000,4000,16000, and write one result.",
+  ),
+};
+
 const repeatOptions = {
   repeats: int(
     ["--repeats"],
@@ -74,6 +82,7 @@ type BenchOptions = typeof firstOptions &
   typeof masterOptions &
   typeof repeatOptions &
   typeof peerOptions &
+  typeof sweepOptions &
   typeof thresholdOptions &
   typeof outputOptions;
 
@@ -85,7 +94,7 @@ export const benchCommand: CommandTable<BenchOptions> = {
     "Drives a master of its own with simulated minions, measures it, and writes one result file. It touches no other program on this machine.",
   groups: [
     { title: "", options: { ...firstOptions, ...benchOwnOptions } },
-    { title: "Load Options", options: { ...loadOptions, ...repeatOptions } },
+    { title: "Load Options", options: { ...loadOptions, ...sweepOptions, ...repeatOptions } },
     { title: "Master Options", options: { ...masterOptions, ...peerOptions } },
     { title: "Output Options", options: { ...thresholdOptions, ...outputOptions } },
   ],
