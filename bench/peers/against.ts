@@ -4,6 +4,7 @@
  */
 import { SaltworksError } from "../../src/errors.ts";
 import type { Comparison, Point, RunResult } from "../results/schema.ts";
+import { liveLine } from "../scenarios/measures/live-line.ts";
 import { beginRun, configOf, type RunHead, type RunOptions, resultOf } from "../scenarios/run.ts";
 import type { MasterUnderTest } from "../scenarios/setup/master-contract.ts";
 import { type MasterChoice, startMaster } from "../scenarios/setup/master-under-test.ts";
@@ -68,7 +69,9 @@ async function open(
   phase.end();
   const name = contenderName(choice, master.version);
   const alike = others.filter((other) => other.name.startsWith(name)).length;
-  return { name: alike === 0 ? name : `${name} (${alike + 1})`, master, config };
+  const own = alike === 0 ? name : `${name} (${alike + 1})`;
+  master.onSample = (sample) => progress.note?.(liveLine(sample, own));
+  return { name: own, master, config };
 }
 
 /** "salt 3007.15, 2 workers". */

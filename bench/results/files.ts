@@ -2,6 +2,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { SaltworksError } from "../../src/errors.ts";
+import { operationsCsv, seriesCsv } from "./csv.ts";
 import { type RunResult, resultSchema } from "./schema.ts";
 import { faultInResult } from "./shape.ts";
 
@@ -49,11 +50,14 @@ export function demandFile(path: string): void {
   }
 }
 
-/** @returns the file's path */
+/** Writes the result, and its tables beside it (`.csv`, `.series.csv`). @returns the path of the result */
 export function writeResult(directory: string, result: RunResult): string {
   mkdirSync(directory, { recursive: true });
   const time = result.startedAt.replaceAll(/[-:]/g, "").replace(/\.\d+Z$/, "Z");
   const path = join(directory, `${result.scenario.name}-${result.master.kind}-${time}-${process.pid}.json`);
+  const tables = path.replace(/\.json$/, "");
+  writeFileSync(`${tables}.csv`, operationsCsv(result));
+  writeFileSync(`${tables}.series.csv`, seriesCsv(result));
   const partial = `${path}.partial`;
   writeFileSync(partial, `${JSON.stringify(result)}\n`);
   renameSync(partial, path);

@@ -9,6 +9,7 @@ import {
   type RunResult,
   resultSchema,
 } from "../results/schema.ts";
+import { liveLine } from "./measures/live-line.ts";
 import { scenarioNamed } from "./registry.ts";
 import type { Progress, Scenario } from "./scenario.ts";
 import type { MasterUnderTest } from "./setup/master-contract.ts";
@@ -32,6 +33,7 @@ export async function runScenario(options: RunOptions): Promise<RunResult> {
   const config = configOf(run, options.master);
   const phase = options.progress.phase(`start ${options.master.kind}`);
   const master = await startMaster(options.master, config, options.signal).finally(() => phase.end());
+  master.onSample = (sample) => options.progress.note?.(liveLine(sample));
   try {
     options.signal.throwIfAborted();
     const points = await scenario.run({ master, parameters, progress: options.progress, signal: options.signal });

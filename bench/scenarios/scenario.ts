@@ -3,7 +3,8 @@ import type { ParameterValues, Point } from "../results/schema.ts";
 import type { MasterUnderTest } from "./setup/master-contract.ts";
 
 export type Phase = { step(count?: number): void; end(): void };
-export type Progress = { phase(name: string, total?: number): Phase };
+/** `note`: shows a line where there is a terminal. */
+export type Progress = { phase(name: string, total?: number): Phase; note?(text: string): void };
 
 export const noProgress: Progress = { phase: () => ({ step() {}, end() {} }) };
 

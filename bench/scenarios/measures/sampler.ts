@@ -1,19 +1,20 @@
 /** Values over time while a scenario runs: the master's memory and, if the master exports them, its queues, waits and rates. */
+import { cpuTimeMs } from "../../cpu-time.ts";
 import { memoryOf } from "../../memory.ts";
 import type { Series } from "../../results/schema.ts";
-import type { MasterUnderTest } from "../setup/master-contract.ts";
+import type { MasterSample, MasterUnderTest } from "../setup/master-contract.ts";
 import { parseMetrics, type Samples, sumOf } from "./prometheus.ts";
 
 /** Interval of samples. One sample costs our master a few milliseconds of CPU: less than 1 % of a core. */
 const everyMs = 1_000;
 
-type Row = { readonly atMs: number; readonly values: Readonly<Record<string, number>> };
 type Totals = { readonly atMs: number; readonly waitUs: number; readonly batches: number; readonly returns: number };
 
 export class Sampler {
   readonly #master: MasterUnderTest;
   readonly #startedMs = performance.now();
-  readonly #rows: Row[] = [];
+  readonly #rows: MasterSample[] = [];
+  #cpu: { readonly atMs: number; readonly cpuMs: number } | undefined;
   readonly #timer: NodeJS.Timeout;
   #totals: Totals | undefined;
   #look: Promise<void>;
@@ -43,8 +44,22 @@ export class Sampler {
     const samples = await this.#samples();
     const atMs = performance.now() - this.#startedMs;
     const { rssBytes } = memoryOf(this.#master.processId);
-    this.#rows.push({ atMs, values: { rssBytes, ...(samples ? this.#valuesOf(samples, atMs) : {}) } });
+    const sample = {
+      atMs,
+      values: { rssBytes, cpuCores: this.#cores(atMs), ...(samples ? this.#valuesOf(samples, atMs) : {}) },
+    };
+    this.#rows.push(sample);
+    this.#master.onSample?.(sample);
     this.#isLooking = false;
+  }
+
+  /** Cores that the master used since the last look; 0 at the first one, and after a restart. */
+  #cores(atMs: number): number {
+    const before = this.#cpu;
+    const now = { atMs, cpuMs: cpuTimeMs(this.#master.processId) };
+    this.#cpu = now;
+    if (before === undefined || now.cpuMs < before.cpuMs || now.atMs <= before.atMs) return 0;
+    return (now.cpuMs - before.cpuMs) / (now.atMs - before.atMs);
   }
 
   /** Undefined from a master without metrics, and from one that is down at the moment. */

@@ -35,5 +35,10 @@ export type MasterUnderTest = {
   counters?(): Promise<MasterCounters>;
   /** Its metrics in Prometheus' text format. */
   metrics?(): Promise<string>;
+  /** Gets the figures of each second of a measured span as they come. */
+  onSample?(sample: MasterSample): void;
   remove(): Promise<void>;
 };
+
+/** Figures of one moment, by their names in `Series`. `atMs`: since the start of the span. */
+export type MasterSample = { readonly atMs: number; readonly values: Readonly<Record<string, number>> };

@@ -10,6 +10,8 @@ export type Phase = {
 export type Progress = {
   /** Begins a phase. Without a total it shows only its time. A phase that begins during another one is nested in it. */
   phase(name: string, total?: number): Phase;
+  /** A line above the bars. Only a terminal shows it. */
+  note?(text: string): void;
 };
 
 export type ProgressOutput = {
@@ -99,6 +101,11 @@ class TerminalProgress implements Progress {
     };
     this.#ends.add(end);
     return { step: (count = 1) => bar.increment(count), end };
+  }
+
+  note(text: string): void {
+    if (this.#bars === undefined) this.#stream.write(`${text}\n`);
+    else this.#bars.log(`${text}\n`);
   }
 
   close(): void {

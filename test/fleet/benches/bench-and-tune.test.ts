@@ -96,7 +96,7 @@ describe("saltworks tune", () => {
     const file = join(folder, "master.d", "tuned.conf");
     const { code, out, err } = await run(...quick, "--resume", path, "--write", file);
     assert.ok(code === 0 || code === 2, err);
-    const results = readdirSync(folder).filter((name) => name.startsWith("tune-"));
+    const results = readdirSync(folder).filter((name) => /^tune-.*\.json$/.test(name));
     const whole = results
       .map((name) => readResult(join(folder, name)))
       .find(({ points }) => points.length > early.points.length);

@@ -1,0 +1,55 @@
+/** A result as tables for spreadsheets and scripts (RFC 4180): a row for each class of operation of a point, and a row for each second. */
+import type { Point, RunResult } from "./schema.ts";
+
+type Cell = string | number;
+type Side = Pick<RunResult, "master" | "points">;
+
+const operationColumns = [
+  ...["master", "version", "point", "repeat", "operation", "planned", "completed", "failed", "timed_out", "late"],
+  ...["per_second", "p50_us", "p90_us", "p99_us", "p99_9_us", "max_us", "cpu_us_per_operation", "rss_bytes"],
+  ...["peak_rss_bytes", "missing", "is_void"],
+];
+
+export function operationsCsv(result: RunResult): string {
+  const rows = eachPoint(result).flatMap(([{ master }, point]) =>
+    Object.entries(point.operations).map(([name, operation]): Cell[] => {
+      const { planned, completed, failed, timedOut, late, perSecond, percentilesUs: at } = operation;
+      return [
+        ...[master.kind, master.version, point.label, repeatOf(point), name],
+        ...[planned, completed, failed, timedOut, late, perSecond, at.p50, at.p90, at.p99, at.p999, at.max],
+        ...[point.cpu.usPerOperation, point.memory.rssBytes, point.memory.peakRssBytes],
+        ...[point.correctness.missing, point.generator.isVoid ? 1 : 0],
+      ];
+    }),
+  );
+  return csvOf([operationColumns, ...rows]);
+}
+
+export function seriesCsv(result: RunResult): string {
+  const points = eachPoint(result);
+  const names = [...new Set(points.flatMap(([, { series }]) => Object.keys(series.values)))];
+  const rows = points.flatMap(([{ master }, point]) =>
+    point.series.atMs.map((atMs, index): Cell[] => [
+      ...[master.kind, master.version, point.label, repeatOf(point), Math.round(atMs)],
+      ...names.map((name) => point.series.values[name]?.[index] ?? ""),
+    ]),
+  );
+  return csvOf([["master", "version", "point", "repeat", "at_ms", ...names], ...rows]);
+}
+
+function eachPoint({ master, points, peers = [] }: RunResult): [Side, Point][] {
+  return [{ master, points }, ...peers].flatMap((side) => side.points.map((point): [Side, Point] => [side, point]));
+}
+
+function repeatOf({ parameters }: Point): Cell {
+  return typeof parameters.repeat === "number" ? parameters.repeat : 1;
+}
+
+function csvOf(rows: readonly (readonly Cell[])[]): string {
+  return rows.map((row) => `${row.map(cellText).join(",")}\r\n`).join("");
+}
+
+function cellText(cell: Cell): string {
+  const text = String(cell);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { operationsCsv, seriesCsv } from "../../bench/results/csv.ts";
+import { samplePoint, sampleResult } from "./sample-result.ts";
+
+const salt = { kind: "salt", version: "3007.16", config: {} } as const;
+const result = sampleResult({
+  points: [samplePoint({ label: 'a, "b"' }), samplePoint({ parameters: { repeat: 2 } })],
+  peers: [{ master: salt, points: [samplePoint({ series: { atMs: [0, 1_000.4], values: { rssBytes: [5, 6] } } })] }],
+});
+
+describe("a result's tables", () => {
+  it("have a row for each operation of each point, also of peers", () => {
+    const [head, first, second, third, end] = operationsCsv(result).split("\r\n");
+    assert.match(head ?? "", /^master,version,point,repeat,operation,planned,.*,is_void$/);
+    assert.match(first ?? "", /^saltworks,0\.1\.0,"a, ""b""",1,return,2000,2000,0,0,0,4000,/);
+    assert.match(second ?? "", /^saltworks,0\.1\.0,storm,2,return,/);
+    assert.match(third ?? "", /^salt,3007\.16,storm,1,return,.*,65,210000000,260000000,0,0$/);
+    assert.equal(end, "");
+    assert.equal(new Set([head, second].map((line) => line?.split(",").length)).size, 1);
+  });
+
+  it("have a row for each second, with empty cells for what a master does not tell", () => {
+    const lines = seriesCsv(result).split("\r\n");
+    assert.equal(lines[0], "master,version,point,repeat,at_ms,queueDepth,queueWaitUs,rssBytes");
+    assert.equal(lines[2], 'saltworks,0.1.0,"a, ""b""",1,1000,12,900,');
+    assert.equal(lines.at(-2), "salt,3007.16,storm,1,1000,,,6");
+  });
+});
