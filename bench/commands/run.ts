@@ -43,7 +43,7 @@ export async function runRequest(request: RunRequest, progress: Progress, host: 
   }
 }
 
-/** All values of the sweep, or those that are whole after an interruption. */
+/** All values of the sweep, or the ones that are whole after an interruption. */
 async function measureAll(request: RunRequest, progress: Progress, signal: AbortSignal) {
   const { sweep, parameters } = request;
   if (sweep === undefined) return await measure(request, progress, signal);

@@ -94,7 +94,7 @@ function factorOf(kind: Unit, unit: string): number | undefined {
   return units[kind].get(unit);
 }
 
-/** @throws SaltworksError USAGE if no point has the quantity, naming those that there are */
+/** @throws SaltworksError USAGE if no point has the quantity, and names what there is */
 export function judgeThresholds(thresholds: readonly Threshold[], points: readonly Point[]): readonly Judgement[] {
   return thresholds.flatMap((threshold) => {
     const judged = points.flatMap((point) => {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { resultText } from "../../bench/commands/result-text.ts";
-import { sweptResult } from "../../bench/commands/sweep.ts";
-import { faultInResult } from "../../bench/results/shape.ts";
-import { samplePoint, sampleResult } from "./sample-result.ts";
+import { resultText } from "../../../bench/commands/result-text.ts";
+import { sweptResult } from "../../../bench/commands/sweep.ts";
+import { faultInResult } from "../../../bench/results/shape.ts";
+import { samplePoint, sampleResult } from "../sample-result.ts";
 
 const comparison = {
   baseline: "a",

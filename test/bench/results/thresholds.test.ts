@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type Judgement, judgeThresholds, readThreshold } from "../../bench/results/thresholds.ts";
-import { sampleOperation, samplePoint } from "./sample-result.ts";
+import { type Judgement, judgeThresholds, readThreshold } from "../../../bench/results/thresholds.ts";
+import { sampleOperation, samplePoint } from "../sample-result.ts";
 
 const operation = { ...sampleOperation(4), planned: 200, failed: 3, perSecond: 800 };
 const percentilesUs = { p50: 4_000, p90: 5_000, p99: 20_000, p999: 30_000, max: 40_000 };

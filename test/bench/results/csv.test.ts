@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { operationsCsv, seriesCsv } from "../../bench/results/csv.ts";
-import { samplePoint, sampleResult } from "./sample-result.ts";
+import { operationsCsv, seriesCsv } from "../../../bench/results/csv.ts";
+import { samplePoint, sampleResult } from "../sample-result.ts";
 
 const salt = { kind: "salt", version: "3007.16", config: {} } as const;
 const result = sampleResult({

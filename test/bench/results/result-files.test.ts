@@ -4,9 +4,9 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { readResult, writeResult } from "../../bench/results/files.ts";
-import { type RunResult, resultSchema } from "../../bench/results/schema.ts";
-import { samplePoint } from "./sample-result.ts";
+import { readResult, writeResult } from "../../../bench/results/files.ts";
+import { type RunResult, resultSchema } from "../../../bench/results/schema.ts";
+import { samplePoint } from "../sample-result.ts";
 
 const result: RunResult = {
   schema: resultSchema,
