@@ -2,6 +2,7 @@
 import type { Host } from "../../src/cli/host/host.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import { type Difference, differences, refusals, warnings } from "../report/compare.ts";
+import { explanations } from "../report/explanation.ts";
 import { formatChange, formatNumber } from "../report/format.ts";
 import { readResult } from "../results/files.ts";
 import { textTable } from "./text-table.ts";
@@ -22,7 +23,8 @@ export function compareFiles(paths: readonly string[], { isForced, isJson }: Com
   }
   for (const warning of [...faults, ...warnings(before, after)]) host.complain(`Note: ${warning}\n`);
   const found = differences(before, after);
-  host.write(isJson ? `${JSON.stringify(found)}\n` : differencesText(found));
+  const sentences = explanations(before, after, found).map((sentence) => `${sentence}\n`);
+  host.write(isJson ? `${JSON.stringify(found)}\n` : `${differencesText(found)}\n${sentences.join("")}`);
   return 0;
 }
 
