@@ -15,7 +15,16 @@ export type Choice = {
   /** One or two sentences without line breaks. */
   readonly reason: string;
   readonly trust: "low" | "fair" | "good";
+  /** The widest spread among repeats of one value, as a share; undefined without repeats. */
+  readonly spread?: number | undefined;
 };
+
+/** With a larger spread the runs do not decide between values: the setting is shown, and not set. */
+const undecidedSpread = 0.2;
+
+export function isDecided({ spread = 0 }: Choice): boolean {
+  return spread <= undecidedSpread;
+}
 
 /**
  * Fewer workers within this share of the best throughput are chosen, because more cost CPU, memory and switches. The share is the spread
@@ -37,7 +46,8 @@ export function chooseWorkers(samples: readonly Sample[], cores: number): Choice
   const best = byCount.toSorted(([, a], [, b]) => throughput(b) - throughput(a))[0];
   if (best === undefined) return undefined;
   const [bestCount, bestSamples] = best;
-  const noise = noiseOf(byCount.map(([, some]) => some)) ?? nearEnoughUnrepeated;
+  const measured = noiseOf(byCount.map(([, some]) => some));
+  const noise = measured ?? nearEnoughUnrepeated;
   const enough = (1 - Math.min(nearEnoughMost, Math.max(nearEnoughLeast, noise))) * throughput(bestSamples);
   const [count, chosen] = byCount.find(([, some]) => throughput(some) >= enough) ?? best;
   const points = samples.map(({ value, perSecond }) => ({ workers: value, perSecond }));
@@ -57,7 +67,7 @@ export function chooseWorkers(samples: readonly Sample[], cores: number): Choice
   const spread = chosen.length > 1 ? `, repeats differ by ${percent(noise)}` : "";
   const doubt = reasons.length === 0 ? "" : ` Trust ${level}: ${reasons.join("; ")}.`;
   const reason = `${count} answered ${formatNumber(throughput(chosen))} returns/s, ${share}${spread}.${curve}${doubt}`;
-  return { value: count, reason, trust: level === "none" ? "low" : level };
+  return { value: count, reason, trust: level === "none" ? "low" : level, spread: measured };
 }
 
 /** Leaves the default only for a gain that is larger than the difference between repeats. */
@@ -75,13 +85,19 @@ export function chooseByThroughput(name: string, samples: readonly Sample[], byD
   const trust = noise === undefined ? "low" : noise > worthwhileShare ? "fair" : "good";
   const seen = noise === undefined ? "one run each, so the noise is unknown" : `repeats differ by ${percent(noise)}`;
   if (gain > 1 + bar) {
-    return { value, reason: `${formatChange(gain)} throughput against the default ${byDefault} (${seen}).`, trust };
+    return {
+      value,
+      reason: `${formatChange(gain)} throughput against the default ${byDefault} (${seen}).`,
+      trust,
+      spread: noise,
+    };
   }
   const nearest = `; the best other, ${value}, gives ${formatChange(gain)}`;
   return {
     value: byDefault,
     reason: `The default: of ${tried} no ${name} is better by more than ${percent(bar)} (${seen})${nearest}.`,
     trust,
+    spread: noise,
   };
 }
 
@@ -110,10 +126,16 @@ export function chooseLinger(samples: readonly Sample[], byDefault: number, p99M
       value,
       reason: `The default: of ${tried} µs none ${saving} with the 99th percentile below half the objective.`,
       trust,
+      spread: noise,
     };
   }
   const [cpu, p99] = [formatChange(median(best, "cpuUs") / usualCpuUs), formatNumber(median(best, "p99Ms"))];
-  return { value, reason: `At a light load ${cpu} CPU per return against ${byDefault} µs, p99 ${p99} ms.`, trust };
+  return {
+    value,
+    reason: `At a light load ${cpu} CPU per return against ${byDefault} µs, p99 ${p99} ms.`,
+    trust,
+    spread: noise,
+  };
 }
 
 /** All runs with another value were void. */
@@ -152,6 +174,6 @@ function noiseOf(groups: readonly (readonly Sample[])[], key: "perSecond" | "cpu
   return Math.max(...spreads);
 }
 
-function percent(share: number): string {
+export function percent(share: number): string {
   return `${formatNumber(Math.round(share * 1_000) / 10)} %`;
 }

@@ -1,6 +1,7 @@
 /** Remarks that an operator needs to judge the tuner's settings: other load on the machine, void runs, missing returns. Pure. */
 import { formatNumber } from "../report/format.ts";
 import type { MachineFingerprint } from "../results/schema.ts";
+import { isDecided } from "./choose.ts";
 import type { Known, TunePlan } from "./tuner.ts";
 
 /** The generator's share of all CPU time of a run. Above it, the generator uses cores that workers could use. */
@@ -52,7 +53,17 @@ export function remarksOn(
       .filter(({ values, quickValues }) => (plan.isQuick ? quickValues : values).length > 0)
       .map(({ name }) => name),
   ].filter((name) => ![...choices.keys()].some((chosen) => chosen === name));
+  const unsure = [...choices].filter(([, choice]) => !isDecided(choice)).map(([name]) => name);
+  if (unsure.length > 0) remarks.push(`The repeats differ too much to decide: ${unsure.join(", ")}.`);
   if (open.length > 0) remarks.push(`Not decided: ${open.join(", ")}.`);
   else if (search === undefined) remarks.push("The highest rate was not looked for.");
+  remarks.push(`To be surer: ${surerCommand(plan)}, on a machine with nothing else to do.`);
   return remarks;
+}
+
+const surerRepeats = 3;
+
+/** A quick run is followed by a whole one, and that by one with more repeats. */
+function surerCommand({ isQuick, repeats }: TunePlan): string {
+  return isQuick ? "saltworks tune" : `saltworks tune --repeats ${repeats * surerRepeats}`;
 }

@@ -1,7 +1,7 @@
 /** The tuner's settings as a file for `master.d`: YAML with the reason for each value above it. Pure. */
 import { formatMebibytes, formatNumber } from "../report/format.ts";
 import type { RunResult } from "../results/schema.ts";
-import type { Choice } from "./choose.ts";
+import { type Choice, isDecided, percent } from "./choose.ts";
 import type { RateSearch } from "./search.ts";
 import type { SettingName } from "./settings.ts";
 
@@ -29,10 +29,16 @@ export function snippetText(
     ...(advice.search === undefined ? [] : [searchText(advice.search, advice.p99MsMax)]),
     ...advice.remarks,
   ];
-  const settings = [...advice.choices].map(
-    ([name, { value, reason, trust }]) => `\n${commented(`${reason} (trust: ${trust})`)}${name}: ${value}\n`,
-  );
+  const settings = [...advice.choices].map(([name, choice]) => `\n${settingText(name, choice)}`);
   return `${head.map(commented).join("")}${settings.join("")}`;
+}
+
+/** What the runs do not decide is a comment, so that the master keeps its default. */
+function settingText(name: SettingName, choice: Choice): string {
+  const { value, reason, trust, spread = 0 } = choice;
+  if (isDecided(choice)) return `${commented(`${reason} (trust: ${trust})`)}${name}: ${value}\n`;
+  const doubt = `Not decided: repeats of one value differ by ${percent(spread)}.`;
+  return `${commented(`${reason} ${doubt}`)}# ${name}: ${value}\n`;
 }
 
 export function searchText(search: RateSearch, p99MsMax: number): string {

@@ -158,9 +158,9 @@ describe("Tuner", () => {
   });
 });
 
-describe("chooseWorkers", () => {
-  const sample = (value: number, perSecond: number) => ({ value, perSecond, cpuUs: 60, p99Ms: 5 });
+const sample = (value: number, perSecond: number) => ({ value, perSecond, cpuUs: 60, p99Ms: 5 });
 
+describe("chooseWorkers", () => {
   it("takes fewer workers where more make no measurable difference, and more where they do", () => {
     const noisy = [sample(1, 1_000), sample(1, 1_150), sample(2, 1_130), sample(2, 1_200)];
     assert.equal(chooseWorkers(noisy, 8)?.value, 1);
@@ -195,6 +195,21 @@ describe("snippetText", () => {
     assert.match(text.replaceAll("\n# ", " "), /8 answered [\d,]+ returns\/s, 9\d(?:\.\d)? % of the [\d,]+\/s of 16/);
     assert.match(text.replaceAll("\n# ", " "), /The load generator shared the 16 cores and took 2\d % of the CPU/);
     assert.ok(text.split("\n").every((line) => line.length <= 110));
+  });
+
+  it("sets nothing that the repeats do not decide, and says why", () => {
+    const choice = chooseWorkers([sample(1, 600), sample(1, 1_000), sample(2, 1_100), sample(2, 1_500)], 8);
+    assert.ok(choice);
+    const known: Known = { points: [], choices: new Map([["worker_threads", choice]]), search: undefined };
+    const text = snippetOf(known);
+    assert.deepEqual(
+      text.split("\n").filter((line) => line !== "" && !line.startsWith("#")),
+      [],
+    );
+    const plain = text.replaceAll("\n# ", " ");
+    assert.match(plain, /Not decided: repeats of one value differ by 66\.7 %\. worker_threads: 2\n/);
+    assert.match(plain, /The repeats differ too much to decide: worker_threads\./);
+    assert.match(plain, /To be surer: saltworks tune --repeats 6, on a machine with nothing else to do\./);
   });
 
   it("stays a comment whatever a text holds", () => {
