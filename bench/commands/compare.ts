@@ -23,8 +23,8 @@ export function compareFiles(paths: readonly string[], { isForced, isJson }: Com
   }
   for (const warning of [...faults, ...warnings(before, after)]) host.complain(`Note: ${warning}\n`);
   const found = differences(before, after);
-  const sentences = explanations(before, after, found).map((sentence) => `${sentence}\n`);
-  host.write(isJson ? `${JSON.stringify(found)}\n` : `${differencesText(found)}\n${sentences.join("")}`);
+  const sentences = explanations(before, after, found).map((sentence) => `\n${sentence}\n`);
+  host.write(isJson ? `${JSON.stringify(found)}\n` : `${differencesText(found)}${sentences.join("")}`);
   return 0;
 }
 

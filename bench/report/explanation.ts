@@ -11,7 +11,7 @@ const roleShareMin = 0.2;
 /** Sentences by label. `found`: the differences of these results. */
 export function explanations(before: RunResult, after: RunResult, found: readonly Difference[]): string[] {
   const labels = [...new Set(found.map(({ label }) => label))];
-  return labels.map((label) => {
+  return labels.flatMap((label) => {
     const own = found.filter((difference) => difference.label === label);
     const cpu = own.find(({ name }) => name === "CPU µs per operation");
     const tail = own.find(({ name }) => name.endsWith(" p99 ms"));
@@ -19,7 +19,7 @@ export function explanations(before: RunResult, after: RunResult, found: readonl
       ...(cpu === undefined ? [] : [`${changeText(cpu, "CPU per operation", "µs")}${threadsText(before, after, cpu)}`]),
       ...(tail === undefined ? [] : [changeText(tail, `the p99 of ${tail.name.replace(/ p99 ms$/, "")}`, "ms")]),
     ];
-    return `${label}: ${parts.join("; ")}.`;
+    return parts.length === 0 ? [] : [`${label}: ${parts.join("; ")}.`];
   });
 }
 
@@ -34,7 +34,7 @@ function changeText({ before, after, ratio, interval, verdict }: Difference, wha
   return `${what} ${verdict === "less" ? "fell" : "rose"} from ${values} (${range})`;
 }
 
-/** The threads with most of the change, in its direction. */
+/** The threads that changed most in the direction of the whole. */
 function threadsText(before: RunResult, after: RunResult, { label, before: was, after: is }: Difference): string {
   const [left, right] = [rolesOf(before, label), rolesOf(after, label)];
   const whole = is - was;
@@ -44,7 +44,7 @@ function threadsText(before: RunResult, after: RunResult, { label, before: was, 
     .sort((a, b) => Math.abs(b.change) - Math.abs(a.change))
     .slice(0, rolesMax)
     .map(({ role, change }) => `${role} ${change > 0 ? "+" : "−"}${formatNumber(Math.abs(change))} µs`);
-  return named.length === 0 ? "" : `, most of it in ${named.join(" and ")}`;
+  return named.length === 0 ? "" : `, mainly in ${named.join(" and ")}`;
 }
 
 /** Means of the label's valid points, by role of thread. */
