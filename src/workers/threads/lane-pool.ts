@@ -99,14 +99,9 @@ export class LanePool {
    */
   #failUnstarted(cause: Error): void {
     if (this.#running.size === 0 || this.#isClosing) return;
-    const failed = [...this.#running];
-    this.#running = new Set();
-    const unstarted = this.#piscina;
-    this.#piscina = this.#open();
-    for (const task of failed)
+    for (const task of this.#running)
       task.reject(new SaltworksError("WORKER_LOST", `a thread could not start: ${cause.message}`, {}, { cause }));
-    void unstarted.destroy().catch(this.#options.onThreadLost);
-    this.#pump();
+    this.#renewThreads();
   }
 
   get #isThreadShared(): boolean {
@@ -255,6 +250,11 @@ export class LanePool {
     if (this.#isClosing || this.#ending.size >= threadsEndingMax) return;
     this.#noteThreadLost(new SaltworksError("WORKER_LOST", reason, { tasks: this.#running.size }));
     for (const task of this.#running) if (!task.isSettled) this.#timeOut(task, reason);
+    this.#renewThreads();
+  }
+
+  /** Gives what waits to other threads. The former ones end by themselves. */
+  #renewThreads(): void {
     this.#running = new Set();
     this.#turns = new TurnWatch();
     const replaced = this.#piscina;
