@@ -8,7 +8,7 @@ import { SaltworksError } from "../errors.ts";
 import { checkSourcePackages } from "../pillar/external/merge-sources.ts";
 import { pillarSettings } from "../pillar/input/settings.ts";
 import { unreadCacheFaults } from "../sidecar/availability.ts";
-import { type Finding, placeOf } from "./finding.ts";
+import { type Finding, placed } from "./finding.ts";
 
 /** Salt's returners that only write: Salt's own runners cannot read them, either. Source: the returners without `get_jid` of Salt 3006 to 3008. */
 const writeOnlyReturners: ReadonlySet<string> = new Set([
@@ -27,7 +27,7 @@ export function databaseFindings(config: MasterConfig, settings: Settings): read
 }
 
 function unreadFinding(fault: string, returner: string, settings: Settings): Finding {
-  const place = placedIn(settings, "ext_job_cache");
+  const place = placed(settings.get("ext_job_cache"));
   if (writeOnlyReturners.has(returner)) {
     const about = `minions return to '${returner}', which only writes: as in Salt, runners do not find these returns`;
     return { verdict: "kept", name: "ext_job_cache", ...place, about };
@@ -38,7 +38,7 @@ function unreadFinding(fault: string, returner: string, settings: Settings): Fin
 
 function unfedFinding(fault: string, settings: Settings): Finding {
   const about = fault.replace(/^master_job_cache: /, "");
-  return { verdict: "changed", name: "master_job_cache", about, ...placedIn(settings, "master_job_cache") };
+  return { verdict: "changed", name: "master_job_cache", about, ...placed(settings.get("master_job_cache")) };
 }
 
 /** What a start refuses because a client library is not there. */
@@ -57,9 +57,4 @@ function packageFindings(config: MasterConfig): readonly Finding[] {
       return [{ verdict: "lost", name: "start", about: error.message }];
     }
   });
-}
-
-function placedIn(settings: Settings, option: string): Pick<Finding, "place"> {
-  const setting = settings.get(option);
-  return setting === undefined ? {} : { place: placeOf(setting) };
 }

@@ -24,6 +24,11 @@ export function placeOf({ file, line }: Pick<Setting, "file" | "line">): string 
   return `${posix.normalize(file)}:${line}`;
 }
 
+/** The place of a setting, if the configuration has it. */
+export function placed(setting: Setting | undefined): Pick<Finding, "place"> {
+  return setting === undefined ? {} : { place: placeOf(setting) };
+}
+
 /** `kind`: as the sidecar asks Salt's loader for it. */
 export type Plugin = {
   readonly kind:

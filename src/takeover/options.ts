@@ -7,7 +7,7 @@ import type { SdbValue } from "../config/sdb.ts";
 import { nearMissOf, type Standing, standingOf } from "../config/standing.ts";
 import { loginFaults, missingLogins } from "../sidecar/availability.ts";
 import { databaseFindings } from "./databases.ts";
-import { type Finding, placeOf } from "./finding.ts";
+import { type Finding, placed, placeOf } from "./finding.ts";
 import { remoteFindings } from "./git-remotes.ts";
 
 const role = { name: "master", table: masterOptions } as const;
@@ -76,8 +76,4 @@ function lostLogin(fault: string, setting: Setting | undefined, backend: string)
   const about = fault.replace(/^external_auth: /, "");
   const plugins = [{ kind: "auth", name: backend }] as const;
   return { verdict: "lost", name: "external_auth", about, ...placed(setting), plugins };
-}
-
-function placed(setting: Setting | undefined): Pick<Finding, "place"> {
-  return setting === undefined ? {} : { place: placeOf(setting) };
 }
