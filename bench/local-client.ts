@@ -24,13 +24,14 @@ export class LocalClient {
   readonly #channel: RequestChannel;
   readonly #keyFile: string;
 
-  constructor(o: { requestPort: number; cacheDirectory: string }) {
+  /** `user`: whose key proves the operator; default the user of this process. */
+  constructor(o: { requestPort: number; cacheDirectory: string; host?: string; user?: string }) {
     this.#channel = new RequestChannel({
-      endpoint: `tcp://127.0.0.1:${o.requestPort}`,
+      endpoint: `tcp://${o.host ?? "127.0.0.1"}:${o.requestPort}`,
       timeoutMs: requestTimeoutMs,
       tries: 1,
     });
-    this.#keyFile = join(o.cacheDirectory, `.${ownUserName()}_key`);
+    this.#keyFile = join(o.cacheDirectory, `.${o.user ?? ownUserName()}_key`);
   }
 
   /** @throws SaltworksError REQUEST_TIMEOUT while no master answers */

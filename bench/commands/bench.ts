@@ -4,6 +4,7 @@ import type { Progress } from "../../src/cli/host/progress.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import { scenarios } from "../scenarios/registry.ts";
 import { compareFiles } from "./compare.ts";
+import { writeKeys } from "./keys.ts";
 import { scenarioList } from "./list.ts";
 import { writeReport } from "./report.ts";
 import { runRequest } from "./run.ts";
@@ -19,9 +20,10 @@ export async function benchCommand(argv: readonly string[], host: Host, progress
   const [word, ...rest] = positionals;
   if (word === undefined) {
     const names = scenarios.map(({ name }) => name).join(", ");
-    throw new SaltworksError("USAGE", `which scenario? There are: ${names}; and compare, report`);
+    throw new SaltworksError("USAGE", `which scenario? There are: ${names}; and compare, keys, report`);
   }
   if (word === "compare") return compareFiles(rest, options, host);
+  if (word === "keys") return await writeKeys(rest, options, progress, host);
   if (word === "report") return writeReport(rest, options.reportFile, host);
   if (rest.length > 0) throw new SaltworksError("USAGE", `one scenario at a time; '${rest.join(" ")}' is too much`);
   return await runRequest(readRunRequest(word, options, host), progress, host);

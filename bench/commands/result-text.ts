@@ -8,7 +8,7 @@ export function resultText(result: RunResult): string {
   const runs = runsOf(result);
   const { scenario, master, machine } = result;
   const parts = [
-    `${scenario.name}: ${scenario.question}\n${masterName(master)}, ${machine.cores} cores of ${machine.cpu}, Node.js ${machine.node}\n`,
+    `${scenario.name}: ${scenario.question}\n${masterName(master)}, ${master.address === undefined ? "" : "loaded from "}${machine.cores} cores of ${machine.cpu}, Node.js ${machine.node}\n`,
     operationsText(runs),
     figuresText(runs),
     (result.comparisons ?? []).map(comparisonText).join(""),
@@ -28,7 +28,7 @@ function operationsText(runs: readonly Run[]): string {
       ...[percentilesUs.p50, percentilesUs.p99, percentilesUs.max].map(formatMs),
       formatNumber(late),
       // All classes share this figure, so it is printed once.
-      index === 0 ? formatNumber(point.cpu.usPerOperation) : "",
+      index > 0 ? "" : point.isUsageUnknown === true ? "not seen" : formatNumber(point.cpu.usPerOperation),
     ]),
   );
   return textTable(headings, rows);
@@ -70,6 +70,9 @@ function faultsText(runs: readonly Run[]): string {
     return [
       ...(correctness.missing > 0 ? [`${title}: ${correctness.missing} of ${correctness.expected} are missing\n`] : []),
       ...errors.map(([name, count]) => `${title}: ${name}: ${formatNumber(count)}\n`),
+      ...(correctness.countedBy === "replies"
+        ? [`${title}: answers are counted by the master's replies, because its job cache could not be read\n`]
+        : []),
       // The title says that it is void.
       ...(generator.isVoid ? [`${title}: ${generator.voidReasons.join("; ")}\n`] : []),
     ];

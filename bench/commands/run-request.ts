@@ -15,6 +15,7 @@ import { scenarios } from "../scenarios/registry.ts";
 import { readParameters } from "../scenarios/run.ts";
 import type { Scenario } from "../scenarios/scenario.ts";
 import type { MasterChoice } from "../scenarios/setup/master-under-test.ts";
+import { demandRunsAnywhere, readRunningMaster } from "./running-request.ts";
 import { readSweep, type Sweep } from "./sweep.ts";
 
 type BenchOptions = OptionsOf<"bench">;
@@ -53,9 +54,13 @@ export function understandBench(argv: readonly string[], host: Host) {
 export function readRunRequest(word: string, options: BenchOptions, host: Host): RunRequest {
   const scenario = findScenario(word);
   const parameters = readLoad(scenario, options);
+  const running = readRunningMaster(options);
+  if (running !== undefined) demandRunsAnywhere(scenario);
   const workers = inRange("--workers", options.workers, 1, masterOptions.worker_threads.max ?? 1);
   const ours: MasterChoice = {
-    kind: "saltworks",
+    // What a running master is shows when the bench asks it.
+    kind: running === undefined ? "saltworks" : "unknown",
+    ...(running === undefined ? {} : { running }),
     ...(workers === undefined ? {} : { workers }),
     config: readMasterConfig(options.masterConfig ?? []),
   };
@@ -173,12 +178,13 @@ function readPeers(
       `the floor answers returns and nothing else: --against floor goes with ${floorScenarios.join(" and ")}`,
     );
   }
-  const salt = options.salt ?? host.environment.SALTWORKS_SALT_VENV;
-  if (salt === undefined) {
+  const byDefault = host.environment.SALTWORKS_SALT_VENV;
+  const venvs = options.salt ?? (byDefault === undefined ? [] : [byDefault]);
+  if (venvs.length === 0) {
     throw new SaltworksError(
       "USAGE",
       "--against salt needs --salt VENV, the virtual environment that Salt is installed in",
     );
   }
-  return [{ kind: "salt", salt, ...(workers === undefined ? {} : { workers }) }];
+  return venvs.map((salt) => ({ kind: "salt", salt, ...(workers === undefined ? {} : { workers }) }));
 }

@@ -2,6 +2,7 @@
 import type { Host } from "../../src/cli/host/host.ts";
 import type { Progress } from "../../src/cli/host/progress.ts";
 import { SaltworksError } from "../../src/errors.ts";
+import { idPrefixDefault } from "../fleet/members.ts";
 import { runAgainst } from "../peers/against.ts";
 import { formatNumber } from "../report/format.ts";
 import { demandDirectory, writeResult } from "../results/files.ts";
@@ -16,6 +17,8 @@ import { sweptResult } from "./sweep.ts";
 /** The exit code when the load generator was the limit: the figures then say nothing about the master. */
 export const voidExitCode = 2;
 const incorrectExitCode = 1;
+const keysWait = `minions sign in as ${idPrefixDefault}0, ${idPrefixDefault}1, ..; if the master does not accept keys by itself, accept them: salt-key -y -a '${idPrefixDefault}*'\n`;
+const keysStay = `the minions' keys stay on the master until you delete them: salt-key -y -d '${idPrefixDefault}*'\n`;
 /** The exit code when a condition of `--fail-if` holds. */
 const crossedExitCode = 3;
 
@@ -23,6 +26,9 @@ const crossedExitCode = 3;
 export async function runRequest(request: RunRequest, progress: Progress, host: Host): Promise<number> {
   demandDirectory(request.directory);
   const interruption = new Interruption(host);
+  if (request.masters[0].running !== undefined && request.masters[0].running.keyDirectory === undefined) {
+    host.complain(`saltworks bench: ${keysWait}`);
+  }
   try {
     const measured = await measureAll(request, progress, interruption.signal);
     if (measured === undefined) {
@@ -33,6 +39,7 @@ export async function runRequest(request: RunRequest, progress: Progress, host: 
     // Shown before it is written, because the file may fail.
     host.write(request.isJson ? `${JSON.stringify(result)}\n` : `${resultText(result)}\n`);
     const path = writeResult(request.directory, result);
+    if (result.master.address !== undefined) host.complain(`saltworks bench: ${keysStay}`);
     if (request.isJson) host.complain(`Result: ${path}\n`);
     else host.write(`Result: ${path}\nPlots:  saltworks bench report ${path}\n`);
     if (interruption.signal.aborted) return interruption.exitCode;

@@ -14,7 +14,7 @@ import {
   withDescriptors,
 } from "./descriptors.ts";
 import { defaultKeyDirectory, loadPrimes, type Progress } from "./keys.ts";
-import { fleetIds, processIdsOf } from "./members.ts";
+import { fleetIds, idPrefixDefault, processIdsOf } from "./members.ts";
 import type { FromProcess, ToProcess } from "./messages.ts";
 import { type MinionOptions, minionDefaults } from "./minion-options.ts";
 
@@ -63,7 +63,7 @@ export class Fleet {
 
   constructor(options: FleetOptions, primes: readonly string[]) {
     this.minionCount = options.minionCount;
-    this.idPrefix = options.idPrefix ?? "sim-";
+    this.idPrefix = options.idPrefix ?? idPrefixDefault;
     this.firstIndex = options.firstIndex ?? 0;
     this.#onCounters = options.onCounters ?? (() => {});
     this.#signal = options.signal;

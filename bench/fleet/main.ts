@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import { describeLimits, descriptorLimits } from "./descriptors.ts";
 import { openFleet } from "./fleet.ts";
 import { establishedConnections } from "./kernel-connections.ts";
+import { idPrefixDefault } from "./members.ts";
 import type { Range, RequestVersion } from "./minion-options.ts";
 
 const usage = `usage: node dist/bench/fleet/main.js --minions COUNT [options]
@@ -29,7 +30,7 @@ const { values } = parseArgs({
     minions: { type: "string" },
     processes: { type: "string" },
     version: { type: "string", default: "3" },
-    prefix: { type: "string", default: "sim-" },
+    prefix: { type: "string", default: idPrefixDefault },
     first: { type: "string", default: "0" },
     keys: { type: "string" },
     "return-bytes": { type: "string", default: "64" },

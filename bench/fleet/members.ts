@@ -1,6 +1,9 @@
 /** Ids of a fleet's minions, and of the processes that hold them. */
 import type { ChildProcess } from "node:child_process";
 
+/** Of simulated minions. */
+export const idPrefixDefault = "sim-";
+
 export function fleetIds(fleet: {
   readonly idPrefix: string;
   readonly firstIndex: number;

@@ -122,6 +122,14 @@ class Floor implements MasterUnderTest {
     return this.#version;
   }
 
+  get host(): string {
+    return "127.0.0.1";
+  }
+
+  get usageFrom(): "process" {
+    return "process";
+  }
+
   get requestPort(): number {
     return this.#requestPort;
   }

@@ -28,8 +28,9 @@ export function runsOf(result: RunResult): Run[] {
   });
 }
 
-export function masterName({ kind, version }: RunResult["master"]): string {
-  return { saltworks: `Saltworks ${version}`, salt: `Salt ${version}`, floor: "C floor" }[kind];
+export function masterName({ kind, version, address }: RunResult["master"]): string {
+  const place = address === undefined ? version : `at ${address}`;
+  return { saltworks: `Saltworks ${place}`, salt: `Salt ${place}`, floor: "C floor", unknown: `master ${place}` }[kind];
 }
 
 /** The figures by name, in the scenario's order. */

@@ -35,6 +35,8 @@ export type Point = {
     byThreadMs: Record<string, number>;
   };
   memory: { rssBytes: number; peakRssBytes: number };
+  /** The master's CPU time and memory could not be read; `cpu` and `memory` are zeros that mean nothing. */
+  isUsageUnknown?: boolean;
   series: Series;
   /** Every jid x minion that should have been answered, compared with the returns that the master has stored. */
   correctness: {
@@ -43,6 +45,8 @@ export type Point = {
     missing: number;
     duplicates: number;
     errors: Record<string, number>;
+    /** The bench could not read the job cache: answers are counted by the master's replies to them. */
+    countedBy?: "replies";
   };
   generator: { cpuShare: number; loopDelayP99Ms: number; lateSends: number; isVoid: boolean; voidReasons: string[] };
   /** The scenario's own figures, with the unit in each name. */
@@ -59,7 +63,8 @@ export type MachineFingerprint = {
   loadAverage: number;
 };
 
-export type MasterKind = "saltworks" | "salt" | "floor";
+/** `unknown`: a master that runs already, of which the bench saw no more than its ports. */
+export type MasterKind = "saltworks" | "salt" | "floor" | "unknown";
 
 export type Comparison = {
   name: string;
@@ -81,7 +86,14 @@ export type RunResult = {
   tool: { version: string; commit: string };
   machine: MachineFingerprint;
   scenario: { name: string; version: number; question: string; parameters: Record<string, ParameterValue> };
-  master: { kind: MasterKind; version: string; config: Record<string, unknown> };
+  master: {
+    kind: MasterKind;
+    version: string;
+    /** The configuration that the bench gave it; empty for a master that ran already. */
+    config: Record<string, unknown>;
+    /** Of a master that ran already: `host:request port`. */
+    address?: string;
+  };
   points: Point[];
   comparisons?: Comparison[];
   /** Other masters that were measured in turns with this one, under the same load. */

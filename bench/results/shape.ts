@@ -29,7 +29,7 @@ const operation: ShapeOf<OperationResult> = {
   perSecond: "number",
 };
 
-const point: ShapeOf<Point> = {
+const point: ShapeOf<Omit<Point, "isUsageUnknown">> = {
   label: "string",
   parameters: "map",
   wallMs: "number",
@@ -73,7 +73,7 @@ const result: ShapeOf<Omit<RunResult, "comparisons" | "peers" | "thresholds" | "
   points: new Each("list", point),
 };
 
-const masterKinds: readonly string[] = ["saltworks", "salt", "floor"] satisfies MasterKind[];
+const masterKinds: readonly string[] = ["saltworks", "salt", "floor", "unknown"] satisfies MasterKind[];
 
 /** @returns the first fault, such as `points[2].cpu is not a map`; undefined for a valid result */
 export function faultInResult(value: object): string | undefined {

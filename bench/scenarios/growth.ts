@@ -38,6 +38,7 @@ const settlingShare = 0.3;
 export const growth = defineScenario<Growth>({
   name: "growth",
   version: 1,
+  ownMaster: "looks at the master's whole memory, which other minions change",
   question: "Does the master's memory grow while jobs go on, minute after minute?",
   defaults: { ...stormDefaults, minions: 500, minutes: 10, rate: 1_000, cycleSeconds: 15, returnBytes: "64..2048" },
   about: {

@@ -3,7 +3,8 @@ import { setTimeout as wait } from "node:timers/promises";
 import { measureBareSockets } from "../peers/bare-sockets.ts";
 import type { Point } from "../results/schema.ts";
 import { account, duplicatesSeen } from "./measures/accounting.ts";
-import { cpuOf, measured, untilRest } from "./measures/measure.ts";
+import { cpuOf, measured } from "./measures/measure.ts";
+import { untilRest } from "./measures/usage.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
 import { histogramOf, oneByOne } from "./setup/operations.ts";
 import {
@@ -27,6 +28,7 @@ const lane = "return";
 export const idleHold = defineScenario<IdleHold>({
   name: "idle-hold",
   version: 1,
+  ownMaster: "compares the master's whole memory with that of bare connections",
   question:
     "How much memory and CPU do connected minions cost an idle master, beside bare sockets in Node that hold the same connections?",
   defaults: { ...stormDefaults, seconds: 30, jobs: 3, bare: true },

@@ -43,6 +43,7 @@ const localCacheReturnsMax = 2_000;
 export const jobCache = defineScenario<JobCacheParameters>({
   name: "job-cache",
   version: 1,
+  ownMaster: "asks no master",
   question:
     "What does a durable return cost in the job cache alone, by driver, size of batch, number of writing threads and of LMDB files?",
   defaults: {

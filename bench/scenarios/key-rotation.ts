@@ -17,6 +17,7 @@ const rotationTakesMs = 1_500;
 export const keyRotation = defineScenario<KeyRotation>({
   name: "key-rotation",
   version: 1,
+  ownMaster: "deletes minions' keys",
   question:
     "How long after the master's key is rotated has every minion read the next publish, and what does that cost?",
   defaults: { minions: 300, rotations: 2, seconds: 120 },

@@ -7,6 +7,7 @@ import { histogramOf, oneByOne } from "./setup/operations.ts";
 import {
   aboutStorm,
   demandStorm,
+  everybodyOf,
   type StormParameters,
   type StormSite,
   stormDefaults,
@@ -105,7 +106,7 @@ async function publishAll(
       signal.throwIfAborted();
       wanted += p.minions;
       const publishedAtMs = Date.now();
-      jids.push((await client.publish("*", "test.ping")).jid);
+      jids.push((await client.publish(everybodyOf(master), "test.ping")).jid);
       await site.storm.until("all returns", ({ acknowledged }) => acknowledged >= wanted, returnsTimeoutMs);
       const { counts: now } = await site.storm.responded({ isReset: false });
       const tookMs = now.lastReplyAtMs - publishedAtMs;

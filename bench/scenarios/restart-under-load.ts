@@ -8,8 +8,9 @@ import { Connection } from "../fleet/storm/connection.ts";
 import { memoryOf } from "../memory.ts";
 import type { Point } from "../results/schema.ts";
 import { account, openStored } from "./measures/accounting.ts";
-import { cpuOf, spentSinceStart, untilRest } from "./measures/measure.ts";
+import { cpuOf, spentSinceStart } from "./measures/measure.ts";
 import { Sampler } from "./measures/sampler.ts";
+import { untilRest } from "./measures/usage.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
 import { FleetCheck, isSettled, openSimulatedFleet, untilSubscribed } from "./setup/fleet-setup.ts";
 import { histogramOf, oneByOne } from "./setup/operations.ts";
@@ -26,6 +27,7 @@ type RestartUnderLoad = {
 export const restartUnderLoad = defineScenario<RestartUnderLoad>({
   name: "restart-under-load",
   version: 1,
+  ownMaster: "stops and starts the master",
   question:
     "What is lost, and how long are minions without a master, when it is killed or restarted in the middle of a fleet's returns?",
   defaults: { minions: 300, restarts: 3, isKilled: true, spreadMs: 1_000, returnBytes: 1_000, seconds: 120 },

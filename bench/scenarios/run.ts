@@ -31,13 +31,13 @@ export async function runScenario(options: RunOptions): Promise<RunResult> {
   const run = beginRun(options);
   const { scenario, parameters } = run;
   const config = configOf(run, options.master);
-  const phase = options.progress.phase(`start ${options.master.kind}`);
+  const phase = options.progress.phase(options.master.running === undefined ? `start ${options.master.kind}` : "reach the master");
   const master = await startMaster(options.master, config, options.signal).finally(() => phase.end());
   master.onSample = (sample) => options.progress.note?.(liveLine(sample));
   try {
     options.signal.throwIfAborted();
     const points = await scenario.run({ master, parameters, progress: options.progress, signal: options.signal });
-    return resultOf(run, master, config, points);
+    return resultOf(run, master, config, withUsage(master, points));
   } finally {
     await master.remove();
   }
@@ -64,6 +64,10 @@ export function configOf({ scenario, parameters }: RunHead, choice: MasterChoice
   return masterConfigOf(choice, scenario.masterConfig?.(parameters) ?? {});
 }
 
+function withUsage({ usageFrom }: MasterUnderTest, points: Point[]): Point[] {
+  return usageFrom === "nowhere" ? points.map((point) => ({ ...point, isUsageUnknown: true })) : points;
+}
+
 export function resultOf(
   { startedAt, machine, scenario, parameters }: RunHead,
   master: MasterUnderTest,
@@ -77,7 +81,12 @@ export function resultOf(
     tool: thisTool(),
     machine,
     scenario: { name, version, question, parameters: { ...parameters } },
-    master: { kind: master.kind, version: master.version, config },
+    master: {
+      kind: master.kind,
+      version: master.version,
+      config: master.reach === undefined ? config : {},
+      ...(master.reach && { address: `${master.host}:${master.requestPort}` }),
+    },
     points,
   };
 }

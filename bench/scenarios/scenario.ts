@@ -23,6 +23,8 @@ export type Scenario<P extends ParameterValues> = {
   readonly question: string;
   readonly defaults: P;
   readonly about: Readonly<Record<keyof P, string>>;
+  /** Why the scenario cannot run against a master that runs already; unset if it can. */
+  readonly ownMaster?: string;
   /** Refuses, before anything starts, a run that this machine cannot do. @throws SaltworksError */
   demand?(parameters: P): void;
   /** Makes what masters find at their start, once for all masters of the run. */

@@ -29,6 +29,7 @@ const verifyMax = 20_000;
 export const slowPillar = defineScenario<SlowPillar>({
   name: "slow-pillar",
   version: 2,
+  ownMaster: "needs pillar files of its own",
   question:
     "Are returns still answered in time while one minion's pillar takes two seconds to render, again and again?",
   defaults: {

@@ -31,6 +31,7 @@ const fun = "test.ping";
 export const slowSubscriber = defineScenario<SlowSubscriber>({
   name: "slow-subscriber",
   version: 1,
+  ownMaster: "fills the master's event buffers",
   question: "What does an event subscriber that never reads cost the master, and do the others still get every event?",
   defaults: { ...stormDefaults, returns: 20, warmUp: 10, returnBytes: "4096", slow: 1, seed: 1 },
   about: {

@@ -19,6 +19,7 @@ type Targeting = {
 export const targeting = defineScenario<Targeting>({
   name: "targeting-100k",
   version: 1,
+  ownMaster: "writes the keys and grains of 100,000 minions",
   question:
     "How long does a publish to a target take on a master that has accepted 100,000 minions, and how much of that is matching?",
   defaults: {

@@ -21,6 +21,8 @@ export type SignIn = {
   readonly connections: number;
   readonly subscriptions: number;
   readonly signInsAtOnce: number;
+  /** How long keys may wait for their acceptance. */
+  readonly acceptTimeoutMs: number;
 };
 
 /** One return of every minion for each of the jobs. They are sealed now, as far as memory allows. */

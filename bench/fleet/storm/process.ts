@@ -21,7 +21,7 @@ import type {
 } from "./messages.ts";
 import { Responder } from "./responder.ts";
 import { scriptsWork } from "./scripts.ts";
-import { minionWithKey, type StormMinion, signIn } from "./storm-minion.ts";
+import { minionWithKey, type StormMinion, signIn, unaccepted } from "./storm-minion.ts";
 import { asksWork, authsWork, returnsWork, type Work } from "./work.ts";
 
 /** Interval of progress reports. */
@@ -56,10 +56,12 @@ class StormProcess {
       const line = this.#lines[offset % this.#lines.length];
       const lineGate = lineGates[offset % this.#lines.length];
       if (line === undefined || lineGate === undefined) return;
-      await gate.run(() =>
-        lineGate.run(async () => {
-          this.#minions[offset] = await this.#newMinion(order, order.first + offset, line.connection);
-        }),
+      const signInOnce = () =>
+        gate.run(() => lineGate.run(() => this.#newMinion(order, order.first + offset, line.connection)));
+      this.#minions[offset] = await untilAccepted(
+        signInOnce,
+        `${order.idPrefix}${order.first + offset}`,
+        order.acceptTimeoutMs,
       );
       done += 1;
       this.#tellProgress(done);
@@ -68,7 +70,7 @@ class StormProcess {
     await this.#subscribe(order);
   }
 
-  async #newMinion(order: SignIn, index: number, connection: Connection): Promise<StormMinion> {
+  async #newMinion(order: SignIn, index: number, connection: Connection): Promise<StormMinion | undefined> {
     const id = `${order.idPrefix}${index}`;
     if (order.sessionKey !== undefined) return minionWithKey(id, order.sessionKey, order.version);
     // A turn of the event loop before each key, so that minions that are signing in are served meanwhile.
@@ -195,6 +197,24 @@ class StormProcess {
 }
 
 const signInsAtOnceMax = 32;
+/** Real minions ask again after 10 s (`acceptance_wait_time`); this is shorter, so that a run begins soon after an acceptance. */
+const askAgainMs = 500;
+
+/** Others sign in while one waits. @throws SaltworksError AUTH_FAILED */
+async function untilAccepted(
+  signInOnce: () => Promise<StormMinion | undefined>,
+  id: string,
+  acceptTimeoutMs: number,
+): Promise<StormMinion> {
+  const endMs = performance.now() + acceptTimeoutMs;
+  for (;;) {
+    const minion = await signInOnce();
+    if (minion !== undefined) return minion;
+    if (performance.now() > endMs)
+      throw unaccepted(id, `its key waits for acceptance since ${acceptTimeoutMs / 1_000} s`);
+    await wait(askAgainMs);
+  }
+}
 
 async function openLines({ host, requestPort: port }: SignIn, count: number): Promise<Line[]> {
   const gate = new Gate(signInsAtOnceMax);

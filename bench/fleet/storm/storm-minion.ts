@@ -3,7 +3,6 @@
  * It answers no publishes: a storm sends the returns of jobs that were published before.
  */
 import { randomBytes } from "node:crypto";
-import { setTimeout as wait } from "node:timers/promises";
 import { Crypticle } from "../../../src/crypto/crypticle.ts";
 import { hasCode, SaltworksError } from "../../../src/errors.ts";
 import { finishAuth, type Keys, type Master, requestToken, startAuth } from "../handshake.ts";
@@ -13,36 +12,32 @@ import type { Sender } from "../sealed-request.ts";
 import type { Connection } from "./connection.ts";
 
 const authTimeoutMs = 30_000;
-const authTriesMax = 20;
-const retryWaitMs = 500;
 /** X9.31 of a 2,048-bit key. */
 const tokenBytes = 256;
 
 export type StormMinion = { readonly sender: Sender; keys: Keys; readonly master: Master | undefined };
 
-/** @throws SaltworksError AUTH_FAILED if the master refuses, or does not accept within the tries */
+/** @returns undefined while the key waits for its acceptance @throws SaltworksError AUTH_FAILED if the master refuses or does not answer */
 export async function signIn(
   connection: Connection,
   id: string,
   key: MinionKey,
   version: RequestVersion,
-): Promise<StormMinion> {
+): Promise<StormMinion | undefined> {
   const sender = { id, key, token: requestToken(key), version };
-  for (let tried = 0; tried < authTriesMax; tried += 1) {
-    if (tried > 0) await wait(retryWaitMs);
-    const attempt = startAuth(id, key, version, undefined);
-    let reply: Buffer;
-    try {
-      reply = await connection.request(attempt.request, authTimeoutMs);
-    } catch (error) {
-      if (hasCode(error, "REQUEST_TIMEOUT")) break;
-      throw error;
-    }
-    const outcome = finishAuth(attempt, reply, key, version, undefined);
-    if (outcome.kind === "accepted") return { sender, keys: outcome.keys, master: outcome.master };
-    if (outcome.kind === "refused") break;
-  }
-  throw new SaltworksError("AUTH_FAILED", `${id} was not accepted`, { id });
+  const attempt = startAuth(id, key, version, undefined);
+  const reply = await connection.request(attempt.request, authTimeoutMs).catch((error: unknown) => {
+    if (hasCode(error, "REQUEST_TIMEOUT")) throw unaccepted(id, `no reply in ${authTimeoutMs} ms`);
+    throw error;
+  });
+  const outcome = finishAuth(attempt, reply, key, version, undefined);
+  if (outcome.kind === "accepted") return { sender, keys: outcome.keys, master: outcome.master };
+  if (outcome.kind === "pending") return undefined;
+  throw unaccepted(id, "the master refuses it, as it does a minion with another key than the accepted one");
+}
+
+export function unaccepted(id: string, why: string): SaltworksError {
+  return new SaltworksError("AUTH_FAILED", `${id} was not accepted: ${why}`, { id });
 }
 
 /** For a server without `_auth`: requests are sealed as always, with a token that the server does not check. */

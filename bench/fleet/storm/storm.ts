@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { SaltworksError } from "../../../src/errors.ts";
 import { demandRoomForMaster, descriptorLimits, withDescriptors } from "../descriptors.ts";
 import { defaultKeyDirectory, loadPrimes } from "../keys.ts";
-import { fleetIds, processIdsOf } from "../members.ts";
+import { fleetIds, idPrefixDefault, processIdsOf } from "../members.ts";
 import type { RequestVersion } from "../minion-options.ts";
 import type {
   FromStormProcess,
@@ -50,6 +50,8 @@ export type StormOptions = {
   readonly idPrefix?: string;
   readonly firstIndex?: number;
   readonly keyDirectory?: string;
+  /** How long keys may wait for their acceptance. */
+  readonly acceptTimeoutMs?: number;
   readonly onProgress?: (done: number) => void;
   /** Aborts every wait. The caller still closes the storm. */
   readonly signal?: AbortSignal;
@@ -66,6 +68,8 @@ const stopDeadlineMs = 5_000;
 /** Time from the run message until the span begins, so that the message reaches every process. */
 const startLeadMs = 100;
 const signInsAtOnce = 16;
+/** A master that accepts keys by itself does so at once; only a slow one needs a second request. */
+const acceptTimeoutMsDefault = 10_000;
 /** Memory for requests that are sealed ahead, over all processes. Further requests are sealed when they are sent, and counted. */
 const sealedBytesMax = 768 * 1024 * 1024;
 /** Timeout of a request. A real minion's is 5 to 10 s. With thousands outstanding a busy machine needs longer, and retries would be measured. */
@@ -98,7 +102,7 @@ export class Storm {
 
   private constructor(options: StormOptions) {
     this.minionCount = options.minionCount;
-    this.idPrefix = options.idPrefix ?? "sim-";
+    this.idPrefix = options.idPrefix ?? idPrefixDefault;
     this.firstIndex = options.firstIndex ?? 0;
     this.#onProgress = options.onProgress ?? (() => {});
     this.#connections = Math.min(this.minionCount, options.connections ?? this.minionCount);
@@ -296,6 +300,7 @@ export class Storm {
         version: options.version ?? 3,
         sessionKey: options.sessionKey,
         signInsAtOnce: Math.ceil(signInsAtOnce / processCount),
+        acceptTimeoutMs: options.acceptTimeoutMs ?? acceptTimeoutMsDefault,
         ...part,
         first: this.firstIndex + part.first,
         connections: Math.max(1, part.connections),

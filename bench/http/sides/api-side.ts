@@ -7,7 +7,7 @@ import { SaltworksError } from "../../../src/errors.ts";
 import { cpuTimeMs } from "../../cpu-time.ts";
 import { type Fleet, openFleet } from "../../fleet/fleet.ts";
 import { freePorts } from "../../master-process.ts";
-import { untilCpuRests } from "../../scenarios/measures/measure.ts";
+import { untilCpuRests } from "../../scenarios/measures/usage.ts";
 import type { MasterUnderTest } from "../../scenarios/setup/master-contract.ts";
 import { type MasterChoice, masterConfigOf, startMaster } from "../../scenarios/setup/master-under-test.ts";
 

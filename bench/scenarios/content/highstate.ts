@@ -28,6 +28,7 @@ const requestsPerFileMost = 5;
 export const highstate = defineScenario<Highstate>({
   name: "highstate",
   version: 1,
+  ownMaster: "needs a tree of files and pillars of its own",
   question: "What does it cost the master when many minions apply their highstate at once, on a tree of many files?",
   defaults: {
     ...stormDefaults,

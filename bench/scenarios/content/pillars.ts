@@ -26,6 +26,7 @@ const tree = { files: 12, fileBytes: 64, states: 1, managed: 1 };
 export const pillars = defineScenario<Pillars>({
   name: "pillars",
   version: 1,
+  ownMaster: "needs pillars and repositories of its own",
   question: "What does a pillar cost the master, with files alone or with a command and git as further sources?",
   defaults: { ...stormDefaults, minions: 200, rounds: 5, warmUp: 1, askers: 20, isFromGit: true },
   about: {

@@ -1,38 +1,12 @@
 /** A measured span of a master: CPU by thread until the master is at rest again, memory, and values over time. Scenarios add their own figures. */
-import { setTimeout as wait } from "node:timers/promises";
 import { threadTimes, threadTimesBetween } from "../../cpu-by-thread.ts";
-import { startCpuClock } from "../../cpu-clock.ts";
 import { cpuTimeMs } from "../../cpu-time.ts";
-import { memoryOf } from "../../memory.ts";
 import type { Point, Series } from "../../results/schema.ts";
 import type { MasterUnderTest } from "../setup/master-contract.ts";
 import { Sampler } from "./sampler.ts";
+import { type Spent, startUsageClock, untilRest } from "./usage.ts";
 
-export type Span = Pick<Point, "memory" | "series" | "wallMs"> & {
-  readonly cpuMs: number;
-  readonly byThreadMs: Record<string, number>;
-};
-
-/** A master is at rest when it used at most this in one look: 4 % of a core. */
-const restMs = 10;
-const restLookMs = 250;
-const restLooksMax = 40;
-
-/** Waits until the master is at rest, because its work after the last answer counts, too. */
-export async function untilRest(master: MasterUnderTest, signal: AbortSignal): Promise<void> {
-  await untilCpuRests(() => cpuTimeMs(master.processId), signal);
-}
-
-/** As `untilRest`, for any programs. `cpuMs`: their CPU time so far. */
-export async function untilCpuRests(cpuMs: () => number, signal: AbortSignal): Promise<void> {
-  let before = cpuMs();
-  for (let look = 0; look < restLooksMax; look += 1) {
-    await wait(restLookMs, undefined, { signal });
-    const now = cpuMs();
-    if (now - before <= restMs) return;
-    before = now;
-  }
-}
+export type Span = Pick<Point, "series" | "wallMs"> & Spent;
 
 /** Wall time is that of `work`; CPU time is counted until the master is at rest. */
 export async function measured<Result>(
@@ -41,8 +15,7 @@ export async function measured<Result>(
   work: () => Promise<Result>,
 ): Promise<{ span: Span; result: Result }> {
   await untilRest(master, signal);
-  const cpuMs = startCpuClock(master.processId);
-  const threads = threadTimes(master.processId);
+  const spent = await startUsageClock(master);
   const sampler = new Sampler(master);
   const startedMs = performance.now();
   let result: Result;
@@ -55,14 +28,9 @@ export async function measured<Result>(
     series = await sampler.stop();
   }
   await untilRest(master, signal);
-  const span = {
-    wallMs,
-    series,
-    cpuMs: cpuMs(),
-    byThreadMs: threadTimesBetween(threads, threadTimes(master.processId)),
-    memory: memoryOf(master.processId),
-  };
-  return { span, result };
+  const span = { wallMs, series, ...(await spent()) };
+  const peakRssBytes = Math.max(span.memory.peakRssBytes, ...(series.values.rssBytes ?? []));
+  return { span: { ...span, memory: { ...span.memory, peakRssBytes } }, result };
 }
 
 /** CPU time of a master since its start. */

@@ -1,9 +1,8 @@
 /** Values over time while a scenario runs: the master's memory and, if the master exports them, its queues, waits and rates. */
-import { cpuTimeMs } from "../../cpu-time.ts";
-import { memoryOf } from "../../memory.ts";
 import type { Series } from "../../results/schema.ts";
 import type { MasterSample, MasterUnderTest } from "../setup/master-contract.ts";
 import { parseMetrics, type Samples, sumOf } from "./prometheus.ts";
+import { usageNow } from "./usage.ts";
 
 /** Interval of samples. One sample costs our master a few milliseconds of CPU: less than 1 % of a core. */
 const everyMs = 1_000;
@@ -43,10 +42,13 @@ export class Sampler {
     this.#isLooking = true;
     const samples = await this.#samples();
     const atMs = performance.now() - this.#startedMs;
-    const { rssBytes } = memoryOf(this.#master.processId);
+    const usage = usageNow(this.#master, samples);
     const sample = {
       atMs,
-      values: { rssBytes, cpuCores: this.#cores(atMs), ...(samples ? this.#valuesOf(samples, atMs) : {}) },
+      values: {
+        ...(usage && { rssBytes: usage.rssBytes, cpuCores: this.#cores(atMs, usage.cpuMs) }),
+        ...(samples && this.#valuesOf(samples, atMs)),
+      },
     };
     this.#rows.push(sample);
     this.#master.onSample?.(sample);
@@ -54,9 +56,9 @@ export class Sampler {
   }
 
   /** Cores that the master used since the last look; 0 at the first one, and after a restart. */
-  #cores(atMs: number): number {
+  #cores(atMs: number, cpuMs: number): number {
     const before = this.#cpu;
-    const now = { atMs, cpuMs: cpuTimeMs(this.#master.processId) };
+    const now = { atMs, cpuMs };
     this.#cpu = now;
     if (before === undefined || now.cpuMs < before.cpuMs || now.atMs <= before.atMs) return 0;
     return (now.cpuMs - before.cpuMs) / (now.atMs - before.atMs);

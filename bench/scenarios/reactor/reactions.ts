@@ -29,6 +29,7 @@ const fun = "test.ping";
 export const reactions = defineScenario<Reactions>({
   name: "reactions",
   version: 1,
+  ownMaster: "needs a reactor of its own",
   question: "Are returns still answered in time while the reactor reacts to a thousand events a second?",
   defaults: {
     ...{ ...stormDefaults, minions: 200, rate: 500, seconds: 10, warmUp: 50 },

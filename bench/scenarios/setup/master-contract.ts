@@ -12,7 +12,13 @@ export type MasterUnderTest = {
   readonly kind: MasterKind;
   /** The version as the program prints it. */
   readonly version: string;
+  /** Where its ports are. */
+  readonly host: string;
+  /** Where its CPU time and memory can be read: /proc of this machine by `processId`, its metrics, or nowhere. */
+  readonly usageFrom: "process" | "metrics" | "nowhere";
   readonly processId: number;
+  /** Set for a master that runs already: what the bench can reach besides its ports. Members that it cannot reach throw. */
+  readonly reach?: Reach;
   readonly requestPort: number;
   readonly publishPort: number;
   readonly socketDirectory: string;
@@ -38,6 +44,18 @@ export type MasterUnderTest = {
   /** Gets the figures of each second of a measured span as they come. */
   onSample?(sample: MasterSample): void;
   remove(): Promise<void>;
+};
+
+/**
+ * `publishes`: it takes jobs from this user. `isStoreRead`: its job cache can be read from the disk. `isHeard`: its events can be followed.
+ * `keyDirectory`: of the simulated minions' keys. `acceptTimeoutMs`: how long they wait for an operator to accept them.
+ */
+export type Reach = {
+  readonly publishes: boolean;
+  readonly isStoreRead: boolean;
+  readonly isHeard: boolean;
+  readonly keyDirectory?: string;
+  readonly acceptTimeoutMs: number;
 };
 
 /** Figures of one moment, by their names in `Series`. `atMs`: since the start of the span. */

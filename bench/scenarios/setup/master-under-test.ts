@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { SaltworksError } from "../../../src/errors.ts";
-import type { ValueMap } from "../../../src/wire/values.ts";
 import { descriptorLimits } from "../../fleet/descriptors.ts";
 import { thisTool } from "../../machine.ts";
 import { freePorts, MasterProcess } from "../../master-process.ts";
 import { startFloor } from "../../peers/floor.ts";
 import type { MasterKind } from "../../results/schema.ts";
-import type { MasterCounters, MasterUnderTest } from "./master-contract.ts";
+import type { MasterUnderTest } from "./master-contract.ts";
+import { openRunningMaster, type RunningMaster, readCounters, readMetrics } from "./running-master.ts";
 
 /** The master to start, as named on the command line. */
 export type MasterChoice = {
@@ -20,10 +20,11 @@ export type MasterChoice = {
   readonly config?: Readonly<Record<string, unknown>>;
   /** A virtual environment with Salt, for kind "salt". */
   readonly salt?: string;
+  /** A master that runs already, instead of one to start. */
+  readonly running?: RunningMaster;
 };
 
 const keyCommandTimeoutMs = 60_000;
-const metricsTimeoutMs = 5_000;
 const ourProgram = fileURLToPath(new URL("../../../src/cli/main.js", import.meta.url));
 
 /** Options of every master, unless the scenario or the caller overrides them. */
@@ -41,6 +42,7 @@ export async function startMaster(
   config: Readonly<Record<string, unknown>>,
   signal?: AbortSignal,
 ): Promise<MasterUnderTest> {
+  if (choice.running !== undefined) return openRunningMaster(choice.running);
   if (choice.kind === "floor") return startFloor();
   // A master has to hold all connections of the scenario, so it gets the system's limit of descriptors.
   const descriptors = { least: 0, wanted: descriptorLimits().hard };
@@ -54,15 +56,10 @@ export async function startMaster(
   });
   const handle = handleOf(master, choice.kind, versionOf(choice));
   const deleteKey = (id: string) => runKeyCommand(choice, ["-c", master.configDirectory, "-d", id, "-y"]);
-  const ours = { counters: () => countersOf(master), metrics: () => metricsOf(Number(own.metrics_port)) };
+  const metricsUrl = `http://127.0.0.1:${Number(own.metrics_port)}/metrics`;
+  const ours = { counters: () => readCounters(master.client()), metrics: () => readMetrics(metricsUrl) };
   // `Object.assign` keeps the getters of the target, so the process id is read anew each time.
   return Object.assign(handle, { deleteKey }, isOurs ? ours : {});
-}
-
-async function metricsOf(port: number): Promise<string> {
-  const response = await fetch(`http://127.0.0.1:${port}/metrics`, { signal: AbortSignal.timeout(metricsTimeoutMs) });
-  if (!response.ok) throw new SaltworksError("MASTER_UNREACHABLE", `metrics: HTTP ${response.status}`);
-  return response.text();
 }
 
 function commandOf({ kind, salt }: MasterChoice): string[] {
@@ -92,6 +89,8 @@ function handleOf(master: MasterProcess, kind: MasterKind, version: string): Mas
   return {
     kind,
     version,
+    host: "127.0.0.1",
+    usageFrom: "process",
     // A restart changes the process id.
     get processId() {
       return master.processId;
@@ -111,21 +110,5 @@ function handleOf(master: MasterProcess, kind: MasterKind, version: string): Mas
     },
     logTail: () => master.logTail(),
     remove: () => master.remove(),
-  };
-}
-
-async function countersOf(master: MasterProcess): Promise<MasterCounters> {
-  const client = master.client();
-  try {
-    return readCounters((await client.wheel("saltworks.counters")) as ValueMap);
-  } finally {
-    client.close();
-  }
-}
-
-function readCounters(counters: ValueMap): MasterCounters {
-  return {
-    main: counters.get("main") as unknown as ReadonlyMap<string, number>,
-    workers: counters.get("workers") as unknown as ReadonlyMap<string, number>[],
   };
 }

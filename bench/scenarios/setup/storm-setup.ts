@@ -5,6 +5,7 @@ import { SaltworksError } from "../../../src/errors.ts";
 import { EventSubscriber } from "../../../src/transport/event-stream-client.ts";
 import { jidAt } from "../../../src/wire/jid.ts";
 import { demandRoomForMaster } from "../../fleet/descriptors.ts";
+import { idPrefixDefault } from "../../fleet/members.ts";
 import type { RequestVersion } from "../../fleet/minion-options.ts";
 import { Storm } from "../../fleet/storm/storm.ts";
 import type { Phase, Progress, ScenarioContext } from "../scenario.ts";
@@ -99,13 +100,15 @@ async function openStorm({ master, parameters: p, progress, signal }: StormConte
   };
   try {
     const storm = await Storm.open({
-      masterHost: "127.0.0.1",
+      masterHost: master.host,
       requestPort: master.requestPort,
       publishPort: master.publishPort,
       minionCount: p.minions,
       version: p.version as RequestVersion,
       onProgress,
       signal,
+      ...(master.reach && { acceptTimeoutMs: master.reach.acceptTimeoutMs }),
+      ...(master.reach?.keyDirectory !== undefined && { keyDirectory: master.reach.keyDirectory }),
       ...(p.connections > 0 ? { connections: p.connections } : {}),
       ...(p.processes > 0 ? { processCount: p.processes } : {}),
       ...(master.sessionKey === undefined ? {} : { sessionKey: master.sessionKey }),
@@ -117,13 +120,16 @@ async function openStorm({ master, parameters: p, progress, signal }: StormConte
   }
 }
 
-/** Publishes jobs to all minions. For a master that cannot publish, makes job ids of the same form. */
+/**
+ * Publishes jobs to all minions. Where the bench cannot publish, it makes job ids of the same form: masters store returns to them, too, because
+ * `salt-call` returns so.
+ */
 export async function publishJobs(
   { master, progress, signal }: Pick<StormContext, "master" | "progress" | "signal">,
   count: number,
   fun: string,
 ): Promise<string[]> {
-  if (master.sessionKey !== undefined) {
+  if (master.sessionKey !== undefined || master.reach?.publishes === false) {
     const nowMs = Date.now();
     return Array.from({ length: count }, (_, index) => jidAt(nowMs + index, 0));
   }
@@ -133,7 +139,7 @@ export async function publishJobs(
     const jids: string[] = [];
     for (let index = 0; index < count; index += 1) {
       signal.throwIfAborted();
-      jids.push((await client.publish("*", fun)).jid);
+      jids.push((await client.publish(everybodyOf(master), fun)).jid);
       phase.step();
     }
     return jids;
@@ -141,6 +147,11 @@ export async function publishJobs(
     client.close();
     phase.end();
   }
+}
+
+/** A glob that all simulated minions match. Minions that a running master has besides must not run the bench's functions. */
+export function everybodyOf(master: Pick<MasterUnderTest, "reach">): string {
+  return master.reach === undefined ? "*" : `${idPrefixDefault}*`;
 }
 
 /** `untilSeen`: resolves when this many returns were seen since the start, or after `catchUpMs`. Events come after the replies. */
@@ -160,7 +171,8 @@ const lookMs = 10;
 /** Subscribes to all events, as an operator's command does, because a master without a subscriber could skip that work. */
 export async function follow(master: MasterUnderTest): Promise<Follower> {
   const counts = { returns: 0, isLost: false };
-  if (master.kind === "floor") return { counts, untilSeen: () => Promise.resolve(), close: () => {} };
+  if (master.kind === "floor" || master.reach?.isHeard === false)
+    return { counts, untilSeen: () => Promise.resolve(), close: () => {} };
   const subscriber = await EventSubscriber.connect(join(master.socketDirectory, "master_event_pub.ipc"), {
     onEvent: (body) => {
       const end = returnTagOffset + returnTag.length;

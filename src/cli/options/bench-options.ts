@@ -66,6 +66,35 @@ const repeatOptions = {
   ),
 };
 
+const runningOptions = {
+  master: text(
+    ["--master"],
+    "HOST",
+    "Load a master that runs already, ours or Salt's, instead of one that the bench starts. Its minions' keys stay there.",
+  ),
+  ports: text(
+    ["--ports"],
+    "PUBLISH,REQUEST",
+    "The running master's ports. Default: its configuration's, else 4505,4506.",
+  ),
+  configDir: text(
+    ["-c", "--config-dir"],
+    "DIR",
+    "The running master's configuration on this machine: the bench then publishes jobs and reads the job cache.",
+  ),
+  pid: int(["--pid"], "PID", "The running master's first process on this machine, for its CPU and memory."),
+  metrics: text(
+    ["--metrics"],
+    "URL",
+    "The running Saltworks master's metrics, for its CPU and memory from another host.",
+  ),
+  keyDirectory: text(
+    ["--keys"],
+    "DIR",
+    "Keys of simulated minions, as 'saltworks bench keys DIR' writes them. Default: keys that the operator accepts during the run.",
+  ),
+};
+
 const peerOptions = {
   against: choice(
     ["--against"],
@@ -73,7 +102,11 @@ const peerOptions = {
     ["salt", "floor"],
     "Run the same load by turns on this master and a peer: 'salt' is a real Salt master, 'floor' a minimal C program.",
   ),
-  salt: text(["--salt"], "VENV", "The virtual environment that Salt is installed in. Default: SALTWORKS_SALT_VENV."),
+  salt: texts(
+    ["--salt"],
+    "VENV",
+    "The virtual environment that Salt is installed in. May be given several times, for several releases. Default: SALTWORKS_SALT_VENV.",
+  ),
 };
 
 type BenchOptions = typeof firstOptions &
@@ -82,6 +115,7 @@ type BenchOptions = typeof firstOptions &
   typeof masterOptions &
   typeof repeatOptions &
   typeof peerOptions &
+  typeof runningOptions &
   typeof sweepOptions &
   typeof thresholdOptions &
   typeof outputOptions;
@@ -89,13 +123,14 @@ type BenchOptions = typeof firstOptions &
 export const benchCommand: CommandTable<BenchOptions> = {
   program: "saltworks bench",
   usage:
-    "saltworks bench <scenario> [options]\n       saltworks bench compare <result.json> <result.json>\n       saltworks bench report <result.json>",
+    "saltworks bench <scenario> [options]\n       saltworks bench compare <result.json> <result.json>\n       saltworks bench report <result.json>\n       saltworks bench keys <directory> --minions N",
   about:
-    "Drives a master of its own with simulated minions, measures it, and writes one result file. It touches no other program on this machine.",
+    "Drives a master with simulated minions, measures it, and writes one result file. The master is one of its own, so that no other program is touched, unless --master or --config-dir names one that runs already.",
   groups: [
     { title: "", options: { ...firstOptions, ...benchOwnOptions } },
     { title: "Load Options", options: { ...loadOptions, ...sweepOptions, ...repeatOptions } },
     { title: "Master Options", options: { ...masterOptions, ...peerOptions } },
+    { title: "Options for a Master That Runs Already", options: runningOptions },
     { title: "Output Options", options: { ...thresholdOptions, ...outputOptions } },
   ],
   unavailable: [],

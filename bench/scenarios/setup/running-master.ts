@@ -1,0 +1,152 @@
+/** A master that runs already, ours or Salt's, on this or another host: what the bench can reach of it, without changing anything there. */
+import { existsSync, readFileSync } from "node:fs";
+import { loadMasterConfig, type MasterConfig } from "../../../src/config/load.ts";
+import { hasCode, SaltworksError } from "../../../src/errors.ts";
+import type { ValueMap } from "../../../src/wire/values.ts";
+import { LocalClient } from "../../local-client.ts";
+import type { MasterKind } from "../../results/schema.ts";
+import { parseMetrics } from "../measures/prometheus.ts";
+import type { MasterCounters, MasterUnderTest } from "./master-contract.ts";
+
+export type RunningMaster = {
+  readonly host: string;
+  /** Default: the configuration's, else Salt's. */
+  readonly ports?: { readonly publish: number; readonly request: number };
+  /** Its configuration, if it runs on this machine: jobs, job cache and events are then reached as an operator does. */
+  readonly configDirectory?: string;
+  /** Its first process, if it runs on this machine. Default: the one of the configuration's `pidfile`. */
+  readonly processId?: number;
+  /** The metrics of a Saltworks master. */
+  readonly metricsUrl?: string;
+  /** Keys of minions that the master accepts already (`saltworks bench keys`). */
+  readonly keyDirectory?: string;
+};
+
+const metricsTimeoutMs = 5_000;
+/** How long an operator has to accept the keys of the simulated minions. */
+const acceptTimeoutMs = 600_000;
+const saltPorts = { publish: 4_505, request: 4_506 };
+
+/**
+ * @throws SaltworksError MASTER_UNREACHABLE if nothing answers at its ports or metrics, USAGE for a process that does not run, CONFIG_UNREADABLE,
+ * CONFIG_INVALID
+ */
+export async function openRunningMaster(running: RunningMaster): Promise<MasterUnderTest> {
+  const config = running.configDirectory === undefined ? undefined : loadMasterConfig(running.configDirectory);
+  const ports = running.ports ?? (config && { publish: config.publish_port, request: config.ret_port }) ?? saltPorts;
+  const client = () => clientOf(running.host, ports.request, config);
+  await demandAnswer(client(), `${running.host}:${ports.request}`);
+  const metricsUrl = running.metricsUrl ?? metricsUrlOf(config);
+  if (metricsUrl !== undefined) await demandMetrics(metricsUrl);
+  const counters = config === undefined ? undefined : await countersIfOurs(client);
+  const processId = processIdOf(running, config);
+  const isOurs = metricsUrl !== undefined || counters !== undefined;
+  const kind: MasterKind = isOurs ? "saltworks" : config === undefined ? "unknown" : "salt";
+  const unreached = (what: string) => (): never => {
+    throw new SaltworksError("USAGE", `the bench does not reach the ${what} of the master at ${running.host}`);
+  };
+  return {
+    kind,
+    version: "not told",
+    host: running.host,
+    usageFrom: processId !== undefined ? "process" : metricsUrl !== undefined ? "metrics" : "nowhere",
+    get processId() {
+      return processId ?? unreached("process")();
+    },
+    reach: {
+      publishes: config !== undefined,
+      isStoreRead: config !== undefined,
+      isHeard: config !== undefined,
+      acceptTimeoutMs,
+      ...(running.keyDirectory === undefined ? {} : { keyDirectory: running.keyDirectory }),
+    },
+    requestPort: ports.request,
+    publishPort: ports.publish,
+    get socketDirectory() {
+      return config?.sock_dir ?? unreached("events")();
+    },
+    get cacheDirectory() {
+      return config?.cachedir ?? unreached("job cache")();
+    },
+    ...(running.configDirectory === undefined ? {} : { configDirectory: running.configDirectory }),
+    ...(config === undefined ? {} : { pkiDirectory: config.pki_dir, logFile: config.log_file }),
+    client: config === undefined ? unreached("operator's port") : client,
+    restart: unreached("start"),
+    logTail: () => "",
+    ...(counters === undefined ? {} : { counters }),
+    ...(metricsUrl === undefined ? {} : { metrics: () => readMetrics(metricsUrl) }),
+    // It goes on after the bench.
+    remove: () => Promise.resolve(),
+  };
+}
+
+/** @throws SaltworksError MASTER_UNREACHABLE */
+export async function readMetrics(url: string): Promise<string> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(metricsTimeoutMs) }).catch((error: unknown) => {
+    throw new SaltworksError("MASTER_UNREACHABLE", `${url}: ${(error as Error).message}`);
+  });
+  if (!response.ok) throw new SaltworksError("MASTER_UNREACHABLE", `${url}: HTTP ${response.status}`);
+  return response.text();
+}
+
+/** Closes the client. */
+export async function readCounters(client: LocalClient): Promise<MasterCounters> {
+  try {
+    const counters = (await client.wheel("saltworks.counters")) as ValueMap;
+    return {
+      main: counters.get("main") as unknown as ReadonlyMap<string, number>,
+      workers: counters.get("workers") as unknown as ReadonlyMap<string, number>[],
+    };
+  } finally {
+    client.close();
+  }
+}
+
+function clientOf(host: string, requestPort: number, config: MasterConfig | undefined): LocalClient {
+  const own = config === undefined ? { cacheDirectory: "" } : { cacheDirectory: config.cachedir, user: config.user };
+  return new LocalClient({ host, requestPort, ...own });
+}
+
+async function demandAnswer(client: LocalClient, address: string): Promise<void> {
+  try {
+    await client.ping();
+  } catch (error) {
+    if (!(error instanceof SaltworksError)) throw error;
+    throw new SaltworksError("MASTER_UNREACHABLE", `no master answers at ${address}: ${error.message}`);
+  } finally {
+    client.close();
+  }
+}
+
+async function demandMetrics(url: string): Promise<void> {
+  const samples = parseMetrics(await readMetrics(url));
+  if (samples.some(({ name }) => name === "process_cpu_seconds_total")) return;
+  throw new SaltworksError("MASTER_UNREACHABLE", `${url} does not give the metrics of a Saltworks master`);
+}
+
+function metricsUrlOf(config: MasterConfig | undefined): string | undefined {
+  if (config === undefined || config.metrics_port === 0) return undefined;
+  const host = config.metrics_interface.includes(":") ? `[${config.metrics_interface}]` : config.metrics_interface;
+  return `http://${host}:${config.metrics_port}/metrics`;
+}
+
+/** Undefined for Salt's master, which does not have this function. */
+async function countersIfOurs(client: () => LocalClient): Promise<(() => Promise<MasterCounters>) | undefined> {
+  try {
+    await readCounters(client());
+    return () => readCounters(client());
+  } catch (error) {
+    if (hasCode(error, "REQUEST_REFUSED")) return undefined;
+    throw error;
+  }
+}
+
+function processIdOf({ processId }: RunningMaster, config: MasterConfig | undefined): number | undefined {
+  if (processId !== undefined) {
+    if (existsSync(`/proc/${processId}`)) return processId;
+    throw new SaltworksError("USAGE", `--pid ${processId}: this machine has no such process`);
+  }
+  if (config === undefined || !existsSync(config.pidfile)) return undefined;
+  const written = Number(readFileSync(config.pidfile, "utf8").trim());
+  return Number.isInteger(written) && existsSync(`/proc/${written}`) ? written : undefined;
+}
