@@ -39,15 +39,16 @@ export class LocalClient {
     await this.#channel.request(encodeClearRequest({ cmd: "ping" }, requestVersion), { timeoutMs: pingTimeoutMs });
   }
 
-  /** @throws SaltworksError REQUEST_REFUSED if the master did not publish */
+  /** `wantedJid`: a job id that the caller chose. @throws SaltworksError REQUEST_REFUSED if the master did not publish */
   async publish(
     tgt: string | readonly string[],
     fun: string,
     arg: readonly Encodable[] = [],
     targetKind = "glob",
+    wantedJid = "",
   ): Promise<Job> {
     const kwargs = { show_timeout: true, show_jid: false, delimiter: ":" };
-    const rest = { tgt_type: targetKind, ret: "", jid: "", kwargs, user: "root" };
+    const rest = { tgt_type: targetKind, ret: "", jid: wantedJid, kwargs, user: "root" };
     const reply = await this.#ask({ cmd: "publish", tgt, fun, arg, key: this.#key(), ...rest });
     const load = mapField(reply, "load");
     const jid = load && textField(load, "jid");

@@ -6,6 +6,7 @@ import { scenarios } from "../scenarios/registry.ts";
 import { compareFiles } from "./compare.ts";
 import { writeKeys } from "./keys.ts";
 import { scenarioList } from "./list.ts";
+import { recordWorkload } from "./record.ts";
 import { writeReport } from "./report.ts";
 import { runRequest } from "./run.ts";
 import { readRunRequest, understandBench } from "./run-request.ts";
@@ -20,10 +21,14 @@ export async function benchCommand(argv: readonly string[], host: Host, progress
   const [word, ...rest] = positionals;
   if (word === undefined) {
     const names = scenarios.map(({ name }) => name).join(", ");
-    throw new SaltworksError("USAGE", `which scenario? There are: ${names}; and compare, keys, report`);
+    throw new SaltworksError(
+      "USAGE",
+      `which scenario? There are: ${names}; a workload file; and compare, keys, record, report`,
+    );
   }
   if (word === "compare") return compareFiles(rest, options, host);
   if (word === "keys") return await writeKeys(rest, options, progress, host);
+  if (word === "record") return await recordWorkload(rest, options, progress, host);
   if (word === "report") return writeReport(rest, options.reportFile, host);
   if (rest.length > 0) throw new SaltworksError("USAGE", `one scenario at a time; '${rest.join(" ")}' is too much`);
   return await runRequest(readRunRequest(word, options, host), progress, host);

@@ -15,6 +15,8 @@ import { scenarios } from "../scenarios/registry.ts";
 import { readParameters } from "../scenarios/run.ts";
 import type { Scenario } from "../scenarios/scenario.ts";
 import type { MasterChoice } from "../scenarios/setup/master-under-test.ts";
+import { readWorkload } from "../workload/read.ts";
+import { workloadScenario } from "../workload/scenario.ts";
 import { demandRunsAnywhere, readRunningMaster } from "./running-request.ts";
 import { readSweep, type Sweep } from "./sweep.ts";
 
@@ -81,8 +83,9 @@ export function directoryOf({ outputDirectory }: { readonly outputDirectory: str
   return outputDirectory ?? join(".", resultDirectory);
 }
 
-/** @throws SaltworksError USAGE with the nearest names, or all */
+/** A scenario by its name, or the one of a workload file. @throws SaltworksError USAGE with the nearest names, or all */
 export function findScenario(name: string): Scenario<ParameterValues> {
+  if (/\.ya?ml$/.test(name)) return workloadScenario(readWorkload(name));
   const found = scenarios.find((scenario) => scenario.name === name);
   if (found !== undefined) return found;
   const names = scenarios.map((scenario) => scenario.name);

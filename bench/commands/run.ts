@@ -65,7 +65,7 @@ async function measureAll(request: RunRequest, progress: Progress, signal: Abort
 
 async function measure(request: RunRequest, progress: Progress, signal: AbortSignal): Promise<RunResult | undefined> {
   const { scenario, parameters, masters, repeats } = request;
-  const about = { scenario: scenario.name, parameters, progress, signal };
+  const about = { scenario, parameters, progress, signal };
   const points: Point[] = [];
   let result: RunResult | undefined;
   const phase = repeats > 1 ? progress.phase(scenario.name, masters.length > 1 ? undefined : repeats) : undefined;

@@ -33,7 +33,7 @@ type Round = Turn & { readonly points: readonly Point[] };
  */
 export async function runAgainst(options: AgainstOptions): Promise<RunResult[]> {
   if (options.masters.length < 2) throw new SaltworksError("USAGE", "a comparison needs two masters");
-  const head = beginRun(options);
+  const head = await beginRun(options);
   const contenders: Contender[] = [];
   try {
     for (const choice of options.masters) {

@@ -85,7 +85,14 @@ export type RunResult = {
   startedAt: string;
   tool: { version: string; commit: string };
   machine: MachineFingerprint;
-  scenario: { name: string; version: number; question: string; parameters: Record<string, ParameterValue> };
+  scenario: {
+    name: string;
+    version: number;
+    question: string;
+    parameters: Record<string, ParameterValue>;
+    /** The text of a workload file. */
+    source?: string;
+  };
   master: {
     kind: MasterKind;
     version: string;

@@ -87,7 +87,8 @@ function run(context: ScenarioContext<ReturnStorm>): Promise<Point[]> {
       const returnsBefore = follower?.counts.returns ?? 0;
       const point = await storm(context, site);
       await follower?.untilSeen(returnsBefore + (point.operations.return?.completed ?? 0));
-      if (follower !== undefined && master.reach?.isHeard !== false) point.figures.returnEvents = follower.counts.returns - returnsBefore;
+      if (follower !== undefined && master.reach?.isHeard !== false)
+        point.figures.returnEvents = follower.counts.returns - returnsBefore;
       return [point];
     } finally {
       follower?.close();

@@ -17,8 +17,8 @@ import { type MasterChoice, masterConfigOf, startMaster } from "./setup/master-u
 import { checkParameters } from "./setup/parameter-checks.ts";
 
 export type RunOptions = {
-  /** Its name. */
-  readonly scenario: string;
+  /** A scenario, or the name of one of the bench's own. */
+  readonly scenario: string | Scenario<ParameterValues>;
   /** Parameters that differ from the defaults. A text is parsed as the default's type. */
   readonly parameters?: ParameterValues;
   readonly master: MasterChoice;
@@ -28,10 +28,12 @@ export type RunOptions = {
 
 /** @throws SaltworksError USAGE for an unknown scenario or parameter, and what its run throws */
 export async function runScenario(options: RunOptions): Promise<RunResult> {
-  const run = beginRun(options);
+  const run = await beginRun(options);
   const { scenario, parameters } = run;
   const config = configOf(run, options.master);
-  const phase = options.progress.phase(options.master.running === undefined ? `start ${options.master.kind}` : "reach the master");
+  const phase = options.progress.phase(
+    options.master.running === undefined ? `start ${options.master.kind}` : "reach the master",
+  );
   const master = await startMaster(options.master, config, options.signal).finally(() => phase.end());
   master.onSample = (sample) => options.progress.note?.(liveLine(sample));
   try {
@@ -52,10 +54,10 @@ export type RunHead = {
 };
 
 /** @throws SaltworksError USAGE for an unknown scenario or parameter */
-export function beginRun(options: Pick<RunOptions, "scenario" | "parameters">): RunHead {
-  const scenario = scenarioNamed(options.scenario);
+export async function beginRun(options: Pick<RunOptions, "scenario" | "parameters">): Promise<RunHead> {
+  const scenario = typeof options.scenario === "string" ? scenarioNamed(options.scenario) : options.scenario;
   const parameters = readParameters(scenario, options.parameters ?? {});
-  scenario.prepare?.(parameters);
+  await scenario.prepare?.(parameters);
   return { startedAt: new Date().toISOString(), machine: machineFingerprint(), scenario, parameters };
 }
 
@@ -74,13 +76,13 @@ export function resultOf(
   config: Record<string, unknown>,
   points: Point[],
 ): RunResult {
-  const { name, version, question } = scenario;
+  const { name, version, question, source } = scenario;
   return {
     schema: resultSchema,
     startedAt,
     tool: thisTool(),
     machine,
-    scenario: { name, version, question, parameters: { ...parameters } },
+    scenario: { name, version, question, parameters: { ...parameters }, ...(source !== undefined && { source }) },
     master: {
       kind: master.kind,
       version: master.version,

@@ -21,6 +21,8 @@ export type Scenario<P extends ParameterValues> = {
   /** Raised when results can no longer be compared with earlier ones. */
   readonly version: number;
   readonly question: string;
+  /** The text of the file that it was read from, which the result keeps. */
+  readonly source?: string;
   readonly defaults: P;
   readonly about: Readonly<Record<keyof P, string>>;
   /** Why the scenario cannot run against a master that runs already; unset if it can. */
@@ -28,7 +30,7 @@ export type Scenario<P extends ParameterValues> = {
   /** Refuses, before anything starts, a run that this machine cannot do. @throws SaltworksError */
   demand?(parameters: P): void;
   /** Makes what masters find at their start, once for all masters of the run. */
-  prepare?(parameters: P): void;
+  prepare?(parameters: P): void | Promise<void>;
   /** Master configuration that the question needs; the caller's configuration overrides it. */
   masterConfig?(parameters: P): Record<string, unknown>;
   run(context: ScenarioContext<P>): Promise<Point[]>;

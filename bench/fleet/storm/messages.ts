@@ -14,7 +14,8 @@ export type SignIn = {
   readonly first: number;
   readonly count: number;
   readonly primes: readonly string[];
-  readonly version: RequestVersion;
+  /** Minions take them by turns. */
+  readonly versions: readonly RequestVersion[];
   /** For a master without `_auth`: the session key of all minions. */
   readonly sessionKey: string | undefined;
   /** Request connections of this process. If they are fewer than the minions, minions take turns on them. */
@@ -37,6 +38,21 @@ export type PrepareReturns = {
   readonly sealedBytesMax: number;
 };
 
+/** Returns of some minions to some jobs, in the order of their planned times. They are sealed now, as far as memory allows. */
+export type PrepareJobReturns = {
+  readonly kind: "prepare-job-returns";
+  readonly lane: string;
+  readonly jids: readonly string[];
+  readonly fun: string;
+  readonly returns: JobReturns;
+  /** Separate connections; 0: the minions' own. */
+  readonly connections: number;
+  readonly sealedBytesMax: number;
+};
+
+/** Columns of one length. `job`: index in `jids`; `minion`: index in the process; `bytes`: of the returned text. */
+export type JobReturns = { readonly job: Uint32Array; readonly minion: Uint32Array; readonly bytes: Uint32Array };
+
 /** `_auth` of every minion, `rounds` times, over separate connections, as minions do. */
 export type PrepareAuths = {
   readonly kind: "prepare-auths";
@@ -50,7 +66,7 @@ export type PrepareAuths = {
 };
 
 /** Other requests of minions than returns. */
-export type Asking = "_mine" | "_mine_get" | "_pillar" | "_minion_event";
+export type Asking = "_mine" | "_mine_get" | "_pillar" | "_minion_event" | "_serve_file";
 
 /** Requests of every minion, sealed ahead, over separate connections, as each request of a real minion has its own. */
 export type PrepareAsks = {
@@ -59,7 +75,7 @@ export type PrepareAsks = {
   readonly asking: Asking;
   readonly rounds: number;
   readonly connections: number;
-  /** `_mine_get`: the minions whose mine is asked for, as a glob. */
+  /** `_mine_get`: the minions whose mine is asked for, as a glob. `_serve_file`: the file's path. */
   readonly target: string;
   /** `_mine` and `_minion_event`: bytes of the text that is sent. */
   readonly textBytes: number;
@@ -117,6 +133,7 @@ export type Run = {
 export type ToStormProcess =
   | SignIn
   | PrepareReturns
+  | PrepareJobReturns
   | PrepareAuths
   | PrepareAsks
   | PrepareScripts

@@ -2,10 +2,14 @@
 import { LatencyHistogram } from "../../load/histogram.ts";
 import { judgeGenerator, type SelfReport } from "../../load/self-check.ts";
 import type { OperationResult, Point } from "../../results/schema.ts";
-import type { LaneOutcome, ResponderCounts, ResponderReport, RunOutcome } from "./messages.ts";
+import type { JobReturns, LaneOutcome, ResponderCounts, ResponderReport, RunOutcome } from "./messages.ts";
 
-/** `plannedMs`: open loop over all processes; without it, closed loop. */
-export type LanePlan = { readonly lane: string; readonly plannedMs?: Float64Array };
+/** `plannedMs`: open loop over all processes; `plannedByProcess`: each process's own times. Without both, closed loop. */
+export type LanePlan = {
+  readonly lane: string;
+  readonly plannedMs?: Float64Array;
+  readonly plannedByProcess?: readonly Float64Array[];
+};
 
 export type StormOutcome = {
   readonly lanes: Readonly<Record<string, LaneTotal>>;
@@ -66,13 +70,32 @@ export function splitSchedule(plannedMs: Float64Array, counts: readonly number[]
   return parts.map((part) => Float64Array.from(part));
 }
 
+/** The returns of each process's minions, `counts` of them in the order of the fleet. Their minions count from the process's first. */
+export function splitReturns(
+  { job, minion, bytes }: JobReturns,
+  plannedMs: Float64Array,
+  counts: readonly number[],
+): { readonly returns: JobReturns; readonly plannedMs: Float64Array }[] {
+  let first = 0;
+  return counts.map((count) => {
+    const from = first;
+    first += count;
+    const own: number[] = [];
+    for (const [index, of] of minion.entries()) if (of >= from && of < from + count) own.push(index);
+    const pick = (column: Uint32Array) => Uint32Array.from(own, (index) => column[index] ?? 0);
+    const returns = { job: pick(job), minion: pick(minion).map((of) => of - from), bytes: pick(bytes) };
+    return { returns, plannedMs: Float64Array.from(own, (index) => plannedMs[index] ?? 0) };
+  });
+}
+
 export function joinOutcomes(lanes: readonly LanePlan[], outcomes: readonly RunOutcome[]): StormOutcome {
   const joined: Record<string, LaneTotal> = {};
   for (const { lane } of lanes) joined[lane] = joinLane(outcomes.flatMap((outcome) => outcome.lanes[lane] ?? []));
   const totals = Object.values(joined);
   const reports: SelfReport[] = outcomes.map(({ self }) => self);
   // Requests of a closed loop beside it have no planned time, and must not lower the share of late ones.
-  const planned = lanes.flatMap(({ lane, plannedMs }) => (plannedMs === undefined ? [] : (joined[lane] ?? [])));
+  const isPlanned = (plan: LanePlan): boolean => (plan.plannedMs ?? plan.plannedByProcess) !== undefined;
+  const planned = lanes.flatMap((plan) => (isPlanned(plan) ? (joined[plan.lane] ?? []) : []));
   return {
     lanes: joined,
     generator: judgeGenerator({

@@ -11,6 +11,7 @@ import type {
   LaneOutcome,
   PrepareAsks,
   PrepareAuths,
+  PrepareJobReturns,
   PrepareScripts,
   Respond,
   ResponderReport,
@@ -22,7 +23,7 @@ import type {
 import { Responder } from "./responder.ts";
 import { scriptsWork } from "./scripts.ts";
 import { minionWithKey, type StormMinion, signIn, unaccepted } from "./storm-minion.ts";
-import { asksWork, authsWork, returnsWork, type Work } from "./work.ts";
+import { asksWork, authsWork, jobReturnsWork, returnsWork, type Work } from "./work.ts";
 
 /** Interval of progress reports. */
 const tellEveryMs = 250;
@@ -72,10 +73,11 @@ class StormProcess {
 
   async #newMinion(order: SignIn, index: number, connection: Connection): Promise<StormMinion | undefined> {
     const id = `${order.idPrefix}${index}`;
-    if (order.sessionKey !== undefined) return minionWithKey(id, order.sessionKey, order.version);
+    const version = order.versions[index % order.versions.length] ?? 3;
+    if (order.sessionKey !== undefined) return minionWithKey(id, order.sessionKey, version);
     // A turn of the event loop before each key, so that minions that are signing in are served meanwhile.
     await wait(0);
-    return signIn(connection, id, minionKey(order.primes, index), order.version);
+    return signIn(connection, id, minionKey(order.primes, index), version);
   }
 
   async #subscribe({ host, publishPort, subscriptions }: SignIn): Promise<void> {
@@ -93,6 +95,11 @@ class StormProcess {
   prepareReturns(order: Extract<ToStormProcess, { kind: "prepare-returns" }>): void {
     const returnBytes = parseDistribution(order.returnBytes);
     this.prepare(order.lane, returnsWork(this.#minions, { ...order, returnBytes }));
+  }
+
+  async prepareJobReturns(order: PrepareJobReturns): Promise<void> {
+    const lines = order.connections === 0 ? this.#lines : await this.#linesOf(order.lane, order.connections);
+    this.prepare(order.lane, jobReturnsWork(this.#minions, order), lines);
   }
 
   async prepareAuths(order: PrepareAuths): Promise<void> {
@@ -248,6 +255,9 @@ async function obey(message: ToStormProcess): Promise<void> {
       return tell({ kind: "done" });
     case "prepare-returns":
       storm.prepareReturns(message);
+      return tell({ kind: "done" });
+    case "prepare-job-returns":
+      await storm.prepareJobReturns(message);
       return tell({ kind: "done" });
     case "prepare-auths":
       await storm.prepareAuths(message);

@@ -12,6 +12,7 @@ import { fleetIds, idPrefixDefault, processIdsOf } from "../members.ts";
 import type { RequestVersion } from "../minion-options.ts";
 import type {
   FromStormProcess,
+  JobReturns,
   Load,
   PrepareAsks,
   PrepareReturns,
@@ -28,6 +29,7 @@ import {
   type LanePlan,
   type ResponderTotal,
   type StormOutcome,
+  splitReturns,
   splitSchedule,
 } from "./outcome.ts";
 
@@ -39,7 +41,8 @@ export type StormOptions = {
   /** Default: the port that the auth reply names. 0: no minion subscribes. */
   readonly publishPort?: number;
   readonly minionCount: number;
-  readonly version?: RequestVersion;
+  /** Minions take them by turns. Default: version 3. */
+  readonly versions?: readonly RequestVersion[];
   readonly processCount?: number;
   /** Request connections of the whole storm; default one for each minion. With fewer, minions take turns on them. */
   readonly connections?: number;
@@ -142,6 +145,32 @@ export class Storm {
     await this.#tellAll((_, index) => ({ ...order, seed: o.seed + index }));
   }
 
+  /**
+   * Returns of some minions to some jobs. `minion`: index in the fleet. `connections`: separate ones; 0: the minions' own.
+   *
+   * @returns the lane's plan
+   */
+  async prepareJobReturns(o: {
+    lane: string;
+    jids: readonly string[];
+    fun: string;
+    returns: JobReturns;
+    plannedMs: Float64Array;
+    connections: number;
+  }): Promise<LanePlan> {
+    const counts = this.#members.map(({ count }) => count);
+    const parts = splitReturns(o.returns, o.plannedMs, counts);
+    const share = Math.floor(sealedBytesMax / this.#members.length);
+    const { lane, jids, fun } = o;
+    const connections = o.connections === 0 ? 0 : this.#roomFor(o.connections);
+    await this.#tellAll((_, index) => ({
+      ...{ kind: "prepare-job-returns", lane, jids, fun, sealedBytesMax: share },
+      returns: parts[index]?.returns ?? o.returns,
+      connections: connections === 0 ? 0 : this.#part(connections, index),
+    }));
+    return { lane, plannedByProcess: parts.map(({ plannedMs }) => plannedMs) };
+  }
+
   /** `_auth` of each minion, `rounds` times, over separate connections: one for each minion, or as many as descriptors allow. */
   async prepareAuths(o: {
     lane: string;
@@ -224,18 +253,18 @@ export class Storm {
   /** Runs the prepared lanes. A lane can run once. */
   async run(
     lanes: readonly LanePlan[],
-    o: { timeoutMs?: number; tries?: number; verifyMax?: number; signal?: AbortSignal } = {},
+    o: { timeoutMs?: number; tries?: number; verifyMax?: number; signal?: AbortSignal; startAtMs?: number } = {},
   ): Promise<StormOutcome> {
-    const startAtMs = Date.now() + startLeadMs;
+    const startAtMs = o.startAtMs ?? Date.now() + startLeadMs;
     const abandon = (): void => {
       for (const { child } of this.#members) if (child.connected) child.send({ kind: "abandon" });
     };
     o.signal?.addEventListener("abort", abandon, { once: true });
     const processes = this.#members.length;
     const counts = this.#members.map(({ count }) => count);
-    const parts = lanes.map(({ lane, plannedMs }) => ({
+    const parts = lanes.map(({ lane, plannedByProcess, plannedMs }) => ({
       lane,
-      plannedMs: plannedMs === undefined ? [] : splitSchedule(plannedMs, counts),
+      plannedMs: plannedByProcess ?? (plannedMs === undefined ? [] : splitSchedule(plannedMs, counts)),
     }));
     const done = await this.#tellAll((_, index) => ({
       kind: "run",
@@ -297,7 +326,7 @@ export class Storm {
         publishPort: options.publishPort,
         idPrefix: this.idPrefix,
         primes,
-        version: options.version ?? 3,
+        versions: options.versions ?? [3],
         sessionKey: options.sessionKey,
         signInsAtOnce: Math.ceil(signInsAtOnce / processCount),
         acceptTimeoutMs: options.acceptTimeoutMs ?? acceptTimeoutMsDefault,

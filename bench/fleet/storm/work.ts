@@ -1,12 +1,12 @@
 /** Work of a storm's lane: its framed requests by index, and the checks of their replies. */
 import { SaltworksError } from "../../../src/errors.ts";
-import type { Encodable, Value } from "../../../src/wire/values.ts";
+import type { Encodable, Value, ValueMap } from "../../../src/wire/values.ts";
 import { type Distribution, draw } from "../../load/distribution.ts";
 import { seededRandom } from "../../load/random.ts";
 import { stampNow } from "../answers.ts";
 import { type AuthAttempt, finishAuth, startAuth } from "../handshake.ts";
-import { openPrivateReply, openReply, sealRequest } from "../sealed-request.ts";
-import type { Asking } from "./messages.ts";
+import { openPrivateReply, openReply, type Sender, sealRequest } from "../sealed-request.ts";
+import type { Asking, PrepareJobReturns } from "./messages.ts";
 import type { StormMinion } from "./storm-minion.ts";
 import { requestBytes } from "./zmtp.ts";
 
@@ -36,19 +36,31 @@ export function returnsWork(
 ): Work {
   const count = minions.length * o.jids.length;
   const random = seededRandom(o.seed);
-  const sizes = Uint32Array.from({ length: count }, () => draw(o.returnBytes, random));
+  const bytes = Uint32Array.from({ length: count }, () => draw(o.returnBytes, random));
+  const minion = Uint32Array.from(bytes, (_, index) => index % minions.length);
+  const job = Uint32Array.from(bytes, (_, index) => Math.floor(index / minions.length));
+  return jobReturnsWork(minions, { ...o, returns: { job, minion, bytes } });
+}
+
+export function jobReturnsWork(
+  minions: readonly StormMinion[],
+  o: Pick<PrepareJobReturns, "jids" | "fun" | "returns" | "sealedBytesMax">,
+): Work {
+  const { returns } = o;
+  const count = returns.job.length;
+  const minionOf = (index: number): number => returns.minion[index] ?? 0;
   const frames: (Buffer | undefined)[] = new Array(count);
   const nonces = Buffer.alloc(count * nonceChars);
   const values = new Map<number, string>();
   const _stamp = stampNow();
   const seal = (index: number): Buffer => {
-    const minion = at(minions, index % minions.length);
-    const jid = at(o.jids, Math.floor(index / minions.length));
+    const minion = at(minions, minionOf(index));
+    const jid = at(o.jids, returns.job[index] ?? 0);
     const load = {
       cmd: "_return",
       id: minion.sender.id,
       success: true,
-      return: textOf(values, sizes[index] ?? 0),
+      return: textOf(values, returns.bytes[index] ?? 0),
       retcode: 0,
       jid,
       fun: o.fun,
@@ -69,11 +81,11 @@ export function returnsWork(
   return {
     count,
     sealedAhead,
-    minion: (index) => index % minions.length,
+    minion: minionOf,
     frame: (index) => frames[index] ?? seal(index),
     isPlausible: (payload) => payload.length >= sealedReplyBytesMin,
     check: (index, payload) => {
-      const { sender, keys } = at(minions, index % minions.length);
+      const { sender, keys } = at(minions, minionOf(index));
       const nonce = nonces.toString("latin1", index * nonceChars, (index + 1) * nonceChars);
       return opened(() => openReply(payload, nonce, sender, keys)) === null ? "right" : "wrong";
     },
@@ -125,7 +137,7 @@ export function asksWork(
   const count = minions.length * o.rounds;
   const sealed = Array.from({ length: count }, (_, index) => {
     const { sender, keys } = at(minions, index % minions.length);
-    const { frame, nonce } = sealRequest(askLoad(o.asking, sender.id, o.target, text), sender, keys);
+    const { frame, nonce } = sealRequest(withToken(askLoad(o.asking, sender.id, o.target, text), sender), sender, keys);
     return { frame: requestBytes(frame), nonce };
   });
   return {
@@ -152,7 +164,15 @@ export function asksWork(
 function judge(asking: Asking, value: Value | undefined): Verdict {
   if (asking === "_mine_get") return value instanceof Map ? (value.size > 0 ? "right" : "empty") : "wrong";
   if (asking === "_mine") return value === true ? "right" : "wrong";
+  if (asking === "_serve_file") return value instanceof Map ? (isEmptyPiece(value) ? "empty" : "right") : "wrong";
   return value === undefined ? "wrong" : "right";
+}
+
+/** Minions of versions before 3 prove themselves in these requests by a member of the load, which version 3 adds to every request. */
+const tokenCommands: readonly unknown[] = ["_mine", "_mine_get", "_minion_event"];
+
+function withToken(load: ReturnType<typeof askLoad>, { token, version }: Sender): ReturnType<typeof askLoad> {
+  return version < 3 && tokenCommands.includes(load.cmd) ? { ...load, tok: token } : load;
 }
 
 function askLoad(asking: Asking, id: string, target: string, text: string): { readonly [key: string]: Encodable } {
@@ -163,6 +183,8 @@ function askLoad(asking: Asking, id: string, target: string, text: string): { re
       return { cmd: "_mine_get", id, tgt: target, fun: mineFunction, tgt_type: "glob" };
     case "_minion_event":
       return { cmd: "_minion_event", id, tag: "bench/event", data: { text }, pretag: null };
+    case "_serve_file":
+      return { cmd: "_serve_file", id, path: target, saltenv: "base", loc: 0 };
     case "_pillar": {
       const none = { saltenv: null, pillarenv: null, pillar_override: {}, extra_minion_data: {} };
       return { cmd: "_pillar", id, grains: { id }, ...none, ver: "2" };
@@ -175,6 +197,11 @@ function askLoad(asking: Asking, id: string, target: string, text: string): { re
 }
 
 const mineFunction = "bench.text";
+
+function isEmptyPiece(reply: ValueMap): boolean {
+  const data = reply.get("data");
+  return !(data instanceof Uint8Array || typeof data === "string") || data.length === 0;
+}
 
 /** The result of `open`; undefined if the reply does not open. Other errors are thrown as faults of the bench. */
 export function opened<Result>(open: () => Result): Result | undefined {

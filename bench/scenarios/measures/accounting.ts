@@ -61,26 +61,35 @@ export async function duplicatesSeen(master: MasterUnderTest): Promise<number> {
   return readFileSync(master.logFile, "utf8").match(saltDuplicate)?.length ?? 0;
 }
 
+type Observed = { acknowledged: number; duplicatesBefore: number; errors: Record<string, number> };
+
 export type Expected = { readonly jids: readonly string[]; readonly ids: readonly string[] };
 
 /**
  * `acknowledged`: replies that acknowledged a return, the only count for a master that stores nothing.
  * `duplicatesBefore`: the value of `duplicatesSeen` when the span began.
  */
-export async function account(
+export function account(master: MasterUnderTest, expected: Expected, o: Observed): Promise<Point["correctness"]> {
+  return accountAll(master, [expected], o);
+}
+
+/** As `account`, for jobs of different minions. */
+export async function accountAll(
   master: MasterUnderTest,
-  expected: Expected,
-  o: { acknowledged: number; duplicatesBefore: number; errors: Record<string, number> },
+  all: readonly Expected[],
+  o: Observed,
 ): Promise<Point["correctness"]> {
-  const count = expected.jids.length * expected.ids.length;
+  const count = all.reduce((sum, { jids, ids }) => sum + jids.length * ids.length, 0);
   const stored = openStored(master);
   let accounted = 0;
   if (stored === undefined) accounted = Math.min(o.acknowledged, count);
   else {
     try {
-      for (const jid of expected.jids) {
-        const minions = await stored.of(jid);
-        for (const id of expected.ids) if (minions.has(id)) accounted += 1;
+      for (const { jids, ids } of all) {
+        for (const jid of jids) {
+          const minions = await stored.of(jid);
+          for (const id of ids) if (minions.has(id)) accounted += 1;
+        }
       }
     } finally {
       await stored.close();

@@ -75,6 +75,8 @@ const checks: Readonly<Record<string, Check>> = {
   seconds: number(0.1, daySeconds),
   minutes: number(0.01, 7 * 1_440),
   cycleSeconds: number(0.1, 3_600),
+  scale: number(0.001, 1_000),
+  timeScale: number(0.001, 1_000),
   seed: whole(0, 2 ** 31),
   arrivals: oneOf("constant", "poisson"),
   rounds: whole(1, 100_000),

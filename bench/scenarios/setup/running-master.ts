@@ -124,7 +124,8 @@ async function demandMetrics(url: string): Promise<void> {
   throw new SaltworksError("MASTER_UNREACHABLE", `${url} does not give the metrics of a Saltworks master`);
 }
 
-function metricsUrlOf(config: MasterConfig | undefined): string | undefined {
+/** Undefined for a configuration without metrics. */
+export function metricsUrlOf(config: MasterConfig | undefined): string | undefined {
   if (config === undefined || config.metrics_port === 0) return undefined;
   const host = config.metrics_interface.includes(":") ? `[${config.metrics_interface}]` : config.metrics_interface;
   return `http://${host}:${config.metrics_port}/metrics`;

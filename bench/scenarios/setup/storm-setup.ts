@@ -7,7 +7,7 @@ import { jidAt } from "../../../src/wire/jid.ts";
 import { demandRoomForMaster } from "../../fleet/descriptors.ts";
 import { idPrefixDefault } from "../../fleet/members.ts";
 import type { RequestVersion } from "../../fleet/minion-options.ts";
-import { Storm } from "../../fleet/storm/storm.ts";
+import { Storm, type StormOptions } from "../../fleet/storm/storm.ts";
 import type { Phase, Progress, ScenarioContext } from "../scenario.ts";
 import type { MasterUnderTest } from "./master-contract.ts";
 
@@ -83,8 +83,9 @@ export type StormContext = ScenarioContext<StormParameters>;
 export async function withStorm<Result>(
   context: StormContext,
   work: (site: StormSite) => Promise<Result>,
+  more: Pick<StormOptions, "versions"> = {},
 ): Promise<Result> {
-  const site = await openStorm(context);
+  const site = await openStorm(context, more);
   try {
     return await work(site);
   } finally {
@@ -92,7 +93,10 @@ export async function withStorm<Result>(
   }
 }
 
-async function openStorm({ master, parameters: p, progress, signal }: StormContext): Promise<StormSite> {
+async function openStorm(
+  { master, parameters: p, progress, signal }: StormContext,
+  more: Pick<StormOptions, "versions">,
+): Promise<StormSite> {
   const telling: Telling = { phase: progress.phase("sign in", p.minions), done: 0 };
   const onProgress = (done: number): void => {
     telling.phase?.step(Math.max(0, done - telling.done));
@@ -104,7 +108,8 @@ async function openStorm({ master, parameters: p, progress, signal }: StormConte
       requestPort: master.requestPort,
       publishPort: master.publishPort,
       minionCount: p.minions,
-      version: p.version as RequestVersion,
+      versions: [p.version as RequestVersion],
+      ...more,
       onProgress,
       signal,
       ...(master.reach && { acceptTimeoutMs: master.reach.acceptTimeoutMs }),

@@ -34,6 +34,7 @@ const outputOptions = {
 
 const benchOwnOptions = {
   isListAsked: flag(["--list"], "List the scenarios with their questions and parameters."),
+  hours: int(["--hours"], "H", "record: how far back jobs are read. Default: 24."),
   isForced: flag(["--force"], "compare: show differences even if the results are not comparable."),
   reportFile: text(
     ["-o", "--out-file"],
@@ -123,7 +124,7 @@ type BenchOptions = typeof firstOptions &
 export const benchCommand: CommandTable<BenchOptions> = {
   program: "saltworks bench",
   usage:
-    "saltworks bench <scenario> [options]\n       saltworks bench compare <result.json> <result.json>\n       saltworks bench report <result.json>\n       saltworks bench keys <directory> --minions N",
+    "saltworks bench <scenario> [options]\n       saltworks bench <workload.yaml> [options]\n       saltworks bench compare <result.json> <result.json>\n       saltworks bench report <result.json>\n       saltworks bench keys <directory> --minions N\n       saltworks bench record <workload.yaml> -c DIR",
   about:
     "Drives a master with simulated minions, measures it, and writes one result file. The master is one of its own, so that no other program is touched, unless --master or --config-dir names one that runs already.",
   groups: [

@@ -1,0 +1,217 @@
+/** One stage of a workload: plans and prepares every operation, runs them together, and accounts for the answers. */
+
+import type { LanePlan } from "../fleet/storm/outcome.ts";
+import type { StormOutcome } from "../fleet/storm/storm.ts";
+import { seededRandom } from "../load/random.ts";
+import { judgeGenerator, SelfCheck, type SelfReport } from "../load/self-check.ts";
+import type { OperationResult, Point } from "../results/schema.ts";
+import { accountAll, duplicatesSeen, type Expected } from "../scenarios/measures/accounting.ts";
+import { cpuOf, measured, type Span } from "../scenarios/measures/measure.ts";
+import type { ScenarioContext } from "../scenarios/scenario.ts";
+import { everybodyOf, publishJobs, type StormSite } from "../scenarios/setup/storm-setup.ts";
+import { answered, errorsOf, stormPoint } from "../scenarios/storm-point.ts";
+import { type ApiSession, callAsUsers, callPlanned } from "./api-calls.ts";
+import { type JidSource, planJobs, planReturns, type ReturnPlan } from "./jobs.ts";
+import { publishPlanned } from "./publisher.ts";
+import type { Operation, Stage, Workload, WorkloadParameters } from "./schema.ts";
+import { pathOf } from "./site.ts";
+import { operationsIn, stageSchedule } from "./stage-schedule.ts";
+
+/** Connections of each kind of request other than returns, as jobs of minions open separate ones. */
+const askConnections = 100;
+/** Time from the start's announcement until the span begins, so that every process has heard it. */
+const startLeadMs = 200;
+
+type StageContext = ScenarioContext<WorkloadParameters> & {
+  readonly workload: Workload;
+  readonly site: StormSite;
+  readonly jids: JidSource;
+  readonly session: ApiSession | undefined;
+};
+
+/** Work of the coordinator beside the storm: publishes and API calls. */
+type Side = {
+  readonly name: string;
+  readonly run: (startedMs: number) => Promise<OperationResult>;
+};
+
+type Prepared = { readonly lanes: LanePlan[]; readonly sides: Side[]; readonly expected: Expected[]; total: number };
+
+/** `index`: of the stage, for its own random numbers. @returns its point; undefined for a stage that is not measured */
+export async function runStage(context: StageContext, stage: Stage, index: number): Promise<Point | undefined> {
+  const prepared: Prepared = { lanes: [], sides: [], expected: [], total: 0 };
+  const scaled = { ...stage, seconds: stage.seconds * context.parameters.timeScale };
+  for (const [place, operation] of context.workload.operations.entries()) {
+    const seed = context.parameters.seed + 1_000 * (index + 1) + place;
+    await prepare(context, operation, { stage: scaled, seed }, prepared);
+  }
+  const run = () => runPrepared(context, stage.name, prepared);
+  if (!stage.isMeasured) {
+    await run();
+    return undefined;
+  }
+  const { master, signal } = context;
+  const duplicatesBefore = await duplicatesSeen(master);
+  const { span, result } = await measured(master, signal, run);
+  return pointOf(context, scaled, { prepared, span, duplicatesBefore, ...result });
+}
+
+type Outcome = { readonly outcome: StormOutcome; readonly sides: Record<string, OperationResult> };
+
+async function runPrepared(
+  { site, progress, signal }: StageContext,
+  name: string,
+  { lanes, sides, total }: Prepared,
+): Promise<Outcome> {
+  return site.phase(progress, name, total, async () => {
+    const startAtMs = Date.now() + startLeadMs;
+    const startedMs = performance.now() + startLeadMs;
+    const check = new SelfCheck();
+    check.start();
+    const [outcome, ...own] = await Promise.all([
+      site.storm.run(lanes, { signal, startAtMs }),
+      ...sides.map(async (side) => [side.name, await side.run(startedMs)] as const),
+    ]);
+    const self = check.stop();
+    signal.throwIfAborted();
+    const results = own.map(([, side]) => side);
+    return {
+      outcome: { ...outcome, generator: withSides(outcome.generator, self, results) },
+      sides: Object.fromEntries(own),
+    };
+  });
+}
+
+/** The coordinator is a part of the generator, too. */
+function withSides(storm: Point["generator"], self: SelfReport, sides: readonly OperationResult[]): Point["generator"] {
+  if (sides.length === 0) return storm;
+  const sum = (name: "sent" | "late"): number => sides.reduce((total, side) => total + side[name], 0);
+  const own = judgeGenerator({ reports: [self], loop: "open", sent: sum("sent"), late: sum("late") });
+  const voidReasons = [...storm.voidReasons, ...own.voidReasons.map((reason) => `publishes and API calls: ${reason}`)];
+  return {
+    cpuShare: Math.max(storm.cpuShare, own.cpuShare),
+    loopDelayP99Ms: Math.max(storm.loopDelayP99Ms, own.loopDelayP99Ms),
+    lateSends: storm.lateSends + own.lateSends,
+    isVoid: voidReasons.length > 0,
+    voidReasons,
+  };
+}
+
+async function prepare(
+  context: StageContext,
+  operation: Operation,
+  { stage, seed }: { readonly stage: Stage; readonly seed: number },
+  prepared: Prepared,
+): Promise<void> {
+  const { parameters: p, site, workload } = context;
+  const { name } = operation;
+  const random = seededRandom(seed + 500);
+  const schedule = (rate: number) => stageSchedule(rate * p.scale, stage, workload.arrivals, seed);
+  if (operation.kind === "api") {
+    const { pace } = operation;
+    const { session, signal } = context;
+    if (session === undefined) throw new Error("the API has no session");
+    if ("rate" in pace) {
+      const plannedMs = schedule(pace.rate);
+      prepared.total += plannedMs.length;
+      const run = (startedMs: number) => callPlanned(operation, plannedMs, { session, signal, startedMs });
+      prepared.sides.push({ name, run });
+      return;
+    }
+    const span = { session, signal, seconds: stage.seconds, random };
+    prepared.sides.push({ name, run: (startedMs) => callAsUsers(operation, pace, { ...span, startedMs }) });
+    return;
+  }
+  const plannedMs = schedule(operation.rate);
+  if (plannedMs.length === 0) return;
+  prepared.total += plannedMs.length;
+  if (operation.kind === "job" || operation.kind === "return") {
+    return prepareReturns(context, operation, { plannedMs, random }, prepared);
+  }
+  const rounds = Math.ceil(plannedMs.length / p.minions);
+  const each = { lane: name, rounds, connections: askConnections };
+  if (operation.kind === "auth") await site.storm.prepareAuths({ ...each, hasToken: operation.hasToken });
+  else {
+    const target =
+      operation.kind === "mine_get" ? operation.target : operation.kind === "file" ? pathOf(operation) : "";
+    const textBytes = operation.kind === "pillar" || operation.kind === "file" ? 0 : operation.bytes;
+    await site.storm.prepareAsks({ ...each, asking: askings[operation.kind], target, textBytes });
+  }
+  prepared.lanes.push({ lane: name, plannedMs });
+}
+
+const askings = {
+  event: "_minion_event",
+  mine: "_mine",
+  mine_get: "_mine_get",
+  pillar: "_pillar",
+  file: "_serve_file",
+} as const;
+
+async function prepareReturns(
+  context: StageContext,
+  operation: Extract<Operation, { kind: "job" | "return" }>,
+  { plannedMs, random }: { readonly plannedMs: Float64Array; readonly random: ReturnType<typeof seededRandom> },
+  prepared: Prepared,
+): Promise<void> {
+  const { jids, master, signal, site } = context;
+  const ids = site.storm.ids();
+  const fun = operation.function;
+  let plan: ReturnPlan;
+  if (operation.kind === "job") {
+    const planned = planJobs(operation, plannedMs, { ids, everybody: everybodyOf(master), jids, random });
+    plan = planned.plan;
+    prepared.total += plan.plannedMs.length - plannedMs.length;
+    const connect = () => master.client();
+    prepared.sides.push({
+      name: `${operation.name}: publish`,
+      run: (startedMs) => publishPlanned(planned.jobs, fun, { connect, signal, startedMs }),
+    });
+  } else {
+    const published = await publishJobs(context, Math.ceil(plannedMs.length / ids.length), fun);
+    plan = planReturns(operation, plannedMs, { ids, jids: published, random });
+  }
+  // As a minion's own process for a job has a connection of its own.
+  const connections = operation.kind === "job" ? askConnections : 0;
+  prepared.lanes.push(await site.storm.prepareJobReturns({ lane: operation.name, fun, connections, ...plan }));
+  prepared.expected.push(...plan.expected);
+}
+
+async function pointOf(
+  { master, parameters: p, workload }: StageContext,
+  stage: Stage,
+  o: Outcome & { readonly prepared: Prepared; readonly span: Span; readonly duplicatesBefore: number },
+): Promise<Point> {
+  const { outcome, span, duplicatesBefore } = o;
+  const isReturn = (name: string): boolean =>
+    workload.operations.some((one) => one.name === name && (one.kind === "job" || one.kind === "return"));
+  const lanes = Object.entries(outcome.lanes);
+  const acknowledged = lanes.reduce((sum, [name, lane]) => sum + (isReturn(name) ? lane.completed - lane.wrong : 0), 0);
+  const failed = Object.entries(o.sides).map(([name, { failed: count }]) => [`${name}: refused`, count]);
+  const errors = { ...errorsOf(outcome), ...Object.fromEntries(failed) };
+  const stored = await accountAll(master, o.prepared.expected, { acknowledged, duplicatesBefore, errors });
+  const others = answered({ lanes: Object.fromEntries(lanes.filter(([name]) => !isReturn(name))) });
+  const point = stormPoint({
+    label: stage.name,
+    parameters: { ...p, stage: stage.name, seconds: stage.seconds },
+    ...{ outcome, span },
+    correctness: {
+      ...stored,
+      expected: stored.expected + others.expected,
+      accounted: stored.accounted + others.accounted,
+      missing: stored.missing + others.missing,
+    },
+    figures: { plannedPerSecond: plannedPerSecond(workload, stage) * p.scale },
+  });
+  const completed = [...lanes.map(([, lane]) => lane), ...Object.values(o.sides)].reduce(
+    (sum, lane) => sum + lane.completed,
+    0,
+  );
+  return { ...point, operations: { ...point.operations, ...o.sides }, cpu: cpuOf(span, completed) };
+}
+
+/** Operations a second that the file asks for, without the returns of jobs and the calls of users. */
+function plannedPerSecond({ operations }: Workload, stage: Stage): number {
+  const rates = operations.map((one) => (one.kind === "api" ? ("rate" in one.pace ? one.pace.rate : 0) : one.rate));
+  return rates.reduce((sum, rate) => sum + operationsIn(rate, stage), 0) / stage.seconds;
+}
