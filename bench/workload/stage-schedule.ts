@@ -40,6 +40,7 @@ function gapsOf(count: number, expected: number, seed: number): Float64Array {
 
 /** The second at which the expected number of operations is `mark`: the inverse of rate x (from s + (to - from) s^2 / 2 seconds). */
 function timeOf(mark: number, rate: number, { seconds, from, to }: Pick<Stage, "seconds" | "from" | "to">): number {
+  if (mark === 0) return 0;
   const slope = (rate * (to - from)) / seconds;
   const start = rate * from;
   if (Math.abs(slope) < 1e-12) return mark / start;

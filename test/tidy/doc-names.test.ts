@@ -101,7 +101,9 @@ describe("documents name what exists", () => {
       ...inDocuments(/`(?:bin\/)?saltworks ([a-z][\w-]*)/g, (name) =>
         commands.has(name) || name === "help" ? undefined : `saltworks ${name} is not a command`,
       ),
-      ...inDocuments(/saltworks bench ([\w-]+)/g, (name) => (isScenario(name) ? undefined : `no scenario ${name}`)),
+      ...inDocuments(/saltworks bench ([\w-]+)(?![\w-]|\.ya?ml)/g, (name) =>
+        isScenario(name) ? undefined : `no scenario ${name}`,
+      ),
     ]);
   });
 
