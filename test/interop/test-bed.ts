@@ -47,7 +47,7 @@ export class TestBed {
 
   start(name: string, maker: Maker, tool: "master" | "minion" | "syndic", configDir: string): Program {
     const [command, ...words] =
-      maker === "ours" ? ([process.execPath, "--enable-source-maps", ourProgram, tool] as const) : daemonWords(maker, `salt-${tool}`);
+      maker === "ours" ? ([process.execPath, ourProgram, tool] as const) : daemonWords(maker, `salt-${tool}`);
     const logging = maker === "ours" ? [] : ["-l", "info"];
     const program = new Program(name, command, [...words, "-c", configDir, ...logging]);
     this.#programs.push({ program, isOurs: maker === "ours" });
@@ -59,7 +59,7 @@ export class TestBed {
     const configDir = join(this.folder, `${name}-api`);
     mkdirSync(configDir);
     writeConfig(join(configDir, "master"), master.optionsWith(options));
-    const program = new Program(`api ${name}`, process.execPath, ["--enable-source-maps", ourProgram, "api", "-c", configDir]);
+    const program = new Program(`api ${name}`, process.execPath, [ourProgram, "api", "-c", configDir]);
     this.#programs.push({ program, isOurs: true });
     return program;
   }
