@@ -6,11 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
-import { repositoryRoot } from "../root.ts";
 import { commandTimeoutMs, type Ended, environment } from "./program.ts";
-import type { SaltRelease } from "./salt-releases.ts";
+import { programsFolder, type SaltRelease } from "./salt-releases.ts";
 
-const script = join(repositoryRoot, "test/interop/operators/fork_commands.py");
+const script = join(programsFolder, "fork_commands.py");
 
 type Reply = { readonly id: number; readonly code?: number; readonly signal?: number };
 /** `env`: the whole environment of the command; default the interpreter's. */

@@ -21,6 +21,19 @@ export type SaltRelease = {
   program(name: string): string;
 };
 
+/** Programs of the tests that run Salt's. */
+export const programsFolder = join(repositoryRoot, "test/interop/programs");
+
+/**
+ * The command and first words that start one of Salt's daemons. It spends half of the CPU time that the daemon's own file would: see `own_folders.py`.
+ */
+export function daemonWords(
+  release: SaltRelease,
+  daemon: "salt-master" | "salt-minion" | "salt-syndic",
+): readonly [command: string, ...words: string[]] {
+  return [release.program("python"), join(programsFolder, daemon)];
+}
+
 export function venvsFolder(): string {
   return process.env.SALTWORKS_SALT_VENVS ?? join(repositoryRoot, ".salt-venvs");
 }

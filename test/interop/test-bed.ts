@@ -7,7 +7,7 @@ import { it, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { EventWatch } from "./event-watch.ts";
 import { Program } from "./program.ts";
-import type { SaltRelease } from "./salt-releases.ts";
+import { daemonWords, type SaltRelease } from "./salt-releases.ts";
 
 /** The compiled program beside this compiled file. */
 export const ourProgram = fileURLToPath(new URL("../../src/cli/main.js", import.meta.url));
@@ -46,10 +46,10 @@ export class TestBed {
   readonly #watches: EventWatch[] = [];
 
   start(name: string, maker: Maker, tool: "master" | "minion" | "syndic", configDir: string): Program {
-    const program =
-      maker === "ours"
-        ? new Program(name, process.execPath, ["--enable-source-maps", ourProgram, tool, "-c", configDir])
-        : new Program(name, maker.program(`salt-${tool}`), ["-c", configDir, "-l", "info"]);
+    const [command, ...words] =
+      maker === "ours" ? ([process.execPath, ourProgram, tool] as const) : daemonWords(maker, `salt-${tool}`);
+    const logging = maker === "ours" ? [] : ["-l", "info"];
+    const program = new Program(name, command, [...words, "-c", configDir, ...logging]);
     this.#programs.push({ program, isOurs: maker === "ours" });
     return program;
   }
@@ -59,8 +59,7 @@ export class TestBed {
     const configDir = join(this.folder, `${name}-api`);
     mkdirSync(configDir);
     writeConfig(join(configDir, "master"), master.optionsWith(options));
-    const args = ["--enable-source-maps", ourProgram, "api", "-c", configDir];
-    const program = new Program(`api ${name}`, process.execPath, args);
+    const program = new Program(`api ${name}`, process.execPath, [ourProgram, "api", "-c", configDir]);
     this.#programs.push({ program, isOurs: true });
     return program;
   }

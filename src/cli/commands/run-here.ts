@@ -6,8 +6,7 @@ import { join } from "node:path";
 import { EventWatch } from "../../client/event-watch.ts";
 import { notContactedText } from "../../client/texts.ts";
 import { loadMinionConfig } from "../../config/load.ts";
-import { hasCode } from "../../errors.ts";
-import { callHere } from "../../minion/call/call-here.ts";
+import { hasCode, SaltworksError } from "../../errors.ts";
 import { compileGlob } from "../../python/fnmatch.ts";
 import { compilePythonPattern } from "../../python/regex/match.ts";
 import { isGivenTrue, textArgument } from "../../runners/contract/arguments.ts";
@@ -19,15 +18,13 @@ import { decode, encode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { interruptedExitCode } from "../host/exit.ts";
 import { untilInterrupted } from "../host/until-interrupted.ts";
-import { minionExtras } from "../input/minion-extras.ts";
 import type { Here, HereFunction, HereOutcome } from "../orchestrate/here.ts";
-import { orchestrationFunctions } from "../orchestrate/orchestrate.ts";
 import { renderJson } from "../outputters/json.ts";
 
 const functionsHere: ReadonlyMap<string, HereFunction> = new Map<string, HereFunction>([
   ["state.event", showEvents],
   ["salt.cmd", callFunctionHere],
-  ...orchestrationFunctions,
+  ...[...orchestrationNames].map((name): [string, HereFunction] => [name, (...call) => orchestrate(name, ...call)]),
 ]);
 /** The `indent` of one-line JSON. */
 const oneLine = null;
@@ -52,6 +49,14 @@ export async function runHere(
     if (!hasCode(error, "FUNCTION_ARGUMENTS")) throw error;
     return { value: failureText(runnerFunctions, "runner", name, error), isSuccess: false };
   }
+}
+
+/** Loaded on demand, as execution functions are, because they are a third of the code, and other functions do not need it. */
+async function orchestrate(name: string, ...call: Parameters<HereFunction>): Promise<HereOutcome> {
+  const { orchestrationFunctions } = await import("../orchestrate/orchestrate.ts");
+  const run = orchestrationFunctions.get(name);
+  if (run === undefined) throw new SaltworksError("FUNCTION_UNKNOWN", `no orchestration ${name}`, {});
+  return await run(...call);
 }
 
 /** Salt ends with 0 or 1 then; a script must not take a part of an orchestration for the whole. */
@@ -118,6 +123,8 @@ async function callFunctionHere(
     cachedir: join(config.cachedir, "salt_cmd"),
   });
   const fun = textArgument(args, "fun");
+  const { callHere } = await import("../../minion/call/call-here.ts");
+  const { minionExtras } = await import("../input/minion-extras.ts");
   const called = await callHere(
     minionConfig,
     { log, environment: { ...host.environment }, extras: minionExtras },

@@ -26,14 +26,14 @@ import { templateFunctions } from "./template-functions.ts";
 /** Keywords of these runners that go on to the execution function. */
 const passedOn = ["saltenv", "pillar", "pillarenv", "exclude", "test", "queue"];
 
-export const orchestrationFunctions: readonly [string, OrchestrationFunction][] = [
+export const orchestrationFunctions: ReadonlyMap<string, OrchestrationFunction> = new Map([
   ...["state.orchestrate", "state.orch", "state.sls"].map((name): [string, OrchestrationFunction] => [
     name,
     orchestrate,
   ]),
   ["state.orchestrate_single", orchestrateSingle],
   ["state.orchestrate_show_sls", showSls],
-];
+]);
 
 /** @throws SaltworksError FUNCTION_ARGUMENTS */
 function keywordsOf(args: ValueMap): ValueMap {

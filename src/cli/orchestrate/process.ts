@@ -11,8 +11,6 @@ import { decode } from "../../wire/msgpack.ts";
 import type { Value, ValueMap } from "../../wire/values.ts";
 import { orchestrationFunctions } from "./orchestrate.ts";
 
-const functions = new Map(orchestrationFunctions);
-
 async function answerTo(call: OrchestrationCall): Promise<OrchestrationAnswer> {
   const { config, fun, jid, isByEvent } = call;
   const faults: string[] = [];
@@ -22,7 +20,7 @@ async function answerTo(call: OrchestrationCall): Promise<OrchestrationAnswer> {
   const log = pino({ level: "error" }, { write });
   const packed = (value: Value): PackedAnswer => packedAnswer(value, isByEvent, config.max_event_size);
   try {
-    const [run, described] = [functions.get(fun), runnerFunctions.get(fun)];
+    const [run, described] = [orchestrationFunctions.get(fun), runnerFunctions.get(fun)];
     if (run === undefined || described === undefined)
       throw new SaltworksError("FUNCTION_UNKNOWN", `'${fun}' is not available.`, { name: fun });
     const { bound, extra } = bindArguments(

@@ -1,4 +1,5 @@
 /** The programs of a recorded fleet: ours, Salt's, or our master with Salt's minions. */
+import { daemonWords } from "../../interop/salt-releases.ts";
 import type { Maker } from "../../interop/test-bed.ts";
 import { cliFile } from "../our-master.ts";
 
@@ -36,7 +37,8 @@ export function startingWords(program: string, makers: Makers): readonly [comman
   const maker = makerOf(program, makers);
   if (maker === "ours") return [process.execPath, cliFile, subcommand];
   // Without Salt's second process, which only supervises the first, and would not be stopped with it.
-  return program === "salt-minion" ? [maker.program(program), "--disable-keepalive"] : [maker.program(program)];
+  if (program === "salt-minion") return [...daemonWords(maker, program), "--disable-keepalive"];
+  return program === "salt-master" ? daemonWords(maker, program) : [maker.program(program)];
 }
 
 /** Options with which a minion reconnects soon after a restart of the master. */

@@ -22,7 +22,7 @@ describe("which command waits for which minions with Salt's minions on our maste
   before(async () => {
     if (release === undefined) return;
     fleet = await GoldenFleet.start({}, true, { master: "ours", minion: release });
-    replay = new Replay(fleet);
+    replay = new Replay(fleet, true);
     await typeEvents(fleet, replay, decisions);
     await typeWaits(fleet, replay, decisions);
     const masters = new ChangedMasters(fleet, replay, decisions);

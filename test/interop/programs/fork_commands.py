@@ -15,6 +15,8 @@ import signal
 import sys
 import threading
 
+from own_folders import remember
+
 IMPORTED = """
 salt.scripts salt.cli.salt salt.cli.run salt.cli.key salt.cli.cp salt.client salt.runner salt.wheel salt.key salt.output salt.loader
 salt.loader.lazy salt.utils.event salt.utils.parsers salt.utils.jid salt.utils.minions salt.utils.verify salt.channel.client
@@ -90,6 +92,7 @@ for module in IMPORTED:
         pass
 if threading.active_count() != 1:
     sys.exit("importing Salt started a thread, which no fork would have")
+remember()
 gc.collect()
 gc.freeze()
 sys.argv = serve()
