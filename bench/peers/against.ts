@@ -60,13 +60,12 @@ export async function runAgainst(options: AgainstOptions): Promise<RunResult[]> 
 async function open(
   head: RunHead,
   choice: MasterChoice,
-  { progress }: AgainstOptions,
+  { progress, signal }: AgainstOptions,
   others: readonly Contender[],
 ): Promise<Contender> {
   const config = configOf(head, choice);
   const phase = progress.phase(`start ${choice.kind}`);
-  const master = await startMaster(choice, config);
-  phase.end();
+  const master = await startMaster(choice, config, signal).finally(() => phase.end());
   const name = contenderName(choice, master.version);
   const alike = others.filter((other) => other.name.startsWith(name)).length;
   const own = alike === 0 ? name : `${name} (${alike + 1})`;

@@ -79,7 +79,7 @@ function demand(p: ReturnStorm) {
 function run(context: ScenarioContext<ReturnStorm>): Promise<Point[]> {
   const { master, parameters: p } = context;
   return withStorm(context, async (site) => {
-    const follower = p.isFollowed ? await follow(master) : undefined;
+    const follower = p.isFollowed ? await follow(master, context.signal) : undefined;
     try {
       await warmUp(context, site, { rounds: p.warmUp, fun, returnBytes: p.returnBytes, seed: p.seed + 1_000 });
       // Events of the warm-up that come late would count as events of the storm.

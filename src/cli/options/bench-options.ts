@@ -108,6 +108,11 @@ const tuneOptions = {
   ),
   p99Ms: int(["--p99-ms"], "MS", "Latency objective: the highest rate whose 99th percentile stays below. Default: 50."),
   workersMax: int(["--workers-max"], "W", "Most worker_threads to try. Default: twice the cores, at least 4."),
+  minutesMax: int(["--minutes"], "N", "End after this many minutes, with the settings that are known by then."),
+  isBusyAllowed: flag(
+    ["--on-busy-machine"],
+    "Go on where other programs take more than 10 % of the CPU time. Without it the tuner asks on a terminal, and refuses elsewhere.",
+  ),
   writeFile: text(["--write"], "FILE", "Write the settings to this file, such as /etc/salt/master.d/tuned.conf."),
   resumeFile: text(
     ["--resume"],
