@@ -1,8 +1,10 @@
 /** A result as text for the terminal: one line for each class of operation, then the scenario's own figures and the faults. */
-import { formatMs, formatNumber } from "../report/format.ts";
+import { formatFigure, formatNumber, formatPercentileMs, percentileNote } from "../report/format.ts";
 import { masterName, operationsOf, type Run, runsOf } from "../report/runs.ts";
 import type { Comparison, RunResult } from "../results/schema.ts";
 import { textTable } from "./text-table.ts";
+
+const shownPercentiles = ["p50", "p99", "max"] as const;
 
 export function resultText(result: RunResult): string {
   const runs = runsOf(result);
@@ -20,18 +22,19 @@ export function resultText(result: RunResult): string {
 function operationsText(runs: readonly Run[]): string {
   const headings = ["run", "operation", "answered", "per s", "p50 ms", "p99 ms", "max ms", "late", "CPU µs/op"];
   const rows = runs.flatMap(({ title, point }) =>
-    operationsOf(point).map(([name, { completed, perSecond, percentilesUs, late }], index) => [
+    operationsOf(point).map(([name, operation], index) => [
       index === 0 ? title : "",
       name,
-      formatNumber(completed),
-      formatNumber(perSecond),
-      ...[percentilesUs.p50, percentilesUs.p99, percentilesUs.max].map(formatMs),
-      formatNumber(late),
+      formatNumber(operation.completed),
+      formatNumber(operation.perSecond),
+      ...shownPercentiles.map((percentile) => formatPercentileMs(operation, percentile)),
+      formatNumber(operation.late),
       // All classes share this figure, so it is printed once.
       index === 0 ? formatNumber(point.cpu.usPerOperation) : "",
     ]),
   );
-  return textTable(headings, rows);
+  const isNoted = rows.some((row) => row.some((cell) => /^(?:≈|too few)/.test(cell)));
+  return `${textTable(headings, rows)}${isNoted ? `${percentileNote}\n` : ""}`;
 }
 
 /** Repeats of one run share a column with their median. Their spread is in the lines above and in the result. */
@@ -44,11 +47,15 @@ function figuresText(runs: readonly Run[]): string {
     const isAlone = groups.size === 1 && members.length === 1;
     return isAlone ? "" : members.length === 1 ? name : `${name}, median of ${members.length}`;
   });
-  const rows = names.map((figure) => [
-    figure,
-    ...[...groups.values()].map((members) => medianText(members.flatMap(({ point }) => point.figures[figure] ?? []))),
-  ]);
+  const rows = names.map((figure) => [figure, ...[...groups.values()].map((members) => figureText(members, figure))]);
   return textTable(["figure", ...headings], rows);
+}
+
+/** A fitted figure of one run has its interval. Of repeats, the median of the fits has none. */
+function figureText(members: readonly Run[], figure: string): string {
+  const [first] = members;
+  if (first !== undefined && members.length === 1) return formatFigure(first.point, figure) ?? "";
+  return medianText(members.flatMap(({ point }) => point.figures[figure] ?? []));
 }
 
 function medianText(values: readonly number[]): string {

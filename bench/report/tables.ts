@@ -1,6 +1,15 @@
 /** The report's tables: figures, correctness, the generator's check of itself, comparisons, machine and configuration. All text is escaped here. */
+import { percentileNames } from "../results/percentiles.ts";
 import type { Comparison, RunResult } from "../results/schema.ts";
-import { escapeHtml, formatMebibytes, formatMs, formatNumber, formatValue } from "./format.ts";
+import {
+  escapeHtml,
+  formatFigure,
+  formatMebibytes,
+  formatNumber,
+  formatPercentileMs,
+  formatValue,
+  percentileNote,
+} from "./format.ts";
 import { operationsOf, type Run } from "./runs.ts";
 
 type Cell = string | number | { readonly text: string; readonly className: string };
@@ -50,8 +59,7 @@ export function operationsTable(runs: readonly Run[]): string {
   ];
   const rows = runs.flatMap(({ title, point }) =>
     operationsOf(point).map(([name, operation], index) => {
-      const { p50, p90, p99, p999, max } = operation.percentilesUs;
-      const latencies = [p50, p90, p99, p999, max].map((us) => right(formatMs(us)));
+      const latencies = percentileNames.map((percentile) => right(formatPercentileMs(operation, percentile)));
       const faults = [operation.failed, operation.timedOut].map((count) =>
         right(formatNumber(count), count > 0 ? "bad" : ""),
       );
@@ -61,7 +69,7 @@ export function operationsTable(runs: readonly Run[]): string {
       };
     }),
   );
-  return tableHtml(headings, rows);
+  return `${tableHtml(headings, rows)}<p class="note">${escapeHtml(percentileNote)}</p>`;
 }
 
 export function costTable(runs: readonly Run[]): string {
@@ -86,13 +94,13 @@ export function figuresTable(runs: readonly Run[]): string {
   if (names.length > runs.length) {
     const rows = names.map((name) => ({
       head: name,
-      cells: runs.map(({ point }) => point.figures[name] ?? right("–")),
+      cells: runs.map(({ point }) => right(formatFigure(point, name) ?? "–")),
     }));
     return tableHtml(["figure", ...runs.map(({ title }) => title)], rows);
   }
   const rows = runs.map(({ title, point }) => ({
     head: title,
-    cells: names.map((name) => point.figures[name] ?? right("–")),
+    cells: names.map((name) => right(formatFigure(point, name) ?? "–")),
   }));
   return tableHtml(["run", ...names], rows);
 }

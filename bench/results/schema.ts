@@ -47,6 +47,8 @@ export type Point = {
   generator: { cpuShare: number; loopDelayP99Ms: number; lateSends: number; isVoid: boolean; voidReasons: string[] };
   /** The scenario's own figures, with the unit in each name. */
   figures: Record<string, number>;
+  /** Intervals of 95 % of fitted figures, such as slopes, by the figure's name. */
+  intervals?: Record<string, { low: number; high: number }>;
 };
 
 export type MachineFingerprint = {

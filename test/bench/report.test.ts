@@ -146,6 +146,13 @@ describe("reportHtml", () => {
     assert.equal(dataOf(html).series[0]?.title, `${hostile}, void`);
   });
 
+  it("says too few samples instead of a percentile that has none above it, and marks rough ones", () => {
+    const few = { ...sampleOperation(4), completed: 40 };
+    const html = bodyOf(reportHtml(sampleResult({ points: [samplePoint({ operations: { return: few } })] })));
+    assert.equal(html.split("too few samples (40)").length - 1, 2);
+    assert.match(html, /≈ [\d.]+<.*ten samples lie above/s);
+  });
+
   it("leaves out what a result does not have, rather than showing it empty", () => {
     const bare = samplePoint({ operations: {}, series: { atMs: [], values: {} }, figures: {} });
     const html = bodyOf(reportHtml(sampleResult({ points: [bare] })));
