@@ -8,6 +8,7 @@ import { scenarioList } from "./list.ts";
 import { writeReport } from "./report.ts";
 import { runRequest } from "./run.ts";
 import { readRunRequest, understandBench } from "./run-request.ts";
+import { showTrend } from "./trend.ts";
 
 /** @returns the exit code */
 export async function benchCommand(argv: readonly string[], host: Host, progress: Progress): Promise<number> {
@@ -19,9 +20,10 @@ export async function benchCommand(argv: readonly string[], host: Host, progress
   const [word, ...rest] = positionals;
   if (word === undefined) {
     const names = scenarios.map(({ name }) => name).join(", ");
-    throw new SaltworksError("USAGE", `which scenario? There are: ${names}; and compare, report`);
+    throw new SaltworksError("USAGE", `which scenario? There are: ${names}; and compare, report, trend`);
   }
   if (word === "compare") return compareFiles(rest, options, host);
+  if (word === "trend") return showTrend(rest, options, host);
   if (word === "report") return writeReport(rest, options.reportFile, host);
   if (rest.length > 0) throw new SaltworksError("USAGE", `one scenario at a time; '${rest.join(" ")}' is too much`);
   return await runRequest(readRunRequest(word, options, host), progress, host);

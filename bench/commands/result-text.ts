@@ -1,7 +1,9 @@
 /** A result as text for the terminal: one line for each class of operation, then the scenario's own figures and the faults. */
+
+import { curveCells, curveHeadings, curveTitle, kneeSentence, mastersOf } from "../report/curve.ts";
 import { formatFigure, formatNumber, formatPercentileMs, percentileNote } from "../report/format.ts";
 import { masterName, operationsOf, type Run, runsOf } from "../report/runs.ts";
-import type { Comparison, RunResult } from "../results/schema.ts";
+import type { Comparison, Curve, RunResult } from "../results/schema.ts";
 import { textTable } from "./text-table.ts";
 
 const shownPercentiles = ["p50", "p99", "max"] as const;
@@ -11,12 +13,22 @@ export function resultText(result: RunResult): string {
   const { scenario, master, machine } = result;
   const parts = [
     `${scenario.name}: ${scenario.question}\n${masterName(master)}, ${machine.cores} cores of ${machine.cpu}, Node.js ${machine.node}\n`,
+    result.curve === undefined ? "" : curveText(result.curve),
     operationsText(runs),
     figuresText(runs),
     (result.comparisons ?? []).map(comparisonText).join(""),
     faultsText(runs),
   ];
   return parts.filter((part) => part !== "").join("\n");
+}
+
+function curveText(curve: Curve): string {
+  const masters = mastersOf(curve);
+  const parts = curve.lines.map((line) => {
+    const rows = line.rates.map((rate) => curveCells(line, rate));
+    return `${curveTitle(line, masters)}\n${textTable(curveHeadings(curve.key), rows)}${kneeSentence(line, curve.key)}\n`;
+  });
+  return parts.join("\n");
 }
 
 function operationsText(runs: readonly Run[]): string {

@@ -2,6 +2,7 @@
 import { LatencyHistogram } from "../load/histogram.ts";
 import type { RunResult } from "../results/schema.ts";
 import { fitUsl, predictPerSecond, type ScalingPoint, type UslFit } from "../tune/usl.ts";
+import { curvePlots } from "./curve.ts";
 import { masterName, operationsOf, type Run } from "./runs.ts";
 
 export type ScalingPlot = {
@@ -28,11 +29,24 @@ export type SeriesPlot = {
   readonly values: Readonly<Record<string, readonly number[]>>;
 };
 
+/** Lines that each have their own x. `mark`: a vertical line. */
+export type LinePlot = {
+  readonly title: string;
+  readonly xLabel: string;
+  readonly yLabel: string;
+  /** Whether x is seconds since 1970. */
+  readonly isTime: boolean;
+  readonly isLog: boolean;
+  readonly lines: readonly { readonly name: string; readonly x: readonly number[]; readonly y: readonly number[] }[];
+  readonly mark?: { readonly x: number; readonly label: string };
+};
+
 /** The page offers plots with a menu by title, in this order. */
 export type PageData = {
   readonly scaling: ScalingPlot | undefined;
   readonly latency: readonly LatencyPlot[];
   readonly series: readonly SeriesPlot[];
+  readonly curve: readonly LinePlot[];
 };
 
 export type ScalingFit = {
@@ -55,6 +69,7 @@ export function plotData(result: RunResult, runs: readonly Run[]): PageData {
     series: runs
       .map(({ title, point: { series } }) => ({ title, ...series }))
       .filter(({ atMs, values }) => atMs.length > 1 && Object.keys(values).length > 0),
+    curve: result.curve === undefined ? [] : curvePlots(result.curve),
   };
 }
 

@@ -21,13 +21,13 @@ function cellHtml(cell: Cell): string {
   return `<td class="${escapeHtml(cell.className)}">${escapeHtml(cell.text)}</td>`;
 }
 
-function right(text: string, className = ""): Cell {
+export function right(text: string, className = ""): Cell {
   return { text, className: `number ${className}`.trim() };
 }
 
 type Row = { readonly head: string; readonly cells: readonly Cell[] };
 
-function tableHtml(headings: readonly string[], rows: readonly Row[]): string {
+export function tableHtml(headings: readonly string[], rows: readonly Row[]): string {
   const [first = "", ...others] = headings;
   const isNumber = (index: number): boolean => {
     const cell = rows[0]?.cells[index];

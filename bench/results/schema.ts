@@ -76,6 +76,37 @@ export type Comparison = {
   verdict: "less" | "more" | "no verdict";
 };
 
+/** One rate of a sweep; of repeats the medians. Percentiles of too few samples are left out. */
+export type CurveRate = {
+  rate: number;
+  /** Operations of the class that were answered a second. */
+  perSecond: number;
+  p50Us?: number;
+  p99Us?: number;
+  p999Us?: number;
+  /** Answered operations; of repeats the fewest. */
+  samples: number;
+  /** Over all classes of the point. */
+  cpuUsPerOperation: number;
+  isVoid: boolean;
+  /** Whether 98 % of the planned rate was answered. */
+  isReached: boolean;
+};
+
+export type CurveLine = {
+  master: Pick<RunResult["master"], "kind" | "version">;
+  /** The point of the scenario. */
+  label: string;
+  operation: string;
+  /** Ascending. */
+  rates: CurveRate[];
+  /** The largest rate before latency leaves its floor. `isLast`: no higher rate was measured. Undefined if fewer than three rates can be judged. */
+  knee?: { rate: number; p99Us: number; floorUs: number; isLast: boolean };
+};
+
+/** Latency under load. `key`: the parameter that was swept. */
+export type Curve = { key: string; lines: CurveLine[] };
+
 export type RunResult = {
   schema: typeof resultSchema;
   /** ISO 8601, UTC. */
@@ -90,6 +121,8 @@ export type RunResult = {
   peers?: { master: RunResult["master"]; points: Point[] }[];
   /** Conditions of `--fail-if`, judged on each point of ours. `observed`: in the condition's `unit`. */
   thresholds?: { text: string; label: string; observed: number; unit: string; isCrossed: boolean }[];
+  /** Of a sweep over a rate. */
+  curve?: Curve;
   /** The tuner's result: master configuration as text of a `master.d` file, and remarks on how far to trust it. */
   advice?: { masterConfig: string; remarks: string[] };
 };

@@ -56,7 +56,7 @@ const point: ShapeOf<Omit<Point, "intervals">> = {
 
 const master = { kind: "string", version: "string", config: "map" } as const;
 
-const result: ShapeOf<Omit<RunResult, "comparisons" | "peers" | "thresholds" | "advice">> = {
+const result: ShapeOf<Omit<RunResult, "comparisons" | "peers" | "thresholds" | "curve" | "advice">> = {
   schema: "string",
   startedAt: "string",
   tool: { version: "string", commit: "string" },

@@ -38,7 +38,7 @@ const benchOwnOptions = {
   reportFile: text(
     ["-o", "--out-file"],
     "FILE",
-    "report: the file to write. Default: the result's path, with .html instead of .json.",
+    "report, trend: the file to write. Default: the result's path, with .html instead of .json; trend-SCENARIO.html in the directory of --output.",
   ),
 };
 
@@ -89,7 +89,7 @@ type BenchOptions = typeof firstOptions &
 export const benchCommand: CommandTable<BenchOptions> = {
   program: "saltworks bench",
   usage:
-    "saltworks bench <scenario> [options]\n       saltworks bench compare <result.json> <result.json>\n       saltworks bench report <result.json>",
+    "saltworks bench <scenario> [options]\n       saltworks bench compare <result.json> <result.json>\n       saltworks bench report <result.json>\n       saltworks bench trend <result.json or directory>...",
   about:
     "Drives a master of its own with simulated minions, measures it, and writes one result file. It touches no other program on this machine.",
   groups: [
