@@ -1,10 +1,8 @@
 /** Whether the machine is quiet enough to measure on: looks at what other programs take, then refuses, or asks on a terminal. */
 import { setTimeout as wait } from "node:timers/promises";
 import type { Host } from "../../src/cli/host/host.ts";
-import { machineTimes, otherShareBetween } from "../machine-load.ts";
+import { machineTimes, otherShareBetween, otherShareMax } from "../machine-load.ts";
 
-/** The share of the machine's CPU time that other programs may take. On two cores it is a fifth of one. */
-export const otherShareMax = 0.1;
 /** Ticks of /proc/stat are 10 ms, so that two seconds of two cores show half a percent. */
 const lookMs = 2_000;
 

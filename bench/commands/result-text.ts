@@ -2,7 +2,8 @@
 
 import { curveCells, curveHeadings, curveTitle, kneeSentence, mastersOf } from "../report/curve.ts";
 import { formatFigure, formatNumber, formatPercentileMs, percentileNote } from "../report/format.ts";
-import { masterName, operationsOf, type Run, runsOf } from "../report/runs.ts";
+import { headFacts } from "../report/head-facts.ts";
+import { figureNamesOf, masterName, operationsOf, type Run, runsOf } from "../report/runs.ts";
 import type { Comparison, Curve, RunResult } from "../results/schema.ts";
 import { textTable } from "./text-table.ts";
 
@@ -12,14 +13,31 @@ export function resultText(result: RunResult): string {
   const runs = runsOf(result);
   const { scenario, master, machine } = result;
   const parts = [
-    `${scenario.name}: ${scenario.question}\n${masterName(master)}, ${machine.cores} cores of ${machine.cpu}, Node.js ${machine.node}\n`,
+    `${scenario.name}: ${scenario.question}\n${masterName(master)}, ${machine.cores} cores of ${machine.cpu}, Node.js ${machine.node}\n${headFacts(result).map(factText).join("")}`,
     result.curve === undefined ? "" : curveText(result.curve),
     operationsText(runs),
-    figuresText(runs),
+    figuresText(runs, "measured"),
+    figuresText(runs, "load"),
     (result.comparisons ?? []).map(comparisonText).join(""),
     faultsText(runs),
   ];
   return parts.filter((part) => part !== "").join("\n");
+}
+
+const columnsMax = 110;
+
+/** "load: minions=200, rate=500" over several lines, the later ones indented. */
+function factText([name, text]: readonly [name: string, text: string]): string {
+  const lines: string[] = [];
+  let line = `${name}:`;
+  for (const word of text.split(" ")) {
+    if (line.length + 1 + word.length > columnsMax) {
+      lines.push(line);
+      line = " ";
+    }
+    line += ` ${word}`;
+  }
+  return [...lines, line].map((each) => `${each}\n`).join("");
 }
 
 function curveText(curve: Curve): string {
@@ -32,7 +50,7 @@ function curveText(curve: Curve): string {
 }
 
 function operationsText(runs: readonly Run[]): string {
-  const headings = ["run", "operation", "answered", "per s", "p50 ms", "p99 ms", "max ms", "late", "CPU µs/op"];
+  const headings = ["run", "operation", "completed", "per s", "p50 ms", "p99 ms", "max ms", "late", "CPU µs/op"];
   const rows = runs.flatMap(({ title, point }) =>
     operationsOf(point).map(([name, operation], index) => [
       index === 0 ? title : "",
@@ -45,13 +63,14 @@ function operationsText(runs: readonly Run[]): string {
       index === 0 ? formatNumber(point.cpu.usPerOperation) : "",
     ]),
   );
+  if (rows.length === 0) return "";
   const isNoted = rows.some((row) => row.some((cell) => /^(?:≈|too few)/.test(cell)));
   return `${textTable(headings, rows)}${isNoted ? `${percentileNote}\n` : ""}`;
 }
 
 /** Repeats of one run share a column with their median. Their spread is in the lines above and in the result. */
-function figuresText(runs: readonly Run[]): string {
-  const names = [...new Set(runs.flatMap(({ point }) => Object.keys(point.figures)))];
+function figuresText(runs: readonly Run[], kind: "measured" | "load"): string {
+  const names = figureNamesOf(runs, kind);
   if (names.length === 0) return "";
   const groups = new Map<string, Run[]>();
   for (const run of runs) groups.set(run.name, [...(groups.get(run.name) ?? []), run]);
@@ -60,7 +79,7 @@ function figuresText(runs: readonly Run[]): string {
     return isAlone ? "" : members.length === 1 ? name : `${name}, median of ${members.length}`;
   });
   const rows = names.map((figure) => [figure, ...[...groups.values()].map((members) => figureText(members, figure))]);
-  return textTable(["figure", ...headings], rows);
+  return textTable([kind === "load" ? "how the load was made" : "figure", ...headings], rows);
 }
 
 /** A fitted figure of one run has its interval. Of repeats, the median of the fits has none. */

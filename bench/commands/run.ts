@@ -4,6 +4,7 @@ import type { Progress } from "../../src/cli/host/progress.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import { runAgainst } from "../peers/against.ts";
 import { formatNumber } from "../report/format.ts";
+import { voidCauseText } from "../report/runs.ts";
 import { demandDirectory, writeResult } from "../results/files.ts";
 import type { Point, RunResult } from "../results/schema.ts";
 import { judgeThresholds, type Threshold } from "../results/thresholds.ts";
@@ -13,7 +14,7 @@ import { resultText } from "./result-text.ts";
 import type { RunRequest } from "./run-request.ts";
 import { sweptResult } from "./sweep.ts";
 
-/** The exit code when the load generator was the limit: the figures then say nothing about the master. */
+/** The exit code when the load generator was the limit, or other programs took the machine: the figures then say nothing about the master. */
 export const voidExitCode = 2;
 const incorrectExitCode = 1;
 /** The exit code when a condition of `--fail-if` holds. */
@@ -108,7 +109,7 @@ function exitCodeOf({ points, peers = [], thresholds = [] }: RunResult, host: Ho
   if (missing > 0) host.complain(`saltworks bench: ${missing} answers are missing from the master's store\n`);
   if (voids > 0) {
     host.complain(
-      `saltworks bench: ${voids} of ${all.length} runs are void: the load generator was the limit, not the master\n`,
+      `saltworks bench: ${voids} of ${all.length} run${all.length === 1 ? " is" : "s are"} void: ${voidCauseText(all)}\n`,
     );
   }
   const crossed = thresholds.filter(({ isCrossed }) => isCrossed);

@@ -7,13 +7,15 @@ import type { OptionsOf } from "../../src/cli/options/parse.ts";
 import { understand } from "../../src/cli/start/command-line.ts";
 import { masterOptions } from "../../src/config/schema.ts";
 import { SaltworksError } from "../../src/errors.ts";
+import { otherShareMax } from "../machine-load.ts";
+import { voidCauseText } from "../report/runs.ts";
 import { demandDirectory, demandFile, readResult, writeResult } from "../results/files.ts";
 import type { ParameterValues, RunResult } from "../results/schema.ts";
 import { remarksOn } from "../tune/remarks.ts";
 import { knobs, workerCounts } from "../tune/settings.ts";
 import { searchText, snippetText } from "../tune/snippet.ts";
 import { type Known, type TunePlan, Tuner } from "../tune/tuner.ts";
-import { lookAtMachine, otherShareMax } from "./busy-machine.ts";
+import { lookAtMachine } from "./busy-machine.ts";
 import { Interruption } from "./interruption.ts";
 import { voidExitCode } from "./run.ts";
 import { directoryOf, findScenario, inRange, readLoad } from "./run-request.ts";
@@ -59,7 +61,7 @@ export async function tuneCommand(argv: readonly string[], host: Host, progress:
     const tuner = new Tuner(plan, {
       measure: (measurement) => measurer.measure(measurement),
       progress,
-      onKnown: (known) => record.keep(known),
+      onKnown: (known) => record.keep(known, measurer.settings),
     });
     await tuner.run();
   } catch (error) {
@@ -80,8 +82,7 @@ export async function tuneCommand(argv: readonly string[], host: Host, progress:
   show(result, path, options, host);
   if (interruption.signal.aborted) return interruption.exitCode;
   if (result.points.some(({ generator }) => !generator.isVoid)) return 0;
-  if (result.points.length > 0)
-    host.complain("saltworks tune: every run was void: the load generator was the limit, not the master\n");
+  if (result.points.length > 0) host.complain(`saltworks tune: every run was void: ${voidCauseText(result.points)}\n`);
   return voidExitCode;
 }
 
@@ -92,6 +93,7 @@ class TuneRecord {
   readonly #directory: string;
   readonly #otherShare: number;
   #known: Known | undefined;
+  #settings: Record<string, unknown> | undefined;
   result: RunResult;
   /** Undefined before the first run. */
   path: string | undefined;
@@ -104,17 +106,20 @@ class TuneRecord {
     this.result = empty;
   }
 
-  keep(known: Known, endedEarly?: string): void {
+  /** `settings`: of the masters, as far as the tuner does not change them. */
+  keep(known: Known, settings?: Record<string, unknown>, endedEarly?: string): void {
     this.#known = known;
+    this.#settings = settings ?? this.#settings;
     const remarks = remarksOn(known, this.#plan, { otherShare: this.#otherShare, otherShareMax, endedEarly });
-    this.result = withAdvice(this.#empty, known, this.#plan, remarks);
+    const master = { ...this.#empty.master, ...(this.#settings && { settings: this.#settings }) };
+    this.result = withAdvice({ ...this.#empty, master }, known, this.#plan, remarks);
     if (known.points.length > 0) this.path = writeResult(this.#directory, this.result);
   }
 
   /** Says why in the result and on standard error. */
   endEarly(why: string, host: Host): void {
     const known = this.#known ?? { points: [], choices: new Map(), search: undefined };
-    this.keep(known, why);
+    this.keep(known, undefined, why);
     const runs = `${known.points.length} run${known.points.length === 1 ? "" : "s"}`;
     host.complain(`saltworks tune: ended early, after ${runs}: ${why}\n`);
     if (this.path !== undefined) host.complain(resumeText(this.path));

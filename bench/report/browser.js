@@ -132,7 +132,7 @@
     return splits;
   };
 
-  const drawLatency = (place, { lines: latency }) => {
+  const drawLatency = (place, { lines: latency, from }) => {
     const lines = latency.map(({ oneIn, ms }) => ({ x: oneIn, y: ms.map((value) => Math.max(value, 0.001)) }));
     const all = lines.flatMap(({ y }) => y);
     const low = 10 ** Math.floor(Math.log10(Math.min(...all)));
@@ -160,7 +160,7 @@
           values: (_, values) => values.map(percentile),
           filter: (_, splits) => splits,
         }),
-        axis("ms from the planned time", {
+        axis(`ms${from}`, {
           size: 64,
           splits: () => powers(low, high),
           filter: (_, splits) => splits,

@@ -4,8 +4,9 @@ import { describeFit } from "../tune/trust.ts";
 import { curveSection } from "./curve-section.ts";
 import { chosen, documentHtml, section } from "./document.ts";
 import { escapeHtml } from "./format.ts";
+import { headFacts } from "./head-facts.ts";
 import { type PageData, plotData, scalingFits } from "./plot-data.ts";
-import { masterName, type Run, runsOf } from "./runs.ts";
+import { masterName, operationsOf, type Run, runsOf, voidCauseText } from "./runs.ts";
 import { cpuBars } from "./stacked-bars.ts";
 import {
   comparisonsTable,
@@ -27,7 +28,8 @@ export function reportHtml(result: RunResult): string {
   const { name, version } = result.scenario;
   const header = `<h1>${escapeHtml(name)} <small class="about">version ${escapeHtml(String(version))}</small></h1>
 <p class="question">${escapeHtml(result.scenario.question)}</p>
-<p class="about">${escapeHtml(summaryOf(result))}</p>`;
+<p class="about">${escapeHtml(summaryOf(result))}</p>
+${factsHtml(result)}`;
   const body = `${voidNotice(runs)}
 ${sections(result, runs, data).join("\n")}`;
   return documentHtml({ title: `${name} – ${masterName(result.master)}`, header, body, data });
@@ -39,13 +41,19 @@ function summaryOf({ master, peers = [], machine, startedAt }: RunResult): strin
   return `${names}, on ${machine.cores} cores of ${machine.cpu}, Node.js ${machine.node}, ${day}`;
 }
 
+/** The load and the settings that a reader needs to know what the figures are of. */
+function factsHtml(result: RunResult): string {
+  const facts = headFacts(result).map(([name, text]) => `<dt>${escapeHtml(name)}</dt><dd>${escapeHtml(text)}</dd>`);
+  return `<dl class="facts">${facts.join("")}</dl>`;
+}
+
 function voidNotice(runs: readonly Run[]): string {
   const voids = runs.filter(({ point }) => point.generator.isVoid);
   if (voids.length === 0) return "";
   const reasons = voids.map(({ title, point }) => `${title}: ${point.generator.voidReasons.join("; ")}`);
   const more = reasons.length > voidsShown ? [`and ${reasons.length - voidsShown} more, in the generator's table`] : [];
   const items = [...reasons.slice(0, voidsShown), ...more].map((reason) => `<li>${escapeHtml(reason)}</li>`);
-  return `<div class="void"><p>${voids.length} of ${runs.length} runs ${voids.length === 1 ? "is" : "are"} void: there the load generator was the limit, not the master. Do not read them as the master's figures.</p><ul>${items.join("")}</ul></div>`;
+  return `<div class="void"><p>${voids.length} of ${runs.length} runs ${voids.length === 1 ? "is" : "are"} void: ${escapeHtml(voidCauseText(runs.map(({ point }) => point)))}. Do not read them as the master's figures.</p><ul>${items.join("")}</ul></div>`;
 }
 
 function sections(result: RunResult, runs: readonly Run[], data: PageData): string[] {
@@ -57,15 +65,22 @@ function sections(result: RunResult, runs: readonly Run[], data: PageData): stri
     result.curve === undefined ? "" : curveSection(result.curve),
     section("operations", "Operations", operationsTable(runs), "wide"),
     chosen("latency", "Latency by percentile", data.latency),
-    section("cpu", "CPU by thread, µs per operation", cpuBars(runs)),
+    section("cpu", `CPU by thread, µs per ${cpuUnit(runs)}`, cpuBars(runs)),
     section("cost", "Cost", costTable(runs), "wide"),
-    section("figures", "Figures", figuresTable(runs), "wide"),
+    section("figures", "Figures", figuresTable(runs, "measured"), "wide"),
     chosen("series", "Over time", data.series),
     section("correctness", "Correctness: every job and minion", correctnessTable(runs), "wide"),
+    section("load", "How the load was made", figuresTable(runs, "load"), "wide"),
     section("generator", "The load generator's check of itself", generatorTable(runs), "wide"),
     `<div class="pair">${section("machine", "Machine", machineTable(result))}${section("parameters", "Parameters of the scenario", valuesTable(scenario.parameters))}</div>`,
-    section("config", `Configuration of the master (${masterName(master)})`, valuesTable(master.config)),
+    section("settings", `Settings of the master as it ran (${masterName(master)})`, valuesTable(master.settings ?? {})),
+    section("config", `Configuration that the master was given (${masterName(master)})`, valuesTable(master.config)),
   ];
+}
+
+/** An idle master has no operations; its CPU is divided by the minions. */
+function cpuUnit(runs: readonly Run[]): string {
+  return runs.some(({ point }) => operationsOf(point).length > 0) ? "operation" : "minion";
 }
 
 function scalingSection(result: RunResult, runs: readonly Run[]): string {

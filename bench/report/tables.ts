@@ -10,7 +10,7 @@ import {
   formatValue,
   percentileNote,
 } from "./format.ts";
-import { operationsOf, type Run } from "./runs.ts";
+import { figureNamesOf, operationsOf, type Run } from "./runs.ts";
 
 type Cell = string | number | { readonly text: string; readonly className: string };
 
@@ -43,10 +43,11 @@ export function tableHtml(headings: readonly string[], rows: readonly Row[]): st
 
 /** One row for each class of operation of each run. */
 export function operationsTable(runs: readonly Run[]): string {
+  if (runs.every(({ point }) => operationsOf(point).length === 0)) return "";
   const headings = [
     "run",
     "operation",
-    "answered",
+    "completed",
     "per second",
     "p50 ms",
     "p90 ms",
@@ -87,8 +88,8 @@ export function costTable(runs: readonly Run[]): string {
 }
 
 /** The scenario's own figures, a column each, because each has its unit in its name. */
-export function figuresTable(runs: readonly Run[]): string {
-  const names = [...new Set(runs.flatMap(({ point }) => Object.keys(point.figures)))];
+export function figuresTable(runs: readonly Run[], kind: "measured" | "load"): string {
+  const names = figureNamesOf(runs, kind);
   if (names.length === 0) return "";
   // With few runs and many figures, the table is easier to read transposed.
   if (names.length > runs.length) {
@@ -131,12 +132,13 @@ export function generatorTable(runs: readonly Run[]): string {
       right(`${Math.round(generator.cpuShare * 100)} %`),
       generator.loopDelayP99Ms,
       generator.lateSends,
+      right(generator.otherShare === undefined ? "–" : `${Math.round(generator.otherShare * 100)} %`),
       generator.isVoid
         ? { text: `void: ${generator.voidReasons.join("; ")}`, className: "bad" }
         : { text: "kept up", className: "good" },
     ],
   }));
-  return tableHtml(["run", "CPU share", "loop delay p99 ms", "late sends", "verdict"], rows);
+  return tableHtml(["run", "CPU share", "loop delay p99 ms", "late sends", "other programs", "verdict"], rows);
 }
 
 export function comparisonsTable(comparisons: readonly Comparison[]): string {

@@ -5,6 +5,8 @@ export const resultSchema = "saltworks-bench/1";
 export type ParameterValue = string | number | boolean;
 export type ParameterValues = Readonly<Record<string, ParameterValue>>;
 
+export type Loop = "open" | "closed";
+
 /** One class of operation: counts by outcome, and latencies from the planned times. */
 export type OperationResult = {
   planned: number;
@@ -18,10 +20,14 @@ export type OperationResult = {
   histogram: string;
   percentilesUs: { p50: number; p90: number; p99: number; p999: number; max: number };
   perSecond: number;
+  /** Open: latency counts from the planned time. Closed: from sending. */
+  loop?: Loop;
 };
 
 /** Values over time. Every list is as long as `atMs`, which counts from the start of the measured span. */
 export type Series = { atMs: number[]; values: Record<string, number[]> };
+
+export type VoidCause = "generator" | "machine";
 
 export type Point = {
   label: string;
@@ -44,7 +50,17 @@ export type Point = {
     duplicates: number;
     errors: Record<string, number>;
   };
-  generator: { cpuShare: number; loopDelayP99Ms: number; lateSends: number; isVoid: boolean; voidReasons: string[] };
+  generator: {
+    cpuShare: number;
+    loopDelayP99Ms: number;
+    lateSends: number;
+    isVoid: boolean;
+    voidReasons: string[];
+    /** What a void run is due to: the generator's own limit, or programs besides it and the master. */
+    voidCause?: VoidCause;
+    /** The share of the machine's CPU time that such programs took: 0 to 1. */
+    otherShare?: number;
+  };
   /** The scenario's own figures, with the unit in each name. */
   figures: Record<string, number>;
   /** Intervals of 95 % of fitted figures, such as slopes, by the figure's name. */
@@ -114,7 +130,8 @@ export type RunResult = {
   tool: { version: string; commit: string };
   machine: MachineFingerprint;
   scenario: { name: string; version: number; question: string; parameters: Record<string, ParameterValue> };
-  master: { kind: MasterKind; version: string; config: Record<string, unknown> };
+  /** `config`: as given. `settings`: as our running master has them, the ones that decide cost and all that differ from their defaults. */
+  master: { kind: MasterKind; version: string; config: Record<string, unknown>; settings?: Record<string, unknown> };
   points: Point[];
   comparisons?: Comparison[];
   /** Other masters that were measured in turns with this one, under the same load. */

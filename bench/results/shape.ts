@@ -17,7 +17,7 @@ class Each {
 
 type ShapeOf<Fields> = { readonly [field in keyof Required<Fields>]: Shape };
 
-const operation: ShapeOf<OperationResult> = {
+const operation: ShapeOf<Omit<OperationResult, "loop">> = {
   planned: "number",
   sent: "number",
   completed: "number",

@@ -2,6 +2,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { LatencyHistogram } from "../load/histogram.ts";
 import { planSchedule } from "../load/open-loop.ts";
+import { besideOthers } from "../load/self-check.ts";
 import { memoryOf } from "../memory.ts";
 import type { Point } from "../results/schema.ts";
 import { account, duplicatesSeen } from "./measures/accounting.ts";
@@ -106,7 +107,7 @@ async function grow(context: ScenarioContext<Growth>, site: StormSite): Promise<
     label: `${p.minutes} minutes`,
     parameters: { ...p },
     wallMs: span.wallMs,
-    operations: { return: oneByOne(histogram, span.wallMs, { failed: undone, timedOut: 0 }) },
+    operations: { return: { ...oneByOne(histogram, span.wallMs, { failed: undone, timedOut: 0 }), loop: "open" } },
     cpu: cpuOf(span, acknowledged),
     memory: span.memory,
     series: {
@@ -117,7 +118,7 @@ async function grow(context: ScenarioContext<Growth>, site: StormSite): Promise<
       },
     },
     correctness: await account(master, { jids, ids: site.storm.ids() }, { acknowledged, duplicatesBefore, errors }),
-    generator: generator ?? noGenerator,
+    generator: besideOthers(generator ?? noGenerator, span.otherShare),
     figures: {
       // With fewer than three looks there is no slope.
       ...(slope !== undefined && { [slopeFigure]: slope.slope }),

@@ -1,5 +1,6 @@
 /** Question: what does a return cost the master, when the whole fleet answers its jobs at once, at a given rate, or now and then? */
 import { type Arrivals, planSchedule } from "../load/open-loop.ts";
+import { besideOthers } from "../load/self-check.ts";
 import type { Point } from "../results/schema.ts";
 import { cpuOf } from "./measures/measure.ts";
 import { defineScenario, type Scenario, type ScenarioContext } from "./scenario.ts";
@@ -115,7 +116,7 @@ async function storm(context: ScenarioContext<ReturnStorm>, site: StormSite): Pr
     memory: span.memory,
     series: span.series,
     correctness,
-    generator: outcome.generator,
+    generator: besideOthers(outcome.generator, span.otherShare),
     figures: {
       generatorCpuUsPerReturn: (outcome.generatorCpuMs * 1_000) / Math.max(1, total.sent),
       requestBytesMean: total.sentBytes / Math.max(1, total.sent + total.repeated),

@@ -12,6 +12,7 @@ import {
 import { liveLine } from "./measures/live-line.ts";
 import { scenarioNamed } from "./registry.ts";
 import type { Progress, Scenario } from "./scenario.ts";
+import { effectiveSettings } from "./setup/effective-settings.ts";
 import type { MasterUnderTest } from "./setup/master-contract.ts";
 import { type MasterChoice, masterConfigOf, startMaster } from "./setup/master-under-test.ts";
 import { checkParameters } from "./setup/parameter-checks.ts";
@@ -36,8 +37,9 @@ export async function runScenario(options: RunOptions): Promise<RunResult> {
   master.onSample = (sample) => options.progress.note?.(liveLine(sample));
   try {
     options.signal.throwIfAborted();
+    const settings = await effectiveSettings(master);
     const points = await scenario.run({ master, parameters, progress: options.progress, signal: options.signal });
-    return resultOf(run, master, config, points);
+    return resultOf(run, master, { config, ...(settings && { settings }) }, points);
   } finally {
     await master.remove();
   }
@@ -67,7 +69,7 @@ export function configOf({ scenario, parameters }: RunHead, choice: MasterChoice
 export function resultOf(
   { startedAt, machine, scenario, parameters }: RunHead,
   master: MasterUnderTest,
-  config: Record<string, unknown>,
+  configured: Pick<RunResult["master"], "config" | "settings">,
   points: Point[],
 ): RunResult {
   const { name, version, question } = scenario;
@@ -77,7 +79,7 @@ export function resultOf(
     tool: thisTool(),
     machine,
     scenario: { name, version, question, parameters: { ...parameters } },
-    master: { kind: master.kind, version: master.version, config },
+    master: { kind: master.kind, version: master.version, ...configured },
     points,
   };
 }

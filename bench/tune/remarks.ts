@@ -1,5 +1,6 @@
 /** Remarks that an operator needs to judge the tuner's settings: other load on the machine, void runs, missing returns. Pure. */
 import { formatNumber } from "../report/format.ts";
+import { voidCauseText } from "../report/runs.ts";
 import { isDecided, percent } from "./choose.ts";
 import type { Known, TunePlan } from "./tuner.ts";
 
@@ -47,7 +48,7 @@ export function remarksOn(
   }
   const voids = points.length - counted.length;
   if (voids > 0)
-    remarks.push(`${voids} of ${points.length} runs were void (the generator was the limit) and do not count.`);
+    remarks.push(`${voids} of ${points.length} runs were void (${voidCauseText(points)}) and do not count.`);
   const missing = points.reduce((sum, { correctness }) => sum + correctness.missing, 0);
   if (missing > 0)
     remarks.push(

@@ -1,7 +1,7 @@
 /** Splits schedules over the processes of a storm, and joins their counts and histograms. */
 import { LatencyHistogram } from "../../load/histogram.ts";
 import { judgeGenerator, type SelfReport } from "../../load/self-check.ts";
-import type { OperationResult, Point } from "../../results/schema.ts";
+import type { Loop, OperationResult, Point } from "../../results/schema.ts";
 import type { LaneOutcome, ResponderCounts, ResponderReport, RunOutcome } from "./messages.ts";
 
 /** `plannedMs`: open loop over all processes; without it, closed loop. */
@@ -68,7 +68,10 @@ export function splitSchedule(plannedMs: Float64Array, counts: readonly number[]
 
 export function joinOutcomes(lanes: readonly LanePlan[], outcomes: readonly RunOutcome[]): StormOutcome {
   const joined: Record<string, LaneTotal> = {};
-  for (const { lane } of lanes) joined[lane] = joinLane(outcomes.flatMap((outcome) => outcome.lanes[lane] ?? []));
+  for (const { lane, plannedMs } of lanes) {
+    const parts = outcomes.flatMap((outcome) => outcome.lanes[lane] ?? []);
+    joined[lane] = joinLane(parts, plannedMs === undefined ? "closed" : "open");
+  }
   const totals = Object.values(joined);
   const reports: SelfReport[] = outcomes.map(({ self }) => self);
   // Requests of a closed loop beside it have no planned time, and must not lower the share of late ones.
@@ -86,7 +89,7 @@ export function joinOutcomes(lanes: readonly LanePlan[], outcomes: readonly RunO
   };
 }
 
-function joinLane(parts: readonly LaneOutcome[]): LaneTotal {
+function joinLane(parts: readonly LaneOutcome[], loop: Loop): LaneTotal {
   const sum = (name: Exclude<keyof LaneOutcome, "histogram">): number =>
     parts.reduce((total, part) => total + part[name], 0);
   const histogram = new LatencyHistogram();
@@ -105,6 +108,7 @@ function joinLane(parts: readonly LaneOutcome[]): LaneTotal {
     histogram: histogram.encode(),
     percentilesUs: histogram.percentilesUs(),
     perSecond: lastReplyMs === 0 ? 0 : counts.completed / (lastReplyMs / 1_000),
+    loop,
   };
   return {
     ...counts,

@@ -3,6 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { threadTimes, threadTimesBetween } from "../../cpu-by-thread.ts";
 import { startCpuClock } from "../../cpu-clock.ts";
 import { cpuTimeMs } from "../../cpu-time.ts";
+import { type MachineTimes, machineTimes, otherShareBetween } from "../../machine-load.ts";
 import { memoryOf } from "../../memory.ts";
 import type { Point, Series } from "../../results/schema.ts";
 import type { MasterUnderTest } from "../setup/master-contract.ts";
@@ -11,6 +12,8 @@ import { Sampler } from "./sampler.ts";
 export type Span = Pick<Point, "memory" | "series" | "wallMs"> & {
   readonly cpuMs: number;
   readonly byThreadMs: Record<string, number>;
+  /** The share of the machine's CPU time that programs besides the master and the generator took. */
+  readonly otherShare: number;
 };
 
 /** A master is at rest when it used at most this in one look: 4 % of a core. */
@@ -41,6 +44,7 @@ export async function measured<Result>(
   work: () => Promise<Result>,
 ): Promise<{ span: Span; result: Result }> {
   await untilRest(master, signal);
+  const machine = benchTimes();
   const cpuMs = startCpuClock(master.processId);
   const threads = threadTimes(master.processId);
   const sampler = new Sampler(master);
@@ -48,21 +52,29 @@ export async function measured<Result>(
   let result: Result;
   let series: Series;
   let wallMs: number;
+  let otherShare = 0;
   try {
     result = await work();
   } finally {
     wallMs = performance.now() - startedMs;
+    otherShare = otherShareBetween(machine, benchTimes());
     series = await sampler.stop();
   }
   await untilRest(master, signal);
   const span = {
     wallMs,
     series,
+    otherShare,
     cpuMs: cpuMs(),
     byThreadMs: threadTimesBetween(threads, threadTimes(master.processId)),
     memory: memoryOf(master.processId),
   };
   return { span, result };
+}
+
+/** Master and generator are processes below this one. */
+export function benchTimes(): MachineTimes {
+  return machineTimes(cpuTimeMs(process.pid));
 }
 
 /** CPU time of a master since its start. */
