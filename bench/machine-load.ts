@@ -9,7 +9,7 @@ export type MachineTimes = { readonly totalMs: number; readonly idleMs: number; 
 export const otherShareMax = 0.1;
 
 /** `ownMs`: CPU time of the programs that are not "others"; by default of this process. */
-export function machineTimes(ownMs: number = processMs()): MachineTimes {
+export function machineTimes(ownMs: number = usedMs(process.cpuUsage())): MachineTimes {
   const [line = ""] = readFileSync("/proc/stat", "utf8").split("\n");
   // user, nice, system, idle, iowait, irq, softirq, steal. Guests are counted in user and nice.
   const ticks = line.trim().split(/\s+/).slice(1, 9).map(Number);
@@ -20,8 +20,7 @@ export function machineTimes(ownMs: number = processMs()): MachineTimes {
   };
 }
 
-function processMs(): number {
-  const { user, system } = process.cpuUsage();
+function usedMs({ user, system }: NodeJS.CpuUsage): number {
   return (user + system) / 1_000;
 }
 

@@ -1,14 +1,15 @@
 /** Latency under load in words and rows, for the terminal and the page: rate, percentiles, CPU, and where the knee is. Pure. */
 import { kneeFactor, reachedShareMin } from "../results/curve.ts";
+import { isRough } from "../results/percentiles.ts";
 import type { Curve, CurveLine, CurveRate } from "../results/schema.ts";
 import { formatMs, formatNumber, tooFewSamples } from "./format.ts";
-import type { LinePlot } from "./plot-data.ts";
+import type { LinePlot } from "./line-plot.ts";
 import { masterName } from "./runs.ts";
 
 const percentiles = [
-  ["p50", "p50Us"],
-  ["p99", "p99Us"],
-  ["p99.9", "p999Us"],
+  ["p50", "p50Us", "p50"],
+  ["p99", "p99Us", "p99"],
+  ["p99.9", "p999Us", "p999"],
 ] as const;
 
 export function curveHeadings(key: string): string[] {
@@ -17,9 +18,10 @@ export function curveHeadings(key: string): string[] {
 
 /** Cells of one rate, in the order of `curveHeadings`. */
 export function curveCells(line: CurveLine, rate: CurveRate): string[] {
-  const latencies = percentiles.map(([, name]) => {
+  const latencies = percentiles.map(([, name, percentile]) => {
     const us = rate[name];
-    return us === undefined ? tooFewSamples(rate.samples) : formatMs(us);
+    if (us === undefined) return tooFewSamples(rate.samples);
+    return isRough({ completed: rate.samples }, percentile) ? `≈ ${formatMs(us)}` : formatMs(us);
   });
   const numbers = [rate.rate, rate.perSecond].map(formatNumber);
   return [...numbers, ...latencies, formatNumber(rate.cpuUsPerOperation), remarkOn(line, rate)];
@@ -51,9 +53,10 @@ export function kneeSentence({ knee, operation }: CurveLine, key: string): strin
   return `Knee of ${operation}: ${key}=${rate}, with a p99 of ${p99} ms. Above it the p99 is over ${kneeFactor} times the lowest (${floor} ms), or less than ${reachedShareMin * 100} % of the rate was answered, or the run was void.`;
 }
 
+/** Without lines of which all rates are void. */
 export function curvePlots({ key, ...curve }: Curve): LinePlot[] {
   const masters = mastersOf({ key, ...curve });
-  return curve.lines.map((line) => {
+  const plots = curve.lines.map((line) => {
     const valid = line.rates.filter(({ isVoid }) => !isVoid);
     const lines = percentiles.map(([name, of]) => {
       const known = valid.flatMap((rate) => (rate[of] === undefined ? [] : [[rate.rate, rate[of] / 1_000] as const]));
@@ -67,4 +70,5 @@ export function curvePlots({ key, ...curve }: Curve): LinePlot[] {
       ...(isMarked && { mark: { x: line.knee?.rate ?? 0, label: "knee" } }),
     };
   });
+  return plots.filter(({ lines }) => lines.length > 0);
 }

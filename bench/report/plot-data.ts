@@ -3,6 +3,7 @@ import { LatencyHistogram } from "../load/histogram.ts";
 import type { Point, RunResult } from "../results/schema.ts";
 import { fitUsl, predictPerSecond, type ScalingPoint, type UslFit } from "../tune/usl.ts";
 import { curvePlots } from "./curve.ts";
+import type { LinePlot } from "./line-plot.ts";
 import { masterName, operationsOf, type Run } from "./runs.ts";
 
 export type ScalingPlot = {
@@ -28,18 +29,6 @@ export type SeriesPlot = {
   readonly title: string;
   readonly atMs: readonly number[];
   readonly values: Readonly<Record<string, readonly number[]>>;
-};
-
-/** Lines that each have their own x. `mark`: a vertical line. */
-export type LinePlot = {
-  readonly title: string;
-  readonly xLabel: string;
-  readonly yLabel: string;
-  /** Whether x is seconds since 1970. */
-  readonly isTime: boolean;
-  readonly isLog: boolean;
-  readonly lines: readonly { readonly name: string; readonly x: readonly number[]; readonly y: readonly number[] }[];
-  readonly mark?: { readonly x: number; readonly label: string };
 };
 
 /** The page offers plots with a menu by title, in this order. */

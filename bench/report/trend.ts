@@ -2,7 +2,7 @@
 import { percentileUs } from "../results/percentiles.ts";
 import type { Point, RunResult } from "../results/schema.ts";
 import { formatChange, formatMebibytes, formatNumber, formatValue } from "./format.ts";
-import type { LinePlot } from "./plot-data.ts";
+import type { LinePlot } from "./line-plot.ts";
 import { masterName } from "./runs.ts";
 
 export type TrendFile = { readonly path: string; readonly result: RunResult };

@@ -26,7 +26,7 @@ export function percentileUs({ completed, percentilesUs }: Counted, name: Percen
   return completed < samplesNeeded(name) ? undefined : percentilesUs[name];
 }
 
-/** Whether fewer than `samplesAboveGood` samples lie above it. The maximum is no estimate. */
-export function isRough({ completed }: Counted, name: PercentileName): boolean {
+/** Whether fewer than `samplesAboveGood` samples lie above it. The maximum was measured, not estimated. */
+export function isRough({ completed }: Pick<OperationResult, "completed">, name: PercentileName): boolean {
   return name !== "max" && completed < samplesAboveGood * oneIn[name];
 }

@@ -12,7 +12,7 @@ const loadsText =
 
 /** Circumstances of a tuning. */
 export type Tuning = {
-  /** The share of the machine's CPU time that other programs took before it began, and the most that is no remark. */
+  /** The share of the machine's CPU time that other programs took before it began, and the most that is not worth a remark. */
   readonly otherShare: number;
   readonly otherShareMax: number;
   /** Why it ended before its last step; undefined if it did not. */
