@@ -20,7 +20,7 @@ export type MasterOptions = {
   /** Limit of the program's descriptors. */
   readonly descriptors: DescriptorNeed;
   readonly env?: Readonly<Record<string, string>>;
-  /** Aborts a start and removes its directories. */
+  /** Aborts a start. Once it is aborted, `remove` ends the master with KILL. */
   readonly signal?: AbortSignal;
 };
 
@@ -28,6 +28,8 @@ export type MasterOptions = {
 const startDeadlineMs = 60_000;
 const startPollMs = 100;
 const stopDeadlineMs = 20_000;
+/** Tries of removing a directory, a tenth of a second and more apart. */
+const removeTriesMax = 10;
 /** Log lines that an error message quotes. */
 const logLinesQuoted = 30;
 
@@ -38,15 +40,19 @@ export class MasterProcess {
   readonly #options: MasterOptions;
   #child: ChildProcess | undefined;
   #hasEnded: Promise<void> = Promise.resolve();
-  /** Ends the master with this process, also after an uncaught error, because a master in its own process group would go on. */
+  /**
+   * Ends the master with this process, also after an uncaught error, because a master in its own process group would go on. Removes its
+   * directory, because nothing else would.
+   */
   readonly #onExit = (): void => {
-    const isRunning = this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
-    if (isRunning) this.#signalGroup("SIGKILL");
+    if (this.#isRunning()) this.#signalGroup("SIGKILL");
+    this.#removeDirectory();
   };
 
   private constructor(options: MasterOptions, [requestPort, publishPort]: readonly [number, number]) {
     this.#options = options;
     this.directory = mkdtempSync(join(tmpdir(), "sw-"));
+    process.once("exit", this.#onExit);
     this.requestPort = requestPort;
     this.publishPort = publishPort;
     mkdirSync(this.configDirectory);
@@ -115,7 +121,6 @@ export class MasterProcess {
     // A process group of its own, because Salt's master has many processes, and all must end with it.
     const child = spawn(file, args, { stdio: ["ignore", log, log], detached: true, env });
     closeSync(log);
-    process.off("exit", this.#onExit).once("exit", this.#onExit);
     endOnSignals();
     this.#child = child;
     this.#hasEnded = new Promise((resolve) => child.once("exit", () => resolve()));
@@ -123,21 +128,27 @@ export class MasterProcess {
   }
 
   async #untilAnswering(child: ChildProcess): Promise<void> {
+    const { signal } = this.#options;
     const client = this.client();
+    // A ping waits up to a second. Closing its channel ends the wait.
+    const onAbort = (): void => client.close();
+    signal?.addEventListener("abort", onAbort, { once: true });
     try {
       const startedMs = performance.now();
       while (performance.now() - startedMs < startDeadlineMs) {
-        this.#options.signal?.throwIfAborted();
+        signal?.throwIfAborted();
         if (child.exitCode !== null || child.signalCode !== null) break;
         try {
           await client.ping();
           return;
         } catch (error) {
+          signal?.throwIfAborted();
           if (!hasCode(error, "REQUEST_TIMEOUT")) throw error;
           await wait(startPollMs);
         }
       }
     } finally {
+      signal?.removeEventListener("abort", onAbort);
       client.close();
     }
     throw new SaltworksError("MASTER_UNREACHABLE", `the master did not come up:\n${this.logTail()}`);
@@ -176,11 +187,21 @@ export class MasterProcess {
     await this.#hasEnded;
   }
 
-  /** Ends the master if it runs, and removes its directories. */
+  /** Ends the master if it runs, and removes its directories. After an abort it does not wait for an orderly stop. */
   async remove(): Promise<void> {
-    await this.stop();
+    if (this.#options.signal?.aborted === true) await this.kill();
+    else await this.stop();
     process.off("exit", this.#onExit);
-    rmSync(this.directory, { recursive: true, force: true, maxRetries: 3 });
+    this.#removeDirectory();
+  }
+
+  #isRunning(): boolean {
+    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** Tries again, because threads of a killed master may still write files for a moment. */
+  #removeDirectory(): void {
+    rmSync(this.directory, { recursive: true, force: true, maxRetries: removeTriesMax });
   }
 
   #signalGroup(signal: NodeJS.Signals): void {

@@ -10,6 +10,7 @@ import { recordWorkload } from "./record.ts";
 import { writeReport } from "./report.ts";
 import { runRequest } from "./run.ts";
 import { readRunRequest, understandBench } from "./run-request.ts";
+import { showTrend } from "./trend.ts";
 
 /** @returns the exit code */
 export async function benchCommand(argv: readonly string[], host: Host, progress: Progress): Promise<number> {
@@ -23,12 +24,13 @@ export async function benchCommand(argv: readonly string[], host: Host, progress
     const names = scenarios.map(({ name }) => name).join(", ");
     throw new SaltworksError(
       "USAGE",
-      `which scenario? There are: ${names}; a workload file; and compare, keys, record, report`,
+      `which scenario? There are: ${names}; a workload file; and compare, keys, record, report, trend`,
     );
   }
   if (word === "compare") return compareFiles(rest, options, host);
   if (word === "keys") return await writeKeys(rest, options, progress, host);
   if (word === "record") return await recordWorkload(rest, options, progress, host);
+  if (word === "trend") return showTrend(rest, options, host);
   if (word === "report") return writeReport(rest, options.reportFile, host);
   if (rest.length > 0) throw new SaltworksError("USAGE", `one scenario at a time; '${rest.join(" ")}' is too much`);
   return await runRequest(readRunRequest(word, options, host), progress, host);

@@ -1,9 +1,9 @@
 /** `saltworks bench compare`: two results side by side, with differences and their confidence. */
 import type { Host } from "../../src/cli/host/host.ts";
 import { SaltworksError } from "../../src/errors.ts";
-import { type Difference, differences, refusals, warnings } from "../report/compare.ts";
+import { type Difference, differences, refusals, type Withheld, warnings, withheldIn } from "../report/compare.ts";
 import { explanations } from "../report/explanation.ts";
-import { formatChange, formatNumber } from "../report/format.ts";
+import { formatChange, formatNumber, tooFewSamples } from "../report/format.ts";
 import { readResult } from "../results/files.ts";
 import { textTable } from "./text-table.ts";
 
@@ -22,15 +22,16 @@ export function compareFiles(paths: readonly string[], { isForced, isJson }: Com
     throw new SaltworksError("USAGE", `these results do not compare (--force shows them all the same):${list}`);
   }
   for (const warning of [...faults, ...warnings(before, after)]) host.complain(`Note: ${warning}\n`);
+  const withheld = withheldIn(before, after);
   const found = differences(before, after);
   const sentences = explanations(before, after, found).map((sentence) => `\n${sentence}\n`);
-  host.write(isJson ? `${JSON.stringify(found)}\n` : `${differencesText(found)}${sentences.join("")}`);
+  host.write(isJson ? `${JSON.stringify(found)}\n` : `${differencesText(found, withheld)}${sentences.join("")}`);
   return 0;
 }
 
-function differencesText(found: readonly Difference[]): string {
-  if (found.length === 0) return "The results have no figure in common.\n";
-  const rows = found.map(({ label, name, before, after, ratio, interval, runs, verdict }) => [
+function differencesText(found: readonly Difference[], withheld: readonly Withheld[]): string {
+  if (found.length + withheld.length === 0) return "The results have no figure in common.\n";
+  const differing = found.map(({ label, name, before, after, ratio, interval, runs, verdict }) => [
     `${label}: ${name}`,
     formatNumber(before),
     formatNumber(after),
@@ -39,5 +40,11 @@ function differencesText(found: readonly Difference[]): string {
     runs.join("/"),
     verdict,
   ]);
+  const missing = withheld.map(({ label, name, samples }) => [
+    `${label}: ${name}`,
+    ...samples.map(tooFewSamples),
+    ...["–", "–", "", "no verdict"],
+  ]);
+  const rows = [...differing, ...missing];
   return textTable(["figure", "first", "second", "change", "interval of 95 %", "runs", "verdict"], rows);
 }

@@ -5,6 +5,7 @@ import { SaltworksError } from "../../src/errors.ts";
 import { idPrefixDefault } from "../fleet/members.ts";
 import { runAgainst } from "../peers/against.ts";
 import { formatNumber } from "../report/format.ts";
+import { voidCauseText } from "../report/runs.ts";
 import { demandDirectory, writeResult } from "../results/files.ts";
 import type { Point, RunResult } from "../results/schema.ts";
 import { judgeThresholds, type Threshold } from "../results/thresholds.ts";
@@ -14,7 +15,7 @@ import { resultText } from "./result-text.ts";
 import type { RunRequest } from "./run-request.ts";
 import { sweptResult } from "./sweep.ts";
 
-/** The exit code when the load generator was the limit: the figures then say nothing about the master. */
+/** The exit code when the load generator was the limit, or other programs took the machine: the figures then say nothing about the master. */
 export const voidExitCode = 2;
 const incorrectExitCode = 1;
 const keysWait = `minions sign in as ${idPrefixDefault}0, ${idPrefixDefault}1, ..; if the master does not accept keys by itself, accept them: salt-key -y -a '${idPrefixDefault}*'\n`;
@@ -115,7 +116,7 @@ function exitCodeOf({ points, peers = [], thresholds = [] }: RunResult, host: Ho
   if (missing > 0) host.complain(`saltworks bench: ${missing} answers are missing from the master's store\n`);
   if (voids > 0) {
     host.complain(
-      `saltworks bench: ${voids} of ${all.length} runs are void: the load generator was the limit, not the master\n`,
+      `saltworks bench: ${voids} of ${all.length} run${all.length === 1 ? " is" : "s are"} void: ${voidCauseText(all)}\n`,
     );
   }
   const crossed = thresholds.filter(({ isCrossed }) => isCrossed);

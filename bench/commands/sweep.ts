@@ -1,5 +1,6 @@
 /** `saltworks bench SCENARIO --sweep minions=1000,4000`: the scenario once for each value of a parameter, all in one result. */
 import { SaltworksError } from "../../src/errors.ts";
+import { curveOf } from "../results/curve.ts";
 import type { ParameterValues, Point, RunResult } from "../results/schema.ts";
 import { readParameters } from "../scenarios/run.ts";
 import type { Scenario } from "../scenarios/scenario.ts";
@@ -38,6 +39,11 @@ export function sweptResult({ key, values }: Sweep, results: readonly RunResult[
   const comparisons = results.flatMap((result, index) =>
     (result.comparisons ?? []).map((comparison) => ({ ...comparison, name: `${place(index)}: ${comparison.name}` })),
   );
+  const sides = [first, ...(first.peers ?? [])].map(({ master }, side) => ({
+    master: { kind: master.kind, version: master.version },
+    byValue: results.map((result) => (side === 0 ? result.points : (result.peers?.[side - 1]?.points ?? []))),
+  }));
+  const curve = curveOf(key, values.slice(0, results.length), sides);
   const parameters = { ...first.scenario.parameters, [key]: values.slice(0, results.length).join(",") };
   return {
     ...first,
@@ -45,5 +51,6 @@ export function sweptResult({ key, values }: Sweep, results: readonly RunResult[
     points: results.flatMap((result, index) => placed(result.points, index)),
     ...(peers.length > 0 && { peers }),
     ...(comparisons.length > 0 && { comparisons }),
+    ...(curve !== undefined && { curve }),
   };
 }

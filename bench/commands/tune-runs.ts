@@ -4,9 +4,11 @@ import { SaltworksError } from "../../src/errors.ts";
 import { machineFingerprint, thisTool } from "../machine.ts";
 import { type ParameterValues, type Point, type RunResult, resultSchema } from "../results/schema.ts";
 import { readParameters, runScenario } from "../scenarios/run.ts";
+import { knobs } from "../tune/settings.ts";
 import type { Measurement } from "../tune/tuner.ts";
 import { findScenario } from "./run-request.ts";
 
+const tuned: ReadonlySet<string> = new Set(["worker_threads", ...knobs.map(({ name }) => name)]);
 const scenarioName = "return-storm";
 /** Raised when points can no longer be compared with those of an earlier tuning. */
 const tuneVersion = 1;
@@ -49,6 +51,8 @@ export class StormMeasurer {
   readonly #progress: Progress;
   readonly #signal: AbortSignal;
   readonly #earlier: ReadonlyMap<string, Point>;
+  /** Of the first master, without the options that the tuner changes; undefined before it has run. */
+  settings: Record<string, unknown> | undefined;
 
   constructor(o: {
     readonly parameters: ParameterValues;
@@ -68,7 +72,7 @@ export class StormMeasurer {
     const about = { ...settings, step, repeat, rate: rate ?? 0 };
     const before = this.#earlier.get(keyOf(about));
     if (before !== undefined) return before;
-    const { points } = await runScenario({
+    const { points, master } = await runScenario({
       scenario: scenarioName,
       parameters: { ...this.#parameters, rate: rate ?? 0 },
       master: { kind: "saltworks", config: { ...settings } },
@@ -76,6 +80,8 @@ export class StormMeasurer {
       signal: this.#signal,
     });
     this.#signal.throwIfAborted();
+    const fixed = Object.entries(master.settings ?? {}).filter(([name]) => !tuned.has(name));
+    this.settings ??= Object.fromEntries(fixed);
     const [point] = points;
     if (point === undefined) throw new SaltworksError("FUNCTION_FAILED", "the storm left no point");
     return { ...point, label, parameters: about };

@@ -7,12 +7,15 @@ import type { OptionsOf } from "../../src/cli/options/parse.ts";
 import { understand } from "../../src/cli/start/command-line.ts";
 import { masterOptions } from "../../src/config/schema.ts";
 import { SaltworksError } from "../../src/errors.ts";
+import { otherShareMax } from "../machine-load.ts";
+import { voidCauseText } from "../report/runs.ts";
 import { demandDirectory, demandFile, readResult, writeResult } from "../results/files.ts";
 import type { ParameterValues, RunResult } from "../results/schema.ts";
 import { remarksOn } from "../tune/remarks.ts";
 import { knobs, workerCounts } from "../tune/settings.ts";
 import { searchText, snippetText } from "../tune/snippet.ts";
 import { type Known, type TunePlan, Tuner } from "../tune/tuner.ts";
+import { lookAtMachine } from "./busy-machine.ts";
 import { Interruption } from "./interruption.ts";
 import { voidExitCode } from "./run.ts";
 import { directoryOf, findScenario, inRange, readLoad } from "./run-request.ts";
@@ -29,49 +32,98 @@ const measurementsMax = { quick: 8, whole: 24 } as const;
 const workersPerCore = 2;
 const workersLeast = 4;
 
-/** @returns 0; 2 if the load generator was the limit in every run; 130 if it was interrupted */
+/** The exit code of sysexits for what may work later: the machine is busy. */
+const busyExitCode = 75;
+const msPerMinute = 60_000;
+const minutesLargest = 7 * 1_440;
+
+/** @returns 0; 2 if the load generator was the limit in every run; 75 on a busy machine; 130 if it was interrupted */
 export async function tuneCommand(argv: readonly string[], host: Host, progress: Progress): Promise<number> {
   const { options, positionals } = understand("tune", argv, host);
   if (positionals.length > 0)
     throw new SaltworksError("USAGE", `tune takes no words; '${positionals.join(" ")}' is too much`);
   const plan = readPlan(options);
+  const minutesMax = inRange("--minutes", options.minutesMax, 1, minutesLargest);
   const parameters = tuneParameters(readLoad(findScenario("return-storm"), options), plan.isQuick);
   const empty = emptyTuneResult(parameters, { p99Ms: plan.p99MsMax, isQuick: plan.isQuick, repeats: plan.repeats });
   const earlier = options.resumeFile === undefined ? [] : earlierPoints(options.resumeFile, empty);
+  if (options.writeFile !== undefined) demandFile(options.writeFile);
+  const { otherShare, isRefused } = await lookAtMachine(host, options.isBusyAllowed);
+  if (isRefused) return busyExitCode;
   const directory = directoryOf(options);
   demandDirectory(directory);
-  if (options.writeFile !== undefined) demandFile(options.writeFile);
   const interruption = new Interruption(host);
-  const { signal } = interruption;
+  const deadline = minutesMax === undefined ? undefined : AbortSignal.timeout(minutesMax * msPerMinute);
+  const signal = deadline === undefined ? interruption.signal : AbortSignal.any([interruption.signal, deadline]);
   const measurer = new StormMeasurer({ parameters, progress, signal, earlier });
-  let result = empty;
-  let path: string | undefined;
-  const keep = (known: Known): void => {
-    result = withAdvice(empty, known, plan);
-    // Written after every run, so that a later tuning can continue from it, however this process ends.
-    if (known.points.length > 0) path = writeResult(directory, result);
-  };
+  const record = new TuneRecord(empty, plan, directory, otherShare);
   try {
-    const tuner = new Tuner(plan, { measure: (measurement) => measurer.measure(measurement), progress, onKnown: keep });
-    try {
-      await tuner.run();
-    } catch (error) {
-      if (!signal.aborted) {
-        if (path !== undefined) host.complain(resumeText(path));
-        throw error;
-      }
-    }
+    const tuner = new Tuner(plan, {
+      measure: (measurement) => measurer.measure(measurement),
+      progress,
+      onKnown: (known) => record.keep(known, measurer.settings),
+    });
+    await tuner.run();
+  } catch (error) {
+    const why = interruption.signal.aborted
+      ? "Ctrl-C or another signal"
+      : deadline?.aborted === true
+        ? `the time of --minutes ${minutesMax} is over`
+        : undefined;
+    record.endEarly(
+      why ?? `a run failed (${error instanceof Error ? error.message.split("\n")[0] : String(error)})`,
+      host,
+    );
+    if (why === undefined) throw error;
   } finally {
     interruption.end();
   }
+  const { result, path } = record;
   show(result, path, options, host);
-  if (signal.aborted) {
-    if (path !== undefined) host.complain(resumeText(path));
-    return interruption.exitCode;
-  }
+  if (interruption.signal.aborted) return interruption.exitCode;
   if (result.points.some(({ generator }) => !generator.isVoid)) return 0;
-  host.complain("saltworks tune: every run was void: the load generator was the limit, not the master\n");
+  if (result.points.length > 0) host.complain(`saltworks tune: every run was void: ${voidCauseText(result.points)}\n`);
   return voidExitCode;
+}
+
+/** The result of a tuning so far. Written after every run, so that a later tuning can continue from it, however this process ends. */
+class TuneRecord {
+  readonly #empty: RunResult;
+  readonly #plan: TunePlan;
+  readonly #directory: string;
+  readonly #otherShare: number;
+  #known: Known | undefined;
+  #settings: Record<string, unknown> | undefined;
+  result: RunResult;
+  /** Undefined before the first run. */
+  path: string | undefined;
+
+  constructor(empty: RunResult, plan: TunePlan, directory: string, otherShare: number) {
+    this.#empty = empty;
+    this.#plan = plan;
+    this.#directory = directory;
+    this.#otherShare = otherShare;
+    this.result = empty;
+  }
+
+  /** `settings`: of the masters, as far as the tuner does not change them. */
+  keep(known: Known, settings?: Record<string, unknown>, endedEarly?: string): void {
+    this.#known = known;
+    this.#settings = settings ?? this.#settings;
+    const remarks = remarksOn(known, this.#plan, { otherShare: this.#otherShare, otherShareMax, endedEarly });
+    const master = { ...this.#empty.master, ...(this.#settings && { settings: this.#settings }) };
+    this.result = withAdvice({ ...this.#empty, master }, known, this.#plan, remarks);
+    if (known.points.length > 0) this.path = writeResult(this.#directory, this.result);
+  }
+
+  /** Says why in the result and on standard error. */
+  endEarly(why: string, host: Host): void {
+    const known = this.#known ?? { points: [], choices: new Map(), search: undefined };
+    this.keep(known, undefined, why);
+    const runs = `${known.points.length} run${known.points.length === 1 ? "" : "s"}`;
+    host.complain(`saltworks tune: ended early, after ${runs}: ${why}\n`);
+    if (this.path !== undefined) host.complain(resumeText(this.path));
+  }
 }
 
 /** @throws SaltworksError USAGE */
@@ -111,9 +163,8 @@ function earlierPoints(path: string, now: RunResult): RunResult["points"] {
   throw new SaltworksError("USAGE", `cannot go on with ${path}: ${differences.join("; ")}`);
 }
 
-function withAdvice(empty: RunResult, known: Known, plan: TunePlan): RunResult {
+function withAdvice(empty: RunResult, known: Known, plan: TunePlan, remarks: readonly string[]): RunResult {
   const { points, choices, search } = known;
-  const remarks = remarksOn(known, plan, empty.machine);
   const masterConfig =
     choices.size === 0 ? "" : snippetText(empty, { choices, search, p99MsMax: plan.p99MsMax, remarks });
   const found = search === undefined ? [] : [searchText(search, plan.p99MsMax)];

@@ -1,6 +1,7 @@
 /** A load generator's check of itself: whether the generator, and not the master, limited a run. */
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
-import type { Point } from "../results/schema.ts";
+import { otherShareMax } from "../machine-load.ts";
+import type { Loop, Point } from "../results/schema.ts";
 
 /** Figures of one process of the generator over the measured span. */
 export type SelfReport = {
@@ -44,8 +45,6 @@ export class SelfCheck {
   }
 }
 
-export type Loop = "open" | "closed";
-
 /** Above this share of a core a process is saturated, and requests wait for the generator. */
 const cpuShareMax = 0.9;
 /** A loop that is this late shifts every latency. Closed loops have no planned times and may be later. */
@@ -76,6 +75,18 @@ export function judgeGenerator(o: {
     voidReasons.push(`${o.late} of ${o.sent} operations were sent late, more than ${percent(lateShareMax)}`);
   }
   return { cpuShare, loopDelayP99Ms, lateSends: o.late, isVoid: voidReasons.length > 0, voidReasons };
+}
+
+/**
+ * Tells why a run is void. A generator that used its core up was the limit itself. One that was late without that did not get its core: where
+ * other programs took more than `otherShareMax` of the machine, it was because of them.
+ */
+export function besideOthers(generator: Point["generator"], otherShare: number): Point["generator"] {
+  if (!generator.isVoid) return { ...generator, otherShare };
+  const isMachine = generator.cpuShare <= cpuShareMax && otherShare > otherShareMax;
+  if (!isMachine) return { ...generator, otherShare, voidCause: "generator" };
+  const others = `other programs took ${percent(otherShare)} of the machine's CPU time`;
+  return { ...generator, otherShare, voidCause: "machine", voidReasons: [others, ...generator.voidReasons] };
 }
 
 function percent(share: number): string {

@@ -6,6 +6,7 @@ import { SaltworksError } from "../../src/errors.ts";
 import type { Comparison, Point, RunResult } from "../results/schema.ts";
 import { liveLine } from "../scenarios/measures/live-line.ts";
 import { beginRun, configOf, type RunHead, type RunOptions, resultOf } from "../scenarios/run.ts";
+import { effectiveSettings } from "../scenarios/setup/effective-settings.ts";
 import type { MasterUnderTest } from "../scenarios/setup/master-contract.ts";
 import { type MasterChoice, startMaster } from "../scenarios/setup/master-under-test.ts";
 import { takeTurns } from "./abba.ts";
@@ -21,7 +22,7 @@ export type AgainstOptions = Omit<RunOptions, "master"> & {
 type Contender = {
   readonly name: string;
   readonly master: MasterUnderTest;
-  readonly config: Record<string, unknown>;
+  readonly configured: Pick<RunResult["master"], "config" | "settings">;
 };
 
 /** One round of points. */
@@ -38,7 +39,10 @@ export async function runAgainst(options: AgainstOptions): Promise<RunResult[]> 
   try {
     for (const choice of options.masters) {
       options.signal.throwIfAborted();
-      contenders.push(await open(head, choice, options, contenders));
+      const contender = await open(head, choice, options, contenders);
+      contenders.push(contender);
+      const settings = await effectiveSettings(contender.master);
+      if (settings !== undefined) contender.configured.settings = settings;
     }
     const sides = contenders.map((contender) => ({
       name: contender.name,
@@ -46,8 +50,8 @@ export async function runAgainst(options: AgainstOptions): Promise<RunResult[]> 
     }));
     for (const side of sides) await side.turn();
     const rounds = await takeTurns(sides, options.repeats, options);
-    const results = contenders.map(({ name, master, config }) =>
-      resultOf(head, master, config, withTurn(rounds.get(name) ?? [])),
+    const results = contenders.map(({ name, master, configured }) =>
+      resultOf(head, master, configured, withTurn(rounds.get(name) ?? [])),
     );
     const [own, ...others] = contenders.map(({ name }) => name);
     const comparisons = others.flatMap((other) => compareByLabel(other, own ?? "", rounds));
@@ -60,18 +64,17 @@ export async function runAgainst(options: AgainstOptions): Promise<RunResult[]> 
 async function open(
   head: RunHead,
   choice: MasterChoice,
-  { progress }: AgainstOptions,
+  { progress, signal }: AgainstOptions,
   others: readonly Contender[],
 ): Promise<Contender> {
   const config = configOf(head, choice);
   const phase = progress.phase(`start ${choice.kind}`);
-  const master = await startMaster(choice, config);
-  phase.end();
+  const master = await startMaster(choice, config, signal).finally(() => phase.end());
   const name = contenderName(choice, master.version);
   const alike = others.filter((other) => other.name.startsWith(name)).length;
   const own = alike === 0 ? name : `${name} (${alike + 1})`;
   master.onSample = (sample) => progress.note?.(liveLine(sample, own));
-  return { name: own, master, config };
+  return { name: own, master, configured: { config } };
 }
 
 /** "salt 3007.15, 2 workers". */

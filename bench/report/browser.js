@@ -91,17 +91,17 @@
         axis("worker_threads", { incrs: [1, 2, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100] }),
         axis("operations / s", { size: 64 }),
       ],
-      hooks: { draw: [coresLine(data.scaling.cores)] },
+      hooks: { draw: [markLine(data.scaling.cores, `${data.scaling.cores} cores`)] },
     };
     return [draw(place, options, joined(lines))];
   };
 
-  // Beyond it more threads share the same cores.
-  const coresLine = (cores) => (plot) => {
+  // Beyond the cores more threads share the same ones.
+  const markLine = (value, label) => (plot) => {
     const { ctx, bbox } = plot;
     const { min, max } = plot.scales.x;
-    if (cores < min || cores > max) return;
-    const x = Math.round(plot.valToPos(cores, "x", true));
+    if (value < min || value > max) return;
+    const x = Math.round(plot.valToPos(value, "x", true));
     ctx.save();
     ctx.strokeStyle = variable("--muted");
     ctx.fillStyle = variable("--muted");
@@ -113,7 +113,7 @@
     ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
     ctx.textAlign = "left";
     ctx.textBaseline = "bottom";
-    ctx.fillText(`${cores} cores`, x + 6 * devicePixelRatio, bbox.top + bbox.height - 6 * devicePixelRatio);
+    ctx.fillText(label, x + 6 * devicePixelRatio, bbox.top + bbox.height - 6 * devicePixelRatio);
     ctx.restore();
   };
 
@@ -132,7 +132,7 @@
     return splits;
   };
 
-  const drawLatency = (place, { lines: latency }) => {
+  const drawLatency = (place, { lines: latency, from }) => {
     const lines = latency.map(({ oneIn, ms }) => ({ x: oneIn, y: ms.map((value) => Math.max(value, 0.001)) }));
     const all = lines.flatMap(({ y }) => y);
     const low = 10 ** Math.floor(Math.log10(Math.min(...all)));
@@ -160,7 +160,7 @@
           values: (_, values) => values.map(percentile),
           filter: (_, splits) => splits,
         }),
-        axis("ms from the planned time", {
+        axis(`ms${from}`, {
           size: 64,
           splits: () => powers(low, high),
           filter: (_, splits) => splits,
@@ -222,6 +222,49 @@
     });
   };
 
+  // Lines over rates, or over the time of results.
+  const drawLines = (place, { lines, xLabel, yLabel, isTime, isLog, mark }) => {
+    const all = lines.flatMap(({ y }) => y).filter((value) => value > 0);
+    const low = 10 ** Math.floor(Math.log10(Math.min(...all)));
+    const high = 10 ** Math.ceil(Math.log10(Math.max(...all) * 1.0001));
+    const logarithmic = isLog && all.length > 0;
+    const ends = { splits: () => powers(low, high), filter: (_, splits) => splits };
+    const options = {
+      series: [
+        isTime ? {} : { label: xLabel, value: shown },
+        ...lines.map(({ name }, index) => ({
+          label: name,
+          stroke: colour(index),
+          width: 2,
+          spanGaps: true,
+          points: { show: true, size: 7, fill: colour(index) },
+          value: shown,
+        })),
+      ],
+      scales: {
+        x: { time: isTime },
+        y: logarithmic ? { distr: 3, range: [low, high] } : { range: (_, _min, max) => [0, max > 0 ? max * 1.08 : 1] },
+      },
+      axes: [
+        axis(xLabel, isTime ? { values: undefined } : {}),
+        axis(yLabel, { size: 64, ...(logarithmic ? ends : {}) }),
+      ],
+      hooks: mark === undefined ? {} : { draw: [markLine(mark.x, mark.label)] },
+    };
+    return [draw(place, options, joined(lines))];
+  };
+
+  // All plots below each other, under their titles.
+  const drawAll = (place, plots) =>
+    plots.flatMap((plot) => {
+      const heading = document.createElement("h3");
+      heading.textContent = plot.title;
+      const box = document.createElement("div");
+      box.className = "plot";
+      place.append(heading, box);
+      return drawLines(box, plot);
+    });
+
   // A place with a choice of plots above it, or none where there is only one.
   const withChoice = (id, plotted, drawOne) => {
     const section = document.getElementById(id);
@@ -240,8 +283,10 @@
 
   const redraws = [
     withChoice("scaling", data.scaling === undefined ? [] : [data.scaling], drawScaling),
-    withChoice("latency", data.latency, drawLatency),
-    withChoice("series", data.series, drawSeries),
+    withChoice("curve", data.curve ?? [], drawLines),
+    withChoice("latency", data.latency ?? [], drawLatency),
+    withChoice("series", data.series ?? [], drawSeries),
+    withChoice("trend", data.trend === undefined ? [] : [data.trend], drawAll),
   ];
   const redrawAll = () => {
     for (const redraw of redraws) redraw();

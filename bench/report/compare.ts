@@ -1,5 +1,6 @@
 /** Compares two results of one scenario figure by figure, with an interval if both were repeated. Pure. */
 import { studentQuantile } from "../peers/bootstrap.ts";
+import { percentileNames, samplesNeeded } from "../results/percentiles.ts";
 import type { Point, RunResult } from "../results/schema.ts";
 import { formatValue } from "./format.ts";
 import { masterName, operationsOf } from "./runs.ts";
@@ -64,8 +65,9 @@ export function warnings(before: RunResult, after: RunResult): string[] {
   return found;
 }
 
-/** Leaves out void runs. Points are matched by label; repeats are taken together. */
+/** Leaves out void runs, and percentiles of too few samples. Points are matched by label; repeats are taken together. */
 export function differences(before: RunResult, after: RunResult): Difference[] {
+  const withheld = new Set(withheldIn(before, after).map(({ label, name }) => `${label}: ${name}`));
   const [left, right] = [byLabel(before), byLabel(after)];
   return [...left].flatMap(([label, points]) => {
     const others = right.get(label);
@@ -73,7 +75,7 @@ export function differences(before: RunResult, after: RunResult): Difference[] {
     const [was, is] = [valuesOf(points), valuesOf(others)];
     return [...was].flatMap(([name, values]) => {
       const now = is.get(name);
-      return now === undefined ? [] : [difference(label, name, values, now)];
+      return now === undefined || withheld.has(`${label}: ${name}`) ? [] : [difference(label, name, values, now)];
     });
   });
 }
@@ -104,6 +106,34 @@ function valuesOf(points: readonly Point[]): Map<string, number[]> {
     for (const [name, value] of Object.entries(point.figures)) add(name, value);
   }
   return values;
+}
+
+/** A percentile that one result, or both, has too few samples for. `samples`: the fewest of its runs. */
+export type Withheld = {
+  readonly label: string;
+  readonly name: string;
+  readonly samples: readonly [before: number, after: number];
+};
+
+/** The percentiles that `differences` leaves out. */
+export function withheldIn(before: RunResult, after: RunResult): Withheld[] {
+  const [left, right] = [byLabel(before), byLabel(after)];
+  return [...left].flatMap(([label, points]) => {
+    const others = right.get(label) ?? [];
+    const names = new Set(points.flatMap((point) => operationsOf(point).map(([name]) => name)));
+    return [...names].flatMap((name) => {
+      const [was, is] = [fewestSamples(points, name), fewestSamples(others, name)];
+      if (was === undefined || is === undefined) return [];
+      return percentileNames
+        .filter((percentile) => Math.min(was, is) < samplesNeeded(percentile))
+        .map((percentile) => ({ label, name: `${name} ${percentile} ms`, samples: [was, is] as const }));
+    });
+  });
+}
+
+function fewestSamples(points: readonly Point[], name: string): number | undefined {
+  const counts = points.flatMap(({ operations }) => operations[name]?.completed ?? []);
+  return counts.length === 0 ? undefined : Math.min(...counts);
 }
 
 function difference(label: string, name: string, was: readonly number[], is: readonly number[]): Difference {

@@ -1,4 +1,6 @@
 /** Formats numbers and texts for tables of the terminal and of the page. */
+import { isRough, type PercentileName, percentileUs } from "../results/percentiles.ts";
+import type { OperationResult, Point } from "../results/schema.ts";
 
 const htmlEntities: Readonly<Record<string, string>> = {
   "&": "&amp;",
@@ -28,6 +30,37 @@ function grouped(value: number): string {
 /** Microseconds as milliseconds, the unit in which latencies are shown. */
 export function formatMs(us: number): string {
   return formatNumber(us / 1_000);
+}
+
+/** What a reader of `formatPercentileMs` needs to know. */
+export const percentileNote =
+  "≈: fewer than ten samples lie above this percentile. Too few samples: none lies above it.";
+
+/** A percentile in milliseconds: "12.3", "≈ 12.3" if it is rough, or "too few samples (40)". */
+export function formatPercentileMs(operation: OperationResult, name: PercentileName): string {
+  const us = percentileUs(operation, name);
+  if (us === undefined) return tooFewSamples(operation.completed);
+  return isRough(operation, name) ? `≈ ${formatMs(us)}` : formatMs(us);
+}
+
+export function tooFewSamples(count: number): string {
+  return `too few samples (${formatNumber(count)})`;
+}
+
+/**
+ * A figure with its interval, if it was fitted: "1,200 (95 %: −300 to 2,700), undecided". A slope whose interval includes 0 may go either
+ * way. Undefined if the point does not have it.
+ */
+export function formatFigure({ figures, intervals = {} }: Pick<Point, "figures" | "intervals">, name: string) {
+  const value = figures[name];
+  const interval = intervals[name];
+  if (value === undefined || interval === undefined) return value === undefined ? undefined : formatNumber(value);
+  const range = `(95 %: ${formatNumber(interval.low)} to ${formatNumber(interval.high)})`;
+  return `${formatNumber(value)} ${range}${isUndecided(interval) ? ", undecided" : ""}`;
+}
+
+function isUndecided({ low, high }: { readonly low: number; readonly high: number }): boolean {
+  return low <= 0 && high >= 0;
 }
 
 const mebibyte = 1024 * 1024;

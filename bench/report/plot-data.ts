@@ -1,7 +1,9 @@
 /** The data of the page's plots as plain numbers: scaling with its curve, latency percentiles, and values over time. */
 import { LatencyHistogram } from "../load/histogram.ts";
-import type { RunResult } from "../results/schema.ts";
+import type { Point, RunResult } from "../results/schema.ts";
 import { fitUsl, predictPerSecond, type ScalingPoint, type UslFit } from "../tune/usl.ts";
+import { curvePlots } from "./curve.ts";
+import type { LinePlot } from "./line-plot.ts";
 import { masterName, operationsOf, type Run } from "./runs.ts";
 
 export type ScalingPlot = {
@@ -20,7 +22,8 @@ export type LatencyLine = {
   readonly ms: readonly number[];
 };
 
-export type LatencyPlot = { readonly title: string; readonly lines: readonly LatencyLine[] };
+/** `from`: where latency counts from, for the axis. */
+export type LatencyPlot = { readonly title: string; readonly from: string; readonly lines: readonly LatencyLine[] };
 
 export type SeriesPlot = {
   readonly title: string;
@@ -33,6 +36,7 @@ export type PageData = {
   readonly scaling: ScalingPlot | undefined;
   readonly latency: readonly LatencyPlot[];
   readonly series: readonly SeriesPlot[];
+  readonly curve: readonly LinePlot[];
 };
 
 export type ScalingFit = {
@@ -55,6 +59,7 @@ export function plotData(result: RunResult, runs: readonly Run[]): PageData {
     series: runs
       .map(({ title, point: { series } }) => ({ title, ...series }))
       .filter(({ atMs, values }) => atMs.length > 1 && Object.keys(values).length > 0),
+    curve: result.curve === undefined ? [] : curvePlots(result.curve),
   };
 }
 
@@ -68,7 +73,7 @@ function latencyPlots(runs: readonly Run[]): LatencyPlot[] {
       latencies: LatencyHistogram.decode(histogram),
     }));
     const lines = decoded.flatMap(({ operation, latencies }) => latencyLine(operation, latencies) ?? []);
-    if (lines.length > 0) plots.push({ title, lines });
+    if (lines.length > 0) plots.push({ title, from: startOf([point]), lines });
     for (const { operation, latencies } of decoded) {
       const key = `${name}: ${operation}`;
       const sum = together.get(key) ?? new LatencyHistogram();
@@ -78,7 +83,17 @@ function latencyPlots(runs: readonly Run[]): LatencyPlot[] {
   }
   const all = [...together].flatMap(([name, latencies]) => latencyLine(name, latencies) ?? []);
   const isLegible = plots.length > 1 && all.length <= linesTogetherMax;
-  return isLegible ? [{ title: "all runs, repeats together", lines: all }, ...plots] : plots;
+  return isLegible
+    ? [{ title: "all runs, repeats together", from: startOf(runs.map(({ point }) => point)), lines: all }, ...plots]
+    : plots;
+}
+
+/** Only an open loop has planned times. Results of earlier releases do not say which loop they had. */
+function startOf(points: readonly Point[]): string {
+  const loops = new Set(points.flatMap((point) => operationsOf(point).map(([, { loop }]) => loop)));
+  const [loop] = loops;
+  if (loops.size !== 1 || loop === undefined) return "";
+  return loop === "open" ? " from the planned time" : " from sending";
 }
 
 /** One plot for each master that was measured with several numbers of workers and otherwise equal settings. */

@@ -33,9 +33,30 @@ export function masterName({ kind, version, address }: RunResult["master"]): str
   return { saltworks: `Saltworks ${place}`, salt: `Salt ${place}`, floor: "C floor", unknown: `master ${place}` }[kind];
 }
 
-/** The figures by name, in the scenario's order. */
+/** Classes of operations by name, in the scenario's order. A class without operations, such as that of an idle master, is none. */
 export function operationsOf(point: Point): [string, OperationResult][] {
-  return Object.entries(point.operations);
+  return Object.entries(point.operations).filter(([, { planned }]) => planned > 0);
+}
+
+/** Figures that say how the load was made and that it was whole. All others are what the scenario measures. */
+const ofLoad =
+  /^generatorCpu|(?:Verified|Repeated|Events|BytesMean)$|^(?:sealedAheadShare|authConnections|requestsPerHighstate|looks|jobs|eventsFired|pillars|expectedMinions)$/;
+
+/** Names of the figures of runs in their order. A parameter that is repeated as a figure is none. */
+export function figureNamesOf(runs: readonly Run[], kind: "measured" | "load"): string[] {
+  const names = runs.flatMap(({ point: { figures, parameters } }) =>
+    Object.keys(figures).filter((name) => parameters[name] === undefined),
+  );
+  return [...new Set(names)].filter((name) => ofLoad.test(name) === (kind === "load"));
+}
+
+/** Why runs are void, of which results of earlier releases know only that they are: "the load generator was the limit, not the master". */
+export function voidCauseText(points: readonly Point[]): string {
+  const voids = points.filter(({ generator }) => generator.isVoid);
+  const others = voids.filter(({ generator }) => generator.voidCause === "machine").length;
+  const [generator, machine] = ["the load generator was the limit, not the master", "other programs took the machine"];
+  if (others === 0) return generator;
+  return others === voids.length ? machine : `in ${voids.length - others} ${generator}; in ${others} ${machine}`;
 }
 
 /** The role of a thread: its name without its number, as `sw-worker-0` and `sw-worker-1` do the same work. */

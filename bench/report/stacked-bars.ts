@@ -6,7 +6,7 @@ import { cpuByRole, type Run } from "./runs.ts";
 const colourCount = 8;
 
 export function cpuBars(runs: readonly Run[]): string {
-  const costs = runs.map((run) => ({ run, roles: cpuByRole(run.point) }));
+  const costs = runs.map((run) => ({ run, roles: rolesOf(run) }));
   const usMax = Math.max(...costs.map(({ run }) => run.point.cpu.usPerOperation), 0);
   if (usMax === 0) return "";
   const colours = rolesByCost(costs.map(({ roles }) => roles));
@@ -27,6 +27,12 @@ export function cpuBars(runs: readonly Run[]): string {
     (role, index) => `<li><i class="p${index}"></i>${escapeHtml(role)}</li>`,
   );
   return `<div class="bars">${bars.join("")}</div><ul class="key">${keys.join("")}</ul>`;
+}
+
+/** A run whose CPU was not divided by thread is one piece. */
+function rolesOf({ point }: Run): Map<string, number> {
+  const roles = cpuByRole(point);
+  return roles.size > 0 ? roles : new Map([["all threads", point.cpu.usPerOperation]]);
 }
 
 /** The role with the highest cost over all runs comes first. Each role keeps its colour in all runs. */

@@ -1,7 +1,16 @@
 /** The report's tables: figures, correctness, the generator's check of itself, comparisons, machine and configuration. All text is escaped here. */
+import { percentileNames } from "../results/percentiles.ts";
 import type { Comparison, RunResult } from "../results/schema.ts";
-import { escapeHtml, formatMebibytes, formatMs, formatNumber, formatValue } from "./format.ts";
-import { operationsOf, type Run } from "./runs.ts";
+import {
+  escapeHtml,
+  formatFigure,
+  formatMebibytes,
+  formatNumber,
+  formatPercentileMs,
+  formatValue,
+  percentileNote,
+} from "./format.ts";
+import { figureNamesOf, operationsOf, type Run } from "./runs.ts";
 
 type Cell = string | number | { readonly text: string; readonly className: string };
 
@@ -12,13 +21,13 @@ function cellHtml(cell: Cell): string {
   return `<td class="${escapeHtml(cell.className)}">${escapeHtml(cell.text)}</td>`;
 }
 
-function right(text: string, className = ""): Cell {
+export function right(text: string, className = ""): Cell {
   return { text, className: `number ${className}`.trim() };
 }
 
 type Row = { readonly head: string; readonly cells: readonly Cell[] };
 
-function tableHtml(headings: readonly string[], rows: readonly Row[]): string {
+export function tableHtml(headings: readonly string[], rows: readonly Row[]): string {
   const [first = "", ...others] = headings;
   const isNumber = (index: number): boolean => {
     const cell = rows[0]?.cells[index];
@@ -34,10 +43,11 @@ function tableHtml(headings: readonly string[], rows: readonly Row[]): string {
 
 /** One row for each class of operation of each run. */
 export function operationsTable(runs: readonly Run[]): string {
+  if (runs.every(({ point }) => operationsOf(point).length === 0)) return "";
   const headings = [
     "run",
     "operation",
-    "answered",
+    "completed",
     "per second",
     "p50 ms",
     "p90 ms",
@@ -50,8 +60,7 @@ export function operationsTable(runs: readonly Run[]): string {
   ];
   const rows = runs.flatMap(({ title, point }) =>
     operationsOf(point).map(([name, operation], index) => {
-      const { p50, p90, p99, p999, max } = operation.percentilesUs;
-      const latencies = [p50, p90, p99, p999, max].map((us) => right(formatMs(us)));
+      const latencies = percentileNames.map((percentile) => right(formatPercentileMs(operation, percentile)));
       const faults = [operation.failed, operation.timedOut].map((count) =>
         right(formatNumber(count), count > 0 ? "bad" : ""),
       );
@@ -61,7 +70,7 @@ export function operationsTable(runs: readonly Run[]): string {
       };
     }),
   );
-  return tableHtml(headings, rows);
+  return `${tableHtml(headings, rows)}<p class="note">${escapeHtml(percentileNote)}</p>`;
 }
 
 export function costTable(runs: readonly Run[]): string {
@@ -79,20 +88,20 @@ export function costTable(runs: readonly Run[]): string {
 }
 
 /** The scenario's own figures, a column each, because each has its unit in its name. */
-export function figuresTable(runs: readonly Run[]): string {
-  const names = [...new Set(runs.flatMap(({ point }) => Object.keys(point.figures)))];
+export function figuresTable(runs: readonly Run[], kind: "measured" | "load"): string {
+  const names = figureNamesOf(runs, kind);
   if (names.length === 0) return "";
   // With few runs and many figures, the table is easier to read transposed.
   if (names.length > runs.length) {
     const rows = names.map((name) => ({
       head: name,
-      cells: runs.map(({ point }) => point.figures[name] ?? right("–")),
+      cells: runs.map(({ point }) => right(formatFigure(point, name) ?? "–")),
     }));
     return tableHtml(["figure", ...runs.map(({ title }) => title)], rows);
   }
   const rows = runs.map(({ title, point }) => ({
     head: title,
-    cells: names.map((name) => point.figures[name] ?? right("–")),
+    cells: names.map((name) => right(formatFigure(point, name) ?? "–")),
   }));
   return tableHtml(["run", ...names], rows);
 }
@@ -123,12 +132,13 @@ export function generatorTable(runs: readonly Run[]): string {
       right(`${Math.round(generator.cpuShare * 100)} %`),
       generator.loopDelayP99Ms,
       generator.lateSends,
+      right(generator.otherShare === undefined ? "–" : `${Math.round(generator.otherShare * 100)} %`),
       generator.isVoid
         ? { text: `void: ${generator.voidReasons.join("; ")}`, className: "bad" }
         : { text: "kept up", className: "good" },
     ],
   }));
-  return tableHtml(["run", "CPU share", "loop delay p99 ms", "late sends", "verdict"], rows);
+  return tableHtml(["run", "CPU share", "loop delay p99 ms", "late sends", "other programs", "verdict"], rows);
 }
 
 export function comparisonsTable(comparisons: readonly Comparison[]): string {

@@ -1,4 +1,5 @@
 /** A result as tables for spreadsheets and scripts (RFC 4180): a row for each class of operation of a point, and a row for each second. */
+import { percentileNames, percentileUs } from "./percentiles.ts";
 import type { Point, RunResult } from "./schema.ts";
 
 type Cell = string | number;
@@ -13,10 +14,12 @@ const operationColumns = [
 export function operationsCsv(result: RunResult): string {
   const rows = eachPoint(result).flatMap(([{ master }, point]) =>
     Object.entries(point.operations).map(([name, operation]): Cell[] => {
-      const { planned, completed, failed, timedOut, late, perSecond, percentilesUs: at } = operation;
+      const { planned, completed, failed, timedOut, late, perSecond } = operation;
+      // An empty cell for too few samples.
+      const latencies = percentileNames.map((percentile): Cell => percentileUs(operation, percentile) ?? "");
       return [
         ...[master.kind, master.version, point.label, repeatOf(point), name],
-        ...[planned, completed, failed, timedOut, late, perSecond, at.p50, at.p90, at.p99, at.p999, at.max],
+        ...[planned, completed, failed, timedOut, late, perSecond, ...latencies],
         ...[point.cpu.usPerOperation, point.memory.rssBytes, point.memory.peakRssBytes],
         ...[point.correctness.missing, point.generator.isVoid ? 1 : 0],
       ];

@@ -59,8 +59,13 @@ export function writeResult(directory: string, result: RunResult): string {
   writeFileSync(`${tables}.csv`, operationsCsv(result));
   writeFileSync(`${tables}.series.csv`, seriesCsv(result));
   const partial = `${path}.partial`;
-  writeFileSync(partial, `${JSON.stringify(result)}\n`);
-  renameSync(partial, path);
+  try {
+    writeFileSync(partial, `${JSON.stringify(result)}\n`);
+    renameSync(partial, path);
+  } finally {
+    // After a failure, such as a full disk, nothing of it stays.
+    rmSync(partial, { force: true });
+  }
   return path;
 }
 

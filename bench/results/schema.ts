@@ -5,6 +5,8 @@ export const resultSchema = "saltworks-bench/1";
 export type ParameterValue = string | number | boolean;
 export type ParameterValues = Readonly<Record<string, ParameterValue>>;
 
+export type Loop = "open" | "closed";
+
 /** One class of operation: counts by outcome, and latencies from the planned times. */
 export type OperationResult = {
   planned: number;
@@ -18,10 +20,14 @@ export type OperationResult = {
   histogram: string;
   percentilesUs: { p50: number; p90: number; p99: number; p999: number; max: number };
   perSecond: number;
+  /** Open: latency counts from the planned time. Closed: from sending. */
+  loop?: Loop;
 };
 
 /** Values over time. Every list is as long as `atMs`, which counts from the start of the measured span. */
 export type Series = { atMs: number[]; values: Record<string, number[]> };
+
+export type VoidCause = "generator" | "machine";
 
 export type Point = {
   label: string;
@@ -48,9 +54,21 @@ export type Point = {
     /** The bench could not read the job cache: answers are counted by the master's replies to them. */
     countedBy?: "replies";
   };
-  generator: { cpuShare: number; loopDelayP99Ms: number; lateSends: number; isVoid: boolean; voidReasons: string[] };
+  generator: {
+    cpuShare: number;
+    loopDelayP99Ms: number;
+    lateSends: number;
+    isVoid: boolean;
+    voidReasons: string[];
+    /** What a void run is due to: the generator's own limit, or programs besides it and the master. */
+    voidCause?: VoidCause;
+    /** The share of the machine's CPU time that such programs took: 0 to 1. */
+    otherShare?: number;
+  };
   /** The scenario's own figures, with the unit in each name. */
   figures: Record<string, number>;
+  /** Intervals of 95 % of fitted figures, such as slopes, by the figure's name. */
+  intervals?: Record<string, { low: number; high: number }>;
 };
 
 export type MachineFingerprint = {
@@ -79,6 +97,37 @@ export type Comparison = {
   verdict: "less" | "more" | "no verdict";
 };
 
+/** One rate of a sweep; of repeats the medians. Percentiles of too few samples are left out. */
+export type CurveRate = {
+  rate: number;
+  /** Operations of the class that were answered a second. */
+  perSecond: number;
+  p50Us?: number;
+  p99Us?: number;
+  p999Us?: number;
+  /** Answered operations; of repeats the fewest. */
+  samples: number;
+  /** Over all classes of the point. */
+  cpuUsPerOperation: number;
+  isVoid: boolean;
+  /** Whether 98 % of the planned rate was answered. */
+  isReached: boolean;
+};
+
+export type CurveLine = {
+  master: Pick<RunResult["master"], "kind" | "version">;
+  /** The point of the scenario. */
+  label: string;
+  operation: string;
+  /** Ascending. */
+  rates: CurveRate[];
+  /** The largest rate before latency leaves its floor. `isLast`: no higher rate was measured. Undefined if fewer than three rates can be judged. */
+  knee?: { rate: number; p99Us: number; floorUs: number; isLast: boolean };
+};
+
+/** Latency under load. `key`: the parameter that was swept. */
+export type Curve = { key: string; lines: CurveLine[] };
+
 export type RunResult = {
   schema: typeof resultSchema;
   /** ISO 8601, UTC. */
@@ -96,8 +145,10 @@ export type RunResult = {
   master: {
     kind: MasterKind;
     version: string;
-    /** The configuration that the bench gave it; empty for a master that ran already. */
+    /** As the bench gave it; empty for a master that ran already. */
     config: Record<string, unknown>;
+    /** As our running master has them: the ones that decide cost and all that differ from their defaults. */
+    settings?: Record<string, unknown>;
     /** Of a master that ran already: `host:request port`. */
     address?: string;
   };
@@ -107,6 +158,8 @@ export type RunResult = {
   peers?: { master: RunResult["master"]; points: Point[] }[];
   /** Conditions of `--fail-if`, judged on each point of ours. `observed`: in the condition's `unit`. */
   thresholds?: { text: string; label: string; observed: number; unit: string; isCrossed: boolean }[];
+  /** Of a sweep over a rate. */
+  curve?: Curve;
   /** The tuner's result: master configuration as text of a `master.d` file, and remarks on how far to trust it. */
   advice?: { masterConfig: string; remarks: string[] };
 };

@@ -17,7 +17,7 @@ class Each {
 
 type ShapeOf<Fields> = { readonly [field in keyof Required<Fields>]: Shape };
 
-const operation: ShapeOf<OperationResult> = {
+const operation: ShapeOf<Omit<OperationResult, "loop">> = {
   planned: "number",
   sent: "number",
   completed: "number",
@@ -29,7 +29,7 @@ const operation: ShapeOf<OperationResult> = {
   perSecond: "number",
 };
 
-const point: ShapeOf<Omit<Point, "isUsageUnknown">> = {
+const point: ShapeOf<Omit<Point, "intervals" | "isUsageUnknown">> = {
   label: "string",
   parameters: "map",
   wallMs: "number",
@@ -56,7 +56,7 @@ const point: ShapeOf<Omit<Point, "isUsageUnknown">> = {
 
 const master = { kind: "string", version: "string", config: "map" } as const;
 
-const result: ShapeOf<Omit<RunResult, "comparisons" | "peers" | "thresholds" | "advice">> = {
+const result: ShapeOf<Omit<RunResult, "comparisons" | "peers" | "thresholds" | "curve" | "advice">> = {
   schema: "string",
   startedAt: "string",
   tool: { version: "string", commit: "string" },

@@ -1,5 +1,6 @@
 /** Conditions under which a bench has failed: `return.p99>50ms`. They are read before a run, and judged on each of its points. */
 import { SaltworksError } from "../../src/errors.ts";
+import { percentileUs, samplesNeeded } from "./percentiles.ts";
 import type { OperationResult, Point } from "./schema.ts";
 
 /** `limit`: in the written unit, of which one is `factor` microseconds, bytes or shares. */
@@ -94,9 +95,10 @@ function factorOf(kind: Unit, unit: string): number | undefined {
   return units[kind].get(unit);
 }
 
-/** @throws SaltworksError USAGE if no point has the quantity, and names what there is */
+/** @throws SaltworksError USAGE if no point has the quantity, and names what there is; or if a point has too few samples for a percentile */
 export function judgeThresholds(thresholds: readonly Threshold[], points: readonly Point[]): readonly Judgement[] {
   return thresholds.flatMap((threshold) => {
+    demandSamples(threshold, points);
     const judged = points.flatMap((point) => {
       const observed = observedIn(threshold, point);
       return observed === undefined ? [] : [judge(threshold, point.label, observed)];
@@ -104,6 +106,19 @@ export function judgeThresholds(thresholds: readonly Threshold[], points: readon
     if (judged.length === 0) throw unmeasured(threshold, points);
     return judged;
   });
+}
+
+/** A withheld percentile can neither hold nor fail. */
+function demandSamples({ text, subject, quantity }: Threshold, points: readonly Point[]): void {
+  const percentile = percentiles.get(quantity);
+  if (percentile === undefined) return;
+  for (const { label, operations } of points) {
+    const operation = operations[subject];
+    if (operation === undefined || percentileUs(operation, percentile) !== undefined) continue;
+    const samples = `${label} has ${operation.completed} sample${operation.completed === 1 ? "" : "s"} of ${subject}`;
+    const fault = `too few samples: ${samples}; ${quantity} needs ${samplesNeeded(percentile)}`;
+    throw new SaltworksError("USAGE", `--fail-if '${text}': ${fault}`);
+  }
 }
 
 function observedIn({ subject, quantity, unit }: Threshold, point: Point): number | undefined {

@@ -2,10 +2,12 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { LatencyHistogram } from "../load/histogram.ts";
 import { planSchedule } from "../load/open-loop.ts";
+import { besideOthers } from "../load/self-check.ts";
 import { memoryOf } from "../memory.ts";
 import type { Point } from "../results/schema.ts";
 import { account, duplicatesSeen } from "./measures/accounting.ts";
 import { cpuOf, measured } from "./measures/measure.ts";
+import { slopeOf } from "./measures/slope.ts";
 import { defineScenario, noProgress, type ScenarioContext } from "./scenario.ts";
 import { oneByOne } from "./setup/operations.ts";
 import {
@@ -31,7 +33,8 @@ type Growth = StormParameters & {
 const fun = "test.ping";
 const lane = "return";
 const msPerMinute = 60_000;
-const minutesPerHour = 60;
+const msPerHour = 3_600_000;
+const slopeFigure = "anonymousSlopeBytesPerHour";
 /** The first part of a run fills caches and pools; its samples do not count for the slope. */
 const settlingShare = 0.3;
 
@@ -99,13 +102,13 @@ async function grow(context: ScenarioContext<Growth>, site: StormSite): Promise<
   });
   phase.end();
   const counted = looks.filter(({ atMs }) => atMs >= p.minutes * msPerMinute * settlingShare);
-  const slope = slopeOf(counted.map(({ atMs, anonymousBytes }) => [atMs / msPerMinute, anonymousBytes]));
+  const slope = slopeOf(counted.map(({ atMs, anonymousBytes }) => [atMs / msPerHour, anonymousBytes]));
   const acknowledged = jids.length * p.minions - undone;
   return {
     label: `${p.minutes} minutes`,
     parameters: { ...p },
     wallMs: span.wallMs,
-    operations: { return: oneByOne(histogram, span.wallMs, { failed: undone, timedOut: 0 }) },
+    operations: { return: { ...oneByOne(histogram, span.wallMs, { failed: undone, timedOut: 0 }), loop: "open" } },
     cpu: cpuOf(span, acknowledged),
     memory: span.memory,
     series: {
@@ -116,15 +119,17 @@ async function grow(context: ScenarioContext<Growth>, site: StormSite): Promise<
       },
     },
     correctness: await account(master, { jids, ids: site.storm.ids() }, { acknowledged, duplicatesBefore, errors }),
-    generator: generator ?? noGenerator,
+    generator: besideOthers(generator ?? noGenerator, span.otherShare),
     figures: {
-      anonymousSlopeBytesPerHour: slope * minutesPerHour,
+      // With fewer than three looks there is no slope.
+      ...(slope !== undefined && { [slopeFigure]: slope.slope }),
       anonymousFirstBytes: lowest(counted.slice(0, Math.ceil(counted.length / 3))),
       anonymousLastBytes: lowest(counted.slice(-Math.ceil(counted.length / 3))),
       rssLastBytes: counted.at(-1)?.rssBytes ?? 0,
       looks: counted.length,
       jobs: jids.length,
     },
+    ...(slope !== undefined && { intervals: { [slopeFigure]: { low: slope.low, high: slope.high } } }),
   };
 }
 
@@ -147,13 +152,4 @@ function worse(one: Point["generator"] | undefined, other: Point["generator"]): 
     isVoid: one.isVoid || other.isVoid,
     voidReasons,
   };
-}
-
-/** The slope of a least-squares line through the points; 0 for fewer than two points. */
-export function slopeOf(points: readonly (readonly [number, number])[]): number {
-  const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
-  const [meanX, meanY] = [mean(points.map(([x]) => x)), mean(points.map(([, y]) => y))];
-  const over = points.reduce((sum, [x, y]) => sum + (x - meanX) * (y - meanY), 0);
-  const under = points.reduce((sum, [x]) => sum + (x - meanX) ** 2, 0);
-  return points.length < 2 || under === 0 ? 0 : over / under;
 }

@@ -1,5 +1,6 @@
 /** Question: how much memory and CPU do connected minions cost an idle master, beside bare sockets in Node with the same connections? */
 import { setTimeout as wait } from "node:timers/promises";
+import { besideOthers } from "../load/self-check.ts";
 import { measureBareSockets } from "../peers/bare-sockets.ts";
 import type { Point } from "../results/schema.ts";
 import { account, duplicatesSeen } from "./measures/accounting.ts";
@@ -83,7 +84,7 @@ async function hold(context: ScenarioContext<IdleHold>, site: StormSite): Promis
         errors: { "no reply": total?.timedOut ?? 0, "refused replies": total?.failed ?? 0 },
       },
     ),
-    generator: outcome.generator,
+    generator: besideOthers(outcome.generator, span.otherShare),
     figures: {
       cpuMsPerSecond: span.cpuMs / (span.wallMs / 1_000),
       rssBytes: span.memory.rssBytes,

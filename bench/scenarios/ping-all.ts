@@ -1,4 +1,5 @@
 /** Question: how long does it take from a publish of test.ping to all minions until the last return is stored, and what is the master's share? */
+import { besideOthers } from "../load/self-check.ts";
 import type { Point } from "../results/schema.ts";
 import { account, duplicatesSeen } from "./measures/accounting.ts";
 import { cpuOf, measured } from "./measures/measure.ts";
@@ -78,7 +79,7 @@ async function ping(context: ScenarioContext<PingAll>, site: StormSite): Promise
         errors: { "refused replies": failed, "no reply": timedOut, "wrong replies": wrong },
       },
     ),
-    generator: total.generator,
+    generator: besideOthers(total.generator, span.otherShare),
     figures: {
       publishToLastReturnMsMean: result.lastReturnMs.reduce((sum, ms) => sum + ms, 0) / result.lastReturnMs.length,
       masterCpuMsPerPublish: span.cpuMs / p.publishes,

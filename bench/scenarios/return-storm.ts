@@ -1,5 +1,6 @@
 /** Question: what does a return cost the master, when the whole fleet answers its jobs at once, at a given rate, or now and then? */
 import { type Arrivals, planSchedule } from "../load/open-loop.ts";
+import { besideOthers } from "../load/self-check.ts";
 import type { Point } from "../results/schema.ts";
 import { cpuOf } from "./measures/measure.ts";
 import { defineScenario, type Scenario, type ScenarioContext } from "./scenario.ts";
@@ -79,7 +80,7 @@ function demand(p: ReturnStorm) {
 function run(context: ScenarioContext<ReturnStorm>): Promise<Point[]> {
   const { master, parameters: p } = context;
   return withStorm(context, async (site) => {
-    const follower = p.isFollowed ? await follow(master) : undefined;
+    const follower = p.isFollowed ? await follow(master, context.signal) : undefined;
     try {
       await warmUp(context, site, { rounds: p.warmUp, fun, returnBytes: p.returnBytes, seed: p.seed + 1_000 });
       // Events of the warm-up that come late would count as events of the storm.
@@ -116,7 +117,7 @@ async function storm(context: ScenarioContext<ReturnStorm>, site: StormSite): Pr
     memory: span.memory,
     series: span.series,
     correctness,
-    generator: outcome.generator,
+    generator: besideOthers(outcome.generator, span.otherShare),
     figures: {
       generatorCpuUsPerReturn: (outcome.generatorCpuMs * 1_000) / Math.max(1, total.sent),
       requestBytesMean: total.sentBytes / Math.max(1, total.sent + total.repeated),

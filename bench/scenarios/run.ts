@@ -12,6 +12,7 @@ import {
 import { liveLine } from "./measures/live-line.ts";
 import { scenarioNamed } from "./registry.ts";
 import type { Progress, Scenario } from "./scenario.ts";
+import { effectiveSettings } from "./setup/effective-settings.ts";
 import type { MasterUnderTest } from "./setup/master-contract.ts";
 import { type MasterChoice, masterConfigOf, startMaster } from "./setup/master-under-test.ts";
 import { checkParameters } from "./setup/parameter-checks.ts";
@@ -38,8 +39,9 @@ export async function runScenario(options: RunOptions): Promise<RunResult> {
   master.onSample = (sample) => options.progress.note?.(liveLine(sample));
   try {
     options.signal.throwIfAborted();
+    const settings = await effectiveSettings(master);
     const points = await scenario.run({ master, parameters, progress: options.progress, signal: options.signal });
-    return resultOf(run, master, config, withUsage(master, points));
+    return resultOf(run, master, { config, ...(settings && { settings }) }, withUsage(master, points));
   } finally {
     await master.remove();
   }
@@ -73,7 +75,7 @@ function withUsage({ usageFrom }: MasterUnderTest, points: Point[]): Point[] {
 export function resultOf(
   { startedAt, machine, scenario, parameters }: RunHead,
   master: MasterUnderTest,
-  config: Record<string, unknown>,
+  configured: Pick<RunResult["master"], "config" | "settings">,
   points: Point[],
 ): RunResult {
   const { name, version, question, source } = scenario;
@@ -86,8 +88,8 @@ export function resultOf(
     master: {
       kind: master.kind,
       version: master.version,
-      config: master.reach === undefined ? config : {},
-      ...(master.reach && { address: `${master.host}:${master.requestPort}` }),
+      ...configured,
+      ...(master.reach && { config: {}, address: `${master.host}:${master.requestPort}` }),
     },
     points,
   };

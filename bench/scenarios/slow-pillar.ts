@@ -64,7 +64,7 @@ export const slowPillar = defineScenario<SlowPillar>({
         const beside = await span(context, site, asker);
         const [before, during] = [alone, beside].map((point) => point.operations.return?.percentilesUs.p99 ?? 0);
         beside.figures.returnP99ToAlone = (during ?? 0) / Math.max(1, before ?? 0);
-        beside.figures.pillarSeconds = pillarSeconds;
+        beside.figures.measuredPillarSeconds = pillarSeconds;
         return [alone, beside];
       } finally {
         asker.close();

@@ -1,5 +1,6 @@
 /** Makes a result's point from the outcome of a storm and the cost of its master. */
 import type { StormOutcome } from "../fleet/storm/storm.ts";
+import { besideOthers } from "../load/self-check.ts";
 import type { Point } from "../results/schema.ts";
 import { cpuOf, type Span } from "./measures/measure.ts";
 
@@ -36,7 +37,7 @@ export function stormPoint(o: {
     memory: o.span.memory,
     series: o.span.series,
     correctness: o.correctness,
-    generator: o.outcome.generator,
+    generator: besideOthers(o.outcome.generator, o.span.otherShare),
     figures: {
       generatorCpuUsPerOperation: (o.outcome.generatorCpuMs * 1_000) / Math.max(1, sum("sent")),
       repliesVerified: sum("verified"),

@@ -1,7 +1,7 @@
 /** Remarks that an operator needs to judge the tuner's settings: other load on the machine, void runs, missing returns. Pure. */
 import { formatNumber } from "../report/format.ts";
-import type { MachineFingerprint } from "../results/schema.ts";
-import { isDecided } from "./choose.ts";
+import { voidCauseText } from "../report/runs.ts";
+import { isDecided, percent } from "./choose.ts";
 import type { Known, TunePlan } from "./tuner.ts";
 
 /** The generator's share of all CPU time of a run. Above it, the generator uses cores that workers could use. */
@@ -10,16 +10,24 @@ const generatorShareNotable = 0.15;
 const loadsText =
   "A storm of returns decides these settings, and a light load decides batch_linger_us. A working day has returns of all sizes and other requests beside them: `saltworks bench mixed-day` measures it.";
 
-/** Load average divided by the number of cores. */
-const busyShareNotable = 0.5;
+/** Circumstances of a tuning. */
+export type Tuning = {
+  /** The share of the machine's CPU time that other programs took before it began, and the most that is not worth a remark. */
+  readonly otherShare: number;
+  readonly otherShareMax: number;
+  /** Why it ended before its last step; undefined if it did not. */
+  readonly endedEarly: string | undefined;
+};
 
 export function remarksOn(
   { points, choices, search }: Known,
   plan: TunePlan,
-  { loadAverage }: Pick<MachineFingerprint, "loadAverage">,
+  { otherShare, otherShareMax, endedEarly }: Tuning,
 ): string[] {
   const counted = points.filter(({ generator }) => !generator.isVoid);
   const remarks: string[] = [loadsText];
+  if (endedEarly !== undefined)
+    remarks.push(`Ended early, after ${points.length} run${points.length === 1 ? "" : "s"}: ${endedEarly}.`);
   const shares = counted
     .map(
       ({ cpu, figures }) =>
@@ -33,14 +41,14 @@ export function remarksOn(
       `The load generator shared the ${plan.cores} cores and took ${formatNumber(Math.round(share * 100))} % of the CPU time used: with minions elsewhere the master has that too, so more workers may help than here.`,
     );
   }
-  if (loadAverage > plan.cores * busyShareNotable) {
+  if (otherShare > otherShareMax) {
     remarks.push(
-      `The machine was busy with something else when the tuner began (load average ${formatNumber(loadAverage)}): run it on a quiet one.`,
+      `The machine was busy when the tuner began: other programs took ${percent(otherShare)} of its CPU time. Run it on a quiet one.`,
     );
   }
   const voids = points.length - counted.length;
   if (voids > 0)
-    remarks.push(`${voids} of ${points.length} runs were void (the generator was the limit) and do not count.`);
+    remarks.push(`${voids} of ${points.length} runs were void (${voidCauseText(points)}) and do not count.`);
   const missing = points.reduce((sum, { correctness }) => sum + correctness.missing, 0);
   if (missing > 0)
     remarks.push(

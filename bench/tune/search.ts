@@ -31,6 +31,8 @@ export type RateSearch = {
   readonly limit: "objective" | "generator" | "range";
   /** Whether the bounds came close enough before the measurements were used up. */
   readonly isComplete: boolean;
+  /** Whether the search has made all measurements that it may make. */
+  readonly isUsedUp: boolean;
   readonly measurements: number;
 };
 
@@ -142,7 +144,8 @@ class Search {
   #found(isComplete: boolean): RateSearch {
     const { rate, p99Ms } = this.#good ?? {};
     const measurements = this.#measurements;
-    return { rate, p99Ms, failedRate: this.#bad, limit: this.#limit(), isComplete, measurements };
+    const isUsedUp = !isComplete && measurements >= this.#options.measurementsMax;
+    return { rate, p99Ms, failedRate: this.#bad, limit: this.#limit(), isComplete, isUsedUp, measurements };
   }
 }
 

@@ -42,17 +42,25 @@ function settingText(name: SettingName, choice: Choice): string {
 }
 
 export function searchText(search: RateSearch, p99MsMax: number): string {
-  const { rate, p99Ms, failedRate, limit, isComplete } = search;
+  const { rate, p99Ms, failedRate, limit } = search;
   if (rate === undefined) {
     return limit === "generator"
-      ? "No rate could be judged: the load generator was the limit at each that was tried."
+      ? "No rate could be judged: the load generator was the limit at each that was tried, or other programs took the machine."
       : `No rate kept the 99th percentile below ${p99MsMax} ms; the lowest that was tried is ${formatNumber(failedRate ?? 0)} returns/s.`;
   }
   const met = `${formatNumber(rate)} returns/s keep the 99th percentile (${formatNumber(p99Ms ?? 0)} ms) below ${p99MsMax} ms`;
   if (limit === "generator")
-    return `${met}; above that the load generator was the limit, so the master may carry more.`;
-  if (failedRate === undefined) return `${met}; no rate that was tried missed it, so the master may carry more.`;
-  return `${met}; ${formatNumber(failedRate)} do not${isComplete ? "" : " (the search ended early)"}.`;
+    return `${met}; above that the load generator was the limit, or other programs took the machine, so the master may carry more.`;
+  if (failedRate === undefined)
+    return `${met}; no rate that was tried missed it, so the master may carry more${earlyText(search)}.`;
+  return `${met}; ${formatNumber(failedRate)} do not${earlyText(search)}.`;
+}
+
+function earlyText({ isComplete, isUsedUp, measurements }: RateSearch): string {
+  if (isComplete) return "";
+  return isUsedUp
+    ? ` (the search ended early: all ${measurements} measurements that it may make were used up)`
+    : ` (the search ended early, after ${measurements} measurement${measurements === 1 ? "" : "s"})`;
 }
 
 /** Escapes text so that it stays within its comment. */

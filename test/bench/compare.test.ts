@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type Difference, differences, refusals, warnings } from "../../bench/report/compare.ts";
+import { type Difference, differences, refusals, warnings, withheldIn } from "../../bench/report/compare.ts";
 import type { RunResult } from "../../bench/results/schema.ts";
-import { samplePoint, sampleResult } from "./sample-result.ts";
+import { sampleOperation, samplePoint, sampleResult } from "./sample-result.ts";
 
 function costing(...costs: readonly number[]): RunResult {
   const points = costs.map((usPerOperation, index) =>
@@ -66,6 +66,17 @@ describe("differences", () => {
       "cpuUsPerReturn",
     ]);
     assert.deepEqual(differences(sampleResult(), sampleResult({ points: [samplePoint({ label: "other" })] })), []);
+  });
+
+  it("leaves out percentiles of which a run has too few samples, and names them", () => {
+    const few = samplePoint({ operations: { return: { ...sampleOperation(4), completed: 40 } } });
+    const after = sampleResult({ points: [few] });
+    const names = differences(sampleResult(), after).map(({ name }) => name);
+    assert.ok(names.includes("return p90 ms") && !names.includes("return p99 ms"));
+    assert.deepEqual(withheldIn(sampleResult(), after), [
+      { label: "storm", name: "return p99 ms", samples: [2_000, 40] },
+      { label: "storm", name: "return p999 ms", samples: [2_000, 40] },
+    ]);
   });
 
   it("has no interval and no verdict for single runs", () => {

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { reportHtml } from "../../bench/report/page.ts";
-import type { RunResult } from "../../bench/results/schema.ts";
+import type { Point, RunResult } from "../../bench/results/schema.ts";
 import { sampleOperation, samplePoint, sampleResult } from "./sample-result.ts";
 
 type PageData = {
   scaling?: { cores: number; sides: { name: string; measured: [number, number][]; curve: [number, number][] }[] };
-  latency: { title: string; lines: { name: string; oneIn: number[]; ms: number[] }[] }[];
+  latency: { title: string; from: string; lines: { name: string; oneIn: number[]; ms: number[] }[] }[];
   series: { title: string; atMs: number[]; values: Record<string, number[]> }[];
 };
 
@@ -144,6 +144,67 @@ describe("reportHtml", () => {
     assert.doesNotMatch(html, /<img|alert\(1\)<\/script>|<script>alert/);
     assert.equal(html.split("</script>").length, 4);
     assert.equal(dataOf(html).series[0]?.title, `${hostile}, void`);
+  });
+
+  it("says too few samples instead of a percentile that has none above it, and marks rough ones", () => {
+    const few = { ...sampleOperation(4), completed: 40 };
+    const html = bodyOf(reportHtml(sampleResult({ points: [samplePoint({ operations: { return: few } })] })));
+    assert.equal(html.split("too few samples (40)").length - 1, 2);
+    assert.match(html, /≈ [\d.]+<.*ten samples lie above/s);
+  });
+
+  it("says load, settings and load average before any figure", () => {
+    const settings = { worker_threads: 2, job_cache_durability: "fsync" };
+    const master = { ...sampleResult().master, settings };
+    const html = bodyOf(reportHtml(sampleResult({ master })));
+    const header = html.slice(0, html.indexOf("</header>"));
+    assert.match(header, /minions=1000.*worker_threads=2, job_cache_durability=fsync.*load average 0\.3 at the start/s);
+  });
+
+  it("says whether a run is void because of the generator or of other programs", () => {
+    const voided = (voidCause: "generator" | "machine") =>
+      samplePoint({
+        generator: { cpuShare: 0.5, loopDelayP99Ms: 1, lateSends: 9, isVoid: true, voidReasons: ["late"], voidCause },
+      });
+    const textOf = (...points: readonly Point[]) => bodyOf(reportHtml(sampleResult({ points: [...points] })));
+    assert.match(
+      textOf(voided("generator")),
+      /1 of 1 runs is void: the load generator was the limit, not the master\./,
+    );
+    assert.match(textOf(voided("machine")), /1 of 1 runs is void: other programs took the machine\./);
+    assert.match(textOf(voided("machine"), voided("generator")), /in 1 the load generator was .*; in 1 other programs/);
+  });
+
+  it("counts latency from the planned time in open loops only", () => {
+    const from = (loop?: "open" | "closed"): string | undefined => {
+      const operation = { ...sampleOperation(4), ...(loop && { loop }) };
+      return dataOf(reportHtml(sampleResult({ points: [samplePoint({ operations: { return: operation } })] })))
+        .latency[0]?.from;
+    };
+    assert.deepEqual([from("open"), from("closed"), from()], [" from the planned time", " from sending", ""]);
+  });
+
+  it("has no empty bars: CPU that was not divided by thread is one piece", () => {
+    const whole = samplePoint({ cpu: { totalMs: 1, usPerOperation: 65, byThreadMs: {} } });
+    const html = bodyOf(reportHtml(sampleResult({ points: [whole] })));
+    assert.match(html, /class="bar"><span class="p0" style="width:100\.000%" title="all threads: 65 µs">/);
+    assert.doesNotMatch(html, /class="bar"><\/div>/);
+  });
+
+  it("lists parameters and how the load was made apart from the figures", () => {
+    const figures = { cpuUsPerReturn: 65, minions: 9, repliesVerified: 200 };
+    const html = bodyOf(reportHtml(sampleResult({ points: [samplePoint({ parameters: { minions: 9 }, figures })] })));
+    const of = (id: string): string => html.slice(html.indexOf(`id="${id}"`)).split("</section>")[0] ?? "";
+    assert.match(of("figures"), /cpuUsPerReturn/);
+    assert.doesNotMatch(of("figures"), /minions|repliesVerified/);
+    assert.match(of("load"), /repliesVerified/);
+  });
+
+  it("shows no class of operations that had none", () => {
+    const none = { ...sampleOperation(4), planned: 0, sent: 0, completed: 0 };
+    const html = bodyOf(reportHtml(sampleResult({ points: [samplePoint({ operations: { hold: none } })] })));
+    assert.ok(!html.includes('id="operations"') && !html.includes('id="latency"'));
+    assert.match(html, /µs per minion/);
   });
 
   it("leaves out what a result does not have, rather than showing it empty", () => {

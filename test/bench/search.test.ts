@@ -99,7 +99,7 @@ describe("searchHighestRate", () => {
       told.push(rate),
     );
     assert.equal(rates.length, 4);
-    assert.equal(found.isComplete, false);
+    assert.deepEqual([found.isComplete, found.isUsedUp], [false, true]);
     assert.deepEqual(told, rates);
     assert.equal(found.rate, rates.at(-1));
   });

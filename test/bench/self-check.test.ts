@@ -1,7 +1,7 @@
 /** A generator that limited its own run reports it with the reason. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { judgeGenerator, SelfCheck } from "../../bench/load/self-check.ts";
+import { besideOthers, judgeGenerator, SelfCheck } from "../../bench/load/self-check.ts";
 
 const calm = { cpuMs: 100, cpuShare: 0.3, loopDelayP99Ms: 2 };
 
@@ -28,6 +28,29 @@ describe("judgeGenerator", () => {
   it("allows a closed loop, which measures no latency under a plan, more delay", () => {
     const report = { ...calm, loopDelayP99Ms: 60 };
     assert.equal(judgeGenerator({ reports: [report], loop: "closed", sent: 1, late: 0 }).isVoid, false);
+  });
+});
+
+describe("besideOthers", () => {
+  const open = { loop: "open", sent: 1_000, late: 500 } as const;
+
+  it("blames other programs for a late generator only if they took the machine", () => {
+    const late = judgeGenerator({ reports: [calm], ...open });
+    const beside = besideOthers(late, 0.43);
+    assert.deepEqual([beside.isVoid, beside.voidCause, beside.otherShare], [true, "machine", 0.43]);
+    assert.match(beside.voidReasons.join("; "), /^other programs took 43 % of the machine's CPU time; 500 of 1000/);
+    assert.equal(besideOthers(late, 0.05).voidCause, "generator");
+    assert.deepEqual(besideOthers(late, 0.05).voidReasons, late.voidReasons);
+  });
+
+  it("blames a generator that used its core up, whatever else ran", () => {
+    const busy = judgeGenerator({ reports: [{ ...calm, cpuShare: 0.97 }], ...open });
+    assert.equal(besideOthers(busy, 0.43).voidCause, "generator");
+  });
+
+  it("voids no run that the generator kept up with", () => {
+    const kept = judgeGenerator({ reports: [calm], loop: "open", sent: 1_000, late: 0 });
+    assert.deepEqual(besideOthers(kept, 0.43), { ...kept, otherShare: 0.43 });
   });
 });
 

@@ -4,7 +4,6 @@ import { describe, it } from "node:test";
 import type { LaneOutcome } from "../../bench/fleet/storm/messages.ts";
 import { joinOutcomes, splitSchedule } from "../../bench/fleet/storm/outcome.ts";
 import { LatencyHistogram } from "../../bench/load/histogram.ts";
-import { slopeOf } from "../../bench/scenarios/growth.ts";
 import { parseMetrics, sumOf } from "../../bench/scenarios/measures/prometheus.ts";
 
 describe("splitSchedule", () => {
@@ -48,14 +47,6 @@ describe("joinOutcomes", () => {
     const plans = [{ lane: "return", plannedMs: Float64Array.of(0) }, { lane: "auth" }];
     const { generator } = joinOutcomes(plans, [{ lanes: { return: lane(1_000, 15), auth: lane(9_000, 0) }, self }]);
     assert.deepEqual(generator.voidReasons, ["15 of 1000 operations were sent late, more than 1 %"]);
-  });
-});
-
-describe("slopeOf", () => {
-  it("is that of the line through the points", () => {
-    assert.equal(slopeOf([0, 1, 2, 3].map((x) => [x, 5 + 2 * x] as const)), 2);
-    assert.equal(slopeOf([[1, 1]]), 0);
-    assert.equal(slopeOf([]), 0);
   });
 });
 

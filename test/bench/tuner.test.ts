@@ -6,7 +6,7 @@ import { after, describe, it } from "node:test";
 import type { Point } from "../../bench/results/schema.ts";
 import { noProgress } from "../../bench/scenarios/scenario.ts";
 import { chooseWorkers } from "../../bench/tune/choose.ts";
-import { remarksOn } from "../../bench/tune/remarks.ts";
+import { remarksOn, type Tuning } from "../../bench/tune/remarks.ts";
 import { knobs, workerCounts } from "../../bench/tune/settings.ts";
 import { searchText, snippetText } from "../../bench/tune/snippet.ts";
 import { type Known, type Measurement, type TunePlan, Tuner } from "../../bench/tune/tuner.ts";
@@ -17,6 +17,7 @@ import { sampleOperation, samplePoint, sampleResult } from "./sample-result.ts";
 const folder = mkdtempSync(join(tmpdir(), "saltworks-tune-"));
 after(() => rmSync(folder, { recursive: true }));
 
+const quiet: Tuning = { otherShare: 0.02, otherShareMax: 0.1, endedEarly: undefined };
 const plan: TunePlan = {
   workerCounts: [1, 2, 4, 8, 16],
   knobs,
@@ -71,7 +72,7 @@ async function tune(measure: (m: Measurement) => Point = answer, change: Partial
 }
 
 function snippetOf(known: Known): string {
-  const remarks = remarksOn(known, plan, { loadAverage: 0 });
+  const remarks = remarksOn(known, plan, quiet);
   return snippetText(sampleResult(), { ...known, p99MsMax: plan.p99MsMax, remarks });
 }
 
@@ -140,10 +141,7 @@ describe("Tuner", () => {
     await assert.rejects(tuner.run(), /stop/);
     assert.ok(known);
     assert.deepEqual([...known.choices.keys()], ["worker_threads", "batch_max_frames", "batch_max_bytes"]);
-    assert.match(
-      remarksOn(known, plan, { loadAverage: 0 }).join(" "),
-      /Not decided: batches_in_flight, batch_linger_us\./,
-    );
+    assert.match(remarksOn(known, plan, quiet).join(" "), /Not decided: batches_in_flight, batch_linger_us\./);
   });
 
   it("does not leave a default for what one run alone says, unless it is far better", async () => {
@@ -232,6 +230,7 @@ describe("searchText", () => {
     failedRate: 4_300,
     limit: "objective",
     isComplete: true,
+    isUsedUp: false,
     measurements: 9,
   } as const;
   it("says what was met and what was not, and when the generator was in the way", () => {
@@ -243,7 +242,9 @@ describe("searchText", () => {
     );
     assert.match(searchText({ ...found, rate: undefined }, 50), /No rate kept/);
     assert.match(searchText({ ...found, rate: undefined, limit: "generator" }, 50), /No rate could be judged/);
-    assert.match(searchText({ ...found, isComplete: false }, 50), /ended early/);
+    assert.match(searchText({ ...found, isComplete: false }, 50), /ended early, after 9 measurements\)/);
+    const usedUp = { ...found, isComplete: false, isUsedUp: true };
+    assert.match(searchText(usedUp, 50), /ended early: all 9 measurements that it may make were used up\)/);
   });
 });
 
@@ -252,14 +253,21 @@ describe("remarksOn", () => {
     const missing = { expected: 10, accounted: 8, missing: 2, duplicates: 0, errors: {} };
     const points = [samplePoint({ correctness: missing })];
     const known = { points, choices: new Map(), search: undefined };
-    const text = remarksOn(known, { ...plan, isQuick: true }, { loadAverage: 12 }).join("\n");
-    assert.match(text, /busy with something else.*load average 12/);
+    const text = remarksOn(known, { ...plan, isQuick: true }, { ...quiet, otherShare: 0.43 }).join("\n");
+    assert.match(text, /busy when the tuner began: other programs took 43 % of its CPU time/);
     assert.match(text, /2 returns are missing/);
     assert.match(text, /A quick run/);
   });
 
+  it("says that a tuning ended early, and why", () => {
+    const known = { points: [samplePoint()], choices: new Map(), search: undefined };
+    const text = remarksOn(known, plan, { ...quiet, endedEarly: "Ctrl-C" }).join("\n");
+    assert.match(text, /^Ended early, after 1 run: Ctrl-C\.$/m);
+    assert.doesNotMatch(remarksOn(known, plan, quiet).join("\n"), /Ended early|machine was busy/);
+  });
+
   it("says of which load each setting is, whatever else it says", () => {
-    const text = remarksOn({ points: [], choices: new Map(), search: undefined }, plan, { loadAverage: 0 }).join("\n");
+    const text = remarksOn({ points: [], choices: new Map(), search: undefined }, plan, quiet).join("\n");
     assert.match(text, /storm of returns decides.*light load decides batch_linger_us.*working day.*mixed-day/);
   });
 });

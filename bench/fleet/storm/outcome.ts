@@ -1,7 +1,7 @@
 /** Splits schedules over the processes of a storm, and joins their counts and histograms. */
 import { LatencyHistogram } from "../../load/histogram.ts";
 import { judgeGenerator, type SelfReport } from "../../load/self-check.ts";
-import type { OperationResult, Point } from "../../results/schema.ts";
+import type { Loop, OperationResult, Point } from "../../results/schema.ts";
 import type { JobReturns, LaneOutcome, ResponderCounts, ResponderReport, RunOutcome } from "./messages.ts";
 
 /** `plannedMs`: open loop over all processes; `plannedByProcess`: each process's own times. Without both, closed loop. */
@@ -88,13 +88,19 @@ export function splitReturns(
   });
 }
 
+function isPlanned({ plannedByProcess, plannedMs }: LanePlan): boolean {
+  return (plannedMs ?? plannedByProcess) !== undefined;
+}
+
 export function joinOutcomes(lanes: readonly LanePlan[], outcomes: readonly RunOutcome[]): StormOutcome {
   const joined: Record<string, LaneTotal> = {};
-  for (const { lane } of lanes) joined[lane] = joinLane(outcomes.flatMap((outcome) => outcome.lanes[lane] ?? []));
+  for (const plan of lanes) {
+    const parts = outcomes.flatMap((outcome) => outcome.lanes[plan.lane] ?? []);
+    joined[plan.lane] = joinLane(parts, isPlanned(plan) ? "open" : "closed");
+  }
   const totals = Object.values(joined);
   const reports: SelfReport[] = outcomes.map(({ self }) => self);
   // Requests of a closed loop beside it have no planned time, and must not lower the share of late ones.
-  const isPlanned = (plan: LanePlan): boolean => (plan.plannedMs ?? plan.plannedByProcess) !== undefined;
   const planned = lanes.flatMap((plan) => (isPlanned(plan) ? (joined[plan.lane] ?? []) : []));
   return {
     lanes: joined,
@@ -109,7 +115,7 @@ export function joinOutcomes(lanes: readonly LanePlan[], outcomes: readonly RunO
   };
 }
 
-function joinLane(parts: readonly LaneOutcome[]): LaneTotal {
+function joinLane(parts: readonly LaneOutcome[], loop: Loop): LaneTotal {
   const sum = (name: Exclude<keyof LaneOutcome, "histogram">): number =>
     parts.reduce((total, part) => total + part[name], 0);
   const histogram = new LatencyHistogram();
@@ -128,6 +134,7 @@ function joinLane(parts: readonly LaneOutcome[]): LaneTotal {
     histogram: histogram.encode(),
     percentilesUs: histogram.percentilesUs(),
     perSecond: lastReplyMs === 0 ? 0 : counts.completed / (lastReplyMs / 1_000),
+    loop,
   };
   return {
     ...counts,

@@ -120,7 +120,7 @@ export class Storm {
     const storm = new Storm(options);
     const keyCount = (options.firstIndex ?? 0) + options.minionCount;
     const isKeyless = options.sessionKey !== undefined;
-    const primes = isKeyless ? [] : await loadPrimes(options.keyDirectory ?? defaultKeyDirectory(), keyCount);
+    const primes = isKeyless ? [] : await storm.#primes(options.keyDirectory ?? defaultKeyDirectory(), keyCount);
     try {
       await storm.#signIn(options, primes);
       return storm;
@@ -128,6 +128,11 @@ export class Storm {
       await storm.close();
       throw error;
     }
+  }
+
+  /** Finding primes takes seconds at the first time, so that the signal ends it, too. */
+  #primes(directory: string, keyCount: number): Promise<string[]> {
+    return loadPrimes(directory, keyCount, () => this.#signal?.throwIfAborted());
   }
 
   ids(): string[] {
@@ -291,7 +296,9 @@ export class Storm {
     await Promise.all(
       this.#members.map(async ({ child, hasEnded }) => {
         if (child.connected) child.send({ kind: "stop" });
-        const timer = setTimeout(() => child.kill("SIGKILL"), stopDeadlineMs);
+        // After an abort the outcome is lost anyway, and a busy process would stop only after its work.
+        const patienceMs = this.#signal?.aborted === true ? 0 : stopDeadlineMs;
+        const timer = setTimeout(() => child.kill("SIGKILL"), patienceMs);
         await hasEnded;
         clearTimeout(timer);
       }),

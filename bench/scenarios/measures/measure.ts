@@ -1,12 +1,17 @@
 /** A measured span of a master: CPU by thread until the master is at rest again, memory, and values over time. Scenarios add their own figures. */
 import { threadTimes, threadTimesBetween } from "../../cpu-by-thread.ts";
 import { cpuTimeMs } from "../../cpu-time.ts";
+import { type MachineTimes, machineTimes, otherShareBetween } from "../../machine-load.ts";
 import type { Point, Series } from "../../results/schema.ts";
 import type { MasterUnderTest } from "../setup/master-contract.ts";
 import { Sampler } from "./sampler.ts";
 import { type Spent, startUsageClock, untilRest } from "./usage.ts";
 
-export type Span = Pick<Point, "series" | "wallMs"> & Spent;
+export type Span = Pick<Point, "series" | "wallMs"> &
+  Spent & {
+    /** The share of the machine's CPU time that programs besides the master and the generator took. */
+    readonly otherShare: number;
+  };
 
 /** Wall time is that of `work`; CPU time is counted until the master is at rest. */
 export async function measured<Result>(
@@ -15,22 +20,36 @@ export async function measured<Result>(
   work: () => Promise<Result>,
 ): Promise<{ span: Span; result: Result }> {
   await untilRest(master, signal);
+  const machine = benchTimes(master);
   const spent = await startUsageClock(master);
   const sampler = new Sampler(master);
   const startedMs = performance.now();
   let result: Result;
   let series: Series;
   let wallMs: number;
+  let otherShare = 0;
   try {
     result = await work();
   } finally {
     wallMs = performance.now() - startedMs;
+    otherShare = isMasterKnown(master) ? otherShareBetween(machine, benchTimes(master)) : 0;
     series = await sampler.stop();
   }
   await untilRest(master, signal);
-  const span = { wallMs, series, ...(await spent()) };
+  const span = { wallMs, series, otherShare, ...(await spent()) };
   const peakRssBytes = Math.max(span.memory.peakRssBytes, ...(series.values.rssBytes ?? []));
   return { span: { ...span, memory: { ...span.memory, peakRssBytes } }, result };
+}
+
+/** The generator's processes are below this one, and the master's, unless it runs already. */
+export function benchTimes(master?: MasterUnderTest): MachineTimes {
+  const isElsewhere = master?.reach === undefined || master.usageFrom !== "process";
+  return machineTimes(cpuTimeMs(process.pid) + (isElsewhere ? 0 : cpuTimeMs(master.processId)));
+}
+
+/** A running master whose process is not known may be on this machine, where it would count as another program. */
+function isMasterKnown({ reach, usageFrom }: MasterUnderTest): boolean {
+  return reach === undefined || usageFrom === "process";
 }
 
 /** CPU time of a master since its start. */

@@ -4,8 +4,10 @@ import { SaltworksError } from "../../../src/errors.ts";
 import { cpuTimeMs } from "../../cpu-time.ts";
 import { type Fleet, type FleetOptions, openFleet } from "../../fleet/fleet.ts";
 import { connectionsOf } from "../../fleet/kernel-connections.ts";
-import { judgeGenerator, SelfCheck } from "../../load/self-check.ts";
+import { besideOthers, judgeGenerator, SelfCheck } from "../../load/self-check.ts";
+import { type MachineTimes, otherShareBetween } from "../../machine-load.ts";
 import type { ParameterValues, Point } from "../../results/schema.ts";
+import { benchTimes } from "../measures/measure.ts";
 import type { ScenarioContext } from "../scenario.ts";
 import type { MasterUnderTest } from "./master-contract.ts";
 
@@ -59,11 +61,13 @@ export class FleetCheck {
   readonly #self = new SelfCheck();
   readonly #startedMs = performance.now();
   readonly #cpuMs: readonly number[];
+  readonly #machine: MachineTimes;
 
   constructor(fleet: Fleet) {
     this.#fleet = fleet;
     this.#cpuMs = fleet.processIds.map(cpuTimeMs);
     this.#self.start();
+    this.#machine = benchTimes();
   }
 
   stop(): { generator: Point["generator"]; cpuMs: number } {
@@ -72,7 +76,10 @@ export class FleetCheck {
     const spent = this.#fleet.processIds.map((pid, index) => cpuTimeMs(pid) - (this.#cpuMs[index] ?? 0));
     const reports = spent.map((cpuMs) => ({ cpuMs, cpuShare: cpuMs / wallMs, loopDelayP99Ms }));
     return {
-      generator: judgeGenerator({ reports, loop: "closed", sent: 0, late: 0 }),
+      generator: besideOthers(
+        judgeGenerator({ reports, loop: "closed", sent: 0, late: 0 }),
+        otherShareBetween(this.#machine, benchTimes()),
+      ),
       cpuMs: spent.reduce((sum, ms) => sum + ms, 0),
     };
   }

@@ -18,6 +18,7 @@ export function oneByOne(
     histogram: histogram.encode(),
     percentilesUs: histogram.percentilesUs(),
     perSecond: wallMs === 0 ? 0 : histogram.count / (wallMs / 1_000),
+    loop: "closed",
   };
 }
 

@@ -174,7 +174,7 @@ const catchUpMs = 10_000;
 const lookMs = 10;
 
 /** Subscribes to all events, as an operator's command does, because a master without a subscriber could skip that work. */
-export async function follow(master: MasterUnderTest): Promise<Follower> {
+export async function follow(master: MasterUnderTest, signal?: AbortSignal): Promise<Follower> {
   const counts = { returns: 0, isLost: false };
   if (master.kind === "floor" || master.reach?.isHeard === false)
     return { counts, untilSeen: () => Promise.resolve(), close: () => {} };
@@ -190,7 +190,8 @@ export async function follow(master: MasterUnderTest): Promise<Follower> {
   });
   const untilSeen = async (returns: number): Promise<void> => {
     const endMs = performance.now() + catchUpMs;
-    while (counts.returns < returns && !counts.isLost && performance.now() < endMs) await delay(lookMs);
+    while (counts.returns < returns && !counts.isLost && performance.now() < endMs)
+      await delay(lookMs, undefined, signal && { signal });
   };
   return { counts, untilSeen, close: () => subscriber.close() };
 }

@@ -26,7 +26,8 @@ export async function runBenchProgram(name: "bench" | "tune", argv: readonly str
   understand(name, argv, host);
   // Its own process group keeps Ctrl-C from the child: the fleet must run until its master has stopped.
   const child = spawn(process.execPath, [...process.execArgv, program, name, ...argv], {
-    stdio: ["ignore", "inherit", "inherit"],
+    // The tuner may ask a question.
+    stdio: [name === "tune" ? "inherit" : "ignore", "inherit", "inherit"],
     detached: true,
     env: withoutNodeVariables(process.env),
   });

@@ -39,7 +39,7 @@ const benchOwnOptions = {
   reportFile: text(
     ["-o", "--out-file"],
     "FILE",
-    "report: the file to write. Default: the result's path, with .html instead of .json.",
+    "report, trend: the file to write. Default: the result's path, with .html instead of .json; trend-SCENARIO.html in the directory of --output.",
   ),
 };
 
@@ -124,7 +124,7 @@ type BenchOptions = typeof firstOptions &
 export const benchCommand: CommandTable<BenchOptions> = {
   program: "saltworks bench",
   usage:
-    "saltworks bench <scenario> [options]\n       saltworks bench <workload.yaml> [options]\n       saltworks bench compare <result.json> <result.json>\n       saltworks bench report <result.json>\n       saltworks bench keys <directory> --minions N\n       saltworks bench record <workload.yaml> -c DIR",
+    "saltworks bench <scenario> [options]\n       saltworks bench <workload.yaml> [options]\n       saltworks bench compare <result.json> <result.json>\n       saltworks bench report <result.json>\n       saltworks bench trend <result.json or directory>...\n       saltworks bench keys <directory> --minions N\n       saltworks bench record <workload.yaml> -c DIR",
   about:
     "Drives a master with simulated minions, measures it, and writes one result file. The master is one of its own, so that no other program is touched, unless --master or --config-dir names one that runs already.",
   groups: [
@@ -144,6 +144,11 @@ const tuneOptions = {
   ),
   p99Ms: int(["--p99-ms"], "MS", "Latency objective: the highest rate whose 99th percentile stays below. Default: 50."),
   workersMax: int(["--workers-max"], "W", "Most worker_threads to try. Default: twice the cores, at least 4."),
+  minutesMax: int(["--minutes"], "N", "End after this many minutes, with the settings that are known by then."),
+  isBusyAllowed: flag(
+    ["--on-busy-machine"],
+    "Go on where other programs take more than 10 % of the CPU time. Without it the tuner asks on a terminal, and refuses elsewhere.",
+  ),
   writeFile: text(["--write"], "FILE", "Write the settings to this file, such as /etc/salt/master.d/tuned.conf."),
   resumeFile: text(
     ["--resume"],

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { operationsCsv, seriesCsv } from "../../../bench/results/csv.ts";
-import { samplePoint, sampleResult } from "../sample-result.ts";
+import { sampleOperation, samplePoint, sampleResult } from "../sample-result.ts";
 
 const salt = { kind: "salt", version: "3007.16", config: {} } as const;
 const result = sampleResult({
@@ -18,6 +18,18 @@ describe("a result's tables", () => {
     assert.match(third ?? "", /^salt,3007\.16,storm,1,return,.*,65,210000000,260000000,0,0$/);
     assert.equal(end, "");
     assert.equal(new Set([head, second].map((line) => line?.split(",").length)).size, 1);
+  });
+
+  it("have empty cells for percentiles of too few samples", () => {
+    const few = { ...sampleOperation(4), completed: 99 };
+    const [head = "", row = ""] = operationsCsv(
+      sampleResult({ points: [samplePoint({ operations: { return: few } })] }),
+    )
+      .split("\r\n")
+      .map((line) => line.split(","));
+    const cell = (name: string): string => row[head.indexOf(name)] ?? "absent";
+    assert.deepEqual([cell("p99_us"), cell("p99_9_us")], ["", ""]);
+    assert.ok(Number(cell("p50_us")) > 0 && Number(cell("p90_us")) > 0 && Number(cell("max_us")) > 0);
   });
 
   it("have a row for each second, with empty cells for what a master does not tell", () => {

@@ -71,6 +71,18 @@ describe("conditions of --fail-if", () => {
     }
   });
 
+  it("are refused for a percentile of too few samples, with their number", () => {
+    const few = samplePoint({ operations: { return: { ...operation, percentilesUs, completed: 40 } } });
+    const judge = (text: string) => judgeThresholds([readThreshold(text)], [point, few]);
+    assert.throws(() => judge("return.p99>5ms"), {
+      code: "USAGE",
+      message: "--fail-if 'return.p99>5ms': too few samples: storm has 40 samples of return; p99 needs 100",
+    });
+    assert.throws(() => judge("return.p99.9>5ms"), { message: /p99\.9 needs 1000$/ });
+    assert.equal(judge("return.p90>5ms").length, 2);
+    assert.equal(judge("return.max>5ms").length, 2);
+  });
+
   it("name what the run has, if it does not have theirs", () => {
     assert.throws(() => judged("retrun.p99>5ms"), {
       code: "USAGE",

@@ -81,7 +81,18 @@ describe("saltworks bench", () => {
 });
 
 describe("saltworks tune", () => {
-  const quick = ["tune", "--quick", ...load, "--seconds", "1", "--workers-max", "2", "--output", folder];
+  const quick = [
+    "tune",
+    "--on-busy-machine",
+    "--quick",
+    ...load,
+    "--seconds",
+    "1",
+    "--workers-max",
+    "2",
+    "--output",
+    folder,
+  ];
 
   it("shows at Ctrl-C what is known, and goes on from there to settings that a master loads", {
     timeout: 2 * timeoutMs,
