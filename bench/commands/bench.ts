@@ -3,6 +3,7 @@ import type { Host } from "../../src/cli/host/host.ts";
 import type { Progress } from "../../src/cli/host/progress.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import { scenarios } from "../scenarios/registry.ts";
+import { agentCommand } from "./agent.ts";
 import { compareFiles } from "./compare.ts";
 import { scenarioList } from "./list.ts";
 import { writeReport } from "./report.ts";
@@ -19,10 +20,11 @@ export async function benchCommand(argv: readonly string[], host: Host, progress
   const [word, ...rest] = positionals;
   if (word === undefined) {
     const names = scenarios.map(({ name }) => name).join(", ");
-    throw new SaltworksError("USAGE", `which scenario? There are: ${names}; and compare, report`);
+    throw new SaltworksError("USAGE", `which scenario? There are: ${names}; and compare, report, agent`);
   }
   if (word === "compare") return compareFiles(rest, options, host);
   if (word === "report") return writeReport(rest, options.reportFile, host);
+  if (word === "agent") return await agentCommand(rest, options, host);
   if (rest.length > 0) throw new SaltworksError("USAGE", `one scenario at a time; '${rest.join(" ")}' is too much`);
   return await runRequest(readRunRequest(word, options, host), progress, host);
 }

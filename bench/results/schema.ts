@@ -23,6 +23,23 @@ export type OperationResult = {
 /** Values over time. Every list is as long as `atMs`, which counts from the start of the measured span. */
 export type Series = { atMs: number[]; values: Record<string, number[]> };
 
+/** One host that generated a part of the load, if agents did. */
+export type AgentReport = {
+  /** The name that the host gives itself. */
+  host: string;
+  /** Where the agent listens. */
+  address: string;
+  cores: number;
+  cpu: string;
+  node: string;
+  /** The host's clock minus that of the bench, and how far it may be from this. */
+  clockOffsetMs: number;
+  clockUncertaintyMs: number;
+  /** Of all cores of the host, used by the generator's processes. */
+  cpuShare: number;
+  minions: number;
+};
+
 export type Point = {
   label: string;
   parameters: Record<string, ParameterValue>;
@@ -44,7 +61,14 @@ export type Point = {
     duplicates: number;
     errors: Record<string, number>;
   };
-  generator: { cpuShare: number; loopDelayP99Ms: number; lateSends: number; isVoid: boolean; voidReasons: string[] };
+  generator: {
+    cpuShare: number;
+    loopDelayP99Ms: number;
+    lateSends: number;
+    isVoid: boolean;
+    voidReasons: string[];
+    agents?: AgentReport[];
+  };
   /** The scenario's own figures, with the unit in each name. */
   figures: Record<string, number>;
 };

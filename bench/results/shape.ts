@@ -29,7 +29,7 @@ const operation: ShapeOf<OperationResult> = {
   perSecond: "number",
 };
 
-const point: ShapeOf<Point> = {
+const point: ShapeOf<Omit<Point, "generator">> & { readonly generator: ShapeOf<Omit<Point["generator"], "agents">> } = {
   label: "string",
   parameters: "map",
   wallMs: "number",

@@ -91,7 +91,10 @@ export async function withStorm<Result>(
   }
 }
 
-async function openStorm({ master, parameters: p, progress, signal }: StormContext): Promise<StormSite> {
+/** Where a master that the bench starts listens. */
+export const ownMasterHost = "127.0.0.1";
+
+async function openStorm({ master, parameters: p, progress, signal, agents }: StormContext): Promise<StormSite> {
   const telling: Telling = { phase: progress.phase("sign in", p.minions), done: 0 };
   const onProgress = (done: number): void => {
     telling.phase?.step(Math.max(0, done - telling.done));
@@ -99,13 +102,14 @@ async function openStorm({ master, parameters: p, progress, signal }: StormConte
   };
   try {
     const storm = await Storm.open({
-      masterHost: "127.0.0.1",
+      masterHost: ownMasterHost,
       requestPort: master.requestPort,
       publishPort: master.publishPort,
       minionCount: p.minions,
       version: p.version as RequestVersion,
       onProgress,
       signal,
+      ...(agents === undefined ? {} : { hosts: agents }),
       ...(p.connections > 0 ? { connections: p.connections } : {}),
       ...(p.processes > 0 ? { processCount: p.processes } : {}),
       ...(master.sessionKey === undefined ? {} : { sessionKey: master.sessionKey }),

@@ -170,7 +170,7 @@ class Line {
       case "run":
         return place === 0 ? this.#functions(this.#names.runnerFunctions()) : [];
       case "bench":
-        return place === 0 ? beginning(this.#last, asPairs(["compare", "report"])) : "files";
+        return place === 0 ? beginning(this.#last, asPairs(["compare", "report", "agent"])) : "files";
       default:
         return [];
     }

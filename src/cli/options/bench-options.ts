@@ -76,12 +76,25 @@ const peerOptions = {
   salt: text(["--salt"], "VENV", "The virtual environment that Salt is installed in. Default: SALTWORKS_SALT_VENV."),
 };
 
+const agentOptions = {
+  agents: text(
+    ["--agents"],
+    "HOST:PORT,..",
+    "Generate the load on these hosts, on each of which an agent runs, instead of on this one.",
+  ),
+  agentSecret: text(["--agent-secret"], "FILE", "The secret that this bench shares with its agents."),
+  listen: text(["--listen"], "HOST:PORT", "agent: where to listen. Default: 127.0.0.1:4530. Port 0: a free one."),
+  secretFile: text(["--secret"], "FILE", "agent: the secret that a bench must have, at least 32 bytes."),
+  newSecretFile: text(["--new-secret"], "FILE", "agent: write a new secret to this file, and end."),
+};
+
 type BenchOptions = typeof firstOptions &
   typeof benchOwnOptions &
   typeof loadOptions &
   typeof masterOptions &
   typeof repeatOptions &
   typeof peerOptions &
+  typeof agentOptions &
   typeof sweepOptions &
   typeof thresholdOptions &
   typeof outputOptions;
@@ -89,13 +102,14 @@ type BenchOptions = typeof firstOptions &
 export const benchCommand: CommandTable<BenchOptions> = {
   program: "saltworks bench",
   usage:
-    "saltworks bench <scenario> [options]\n       saltworks bench compare <result.json> <result.json>\n       saltworks bench report <result.json>",
+    "saltworks bench <scenario> [options]\n       saltworks bench compare <result.json> <result.json>\n       saltworks bench report <result.json>\n       saltworks bench agent --secret FILE",
   about:
     "Drives a master of its own with simulated minions, measures it, and writes one result file. It touches no other program on this machine.",
   groups: [
     { title: "", options: { ...firstOptions, ...benchOwnOptions } },
     { title: "Load Options", options: { ...loadOptions, ...sweepOptions, ...repeatOptions } },
     { title: "Master Options", options: { ...masterOptions, ...peerOptions } },
+    { title: "Generator Host Options", options: agentOptions },
     { title: "Output Options", options: { ...thresholdOptions, ...outputOptions } },
   ],
   unavailable: [],
