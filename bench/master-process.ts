@@ -1,7 +1,8 @@
 /** A master as a program of its own in a private directory on free ports: ours or real Salt's. It can be killed and started again. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomInt } from "node:crypto";
-import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -180,7 +181,8 @@ export class MasterProcess {
   async remove(): Promise<void> {
     await this.stop();
     process.off("exit", this.#onExit);
-    rmSync(this.directory, { recursive: true, force: true, maxRetries: 3 });
+    // Not in one go: with thousands of minions it takes seconds, in which the agents of other hosts would hear nothing.
+    await rm(this.directory, { recursive: true, force: true, maxRetries: 3 });
   }
 
   #signalGroup(signal: NodeJS.Signals): void {

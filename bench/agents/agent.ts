@@ -20,7 +20,9 @@ export type AgentLimits = Beats & {
   readonly helloMs: number;
 };
 
-const limitsDefault: AgentLimits = { ...beatsDefault, handshakeMs: 5_000, helloMs: 5_000 };
+/** Longer than a bench waits for an agent, because a bench also does work between runs that holds up its event loop. */
+const silentBeatsMax = 30;
+const limitsDefault: AgentLimits = { ...beatsDefault, silentMax: silentBeatsMax, handshakeMs: 5_000, helloMs: 5_000 };
 /** Connections at a time: the bench's, and those that are still to be refused. */
 const connectionsMax = 16;
 
@@ -98,7 +100,7 @@ export class Agent {
       clearTimeout(timer);
       channel.onMessage = () => channel.end("it did not wait for the answer to its hello");
       // The processes of a bench that has just gone are given their time to end.
-      this.#cleared.then(() => this.#decide(from, channel, message));
+      void this.#cleared.then(() => this.#decide(from, channel, message));
     };
   }
 
@@ -137,7 +139,7 @@ export class Agent {
     channel.onMessage = (message) => {
       if (message.kind === "leave") {
         // The connection ends after the processes, so that the next bench finds the agent free.
-        bench.end().then(() => channel.end("it was done", { isPolite: true }));
+        void bench.end().then(() => channel.end("it was done", { isPolite: true }));
         return;
       }
       try {

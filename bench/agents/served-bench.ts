@@ -20,13 +20,17 @@ export class ServedBench {
   obey(message: ToAgent): void {
     switch (message.kind) {
       case "clock":
-        return this.#send({ kind: "clock", nowMs: Date.now() });
+        this.#send({ kind: "clock", nowMs: Date.now() });
+        return;
       case "start":
-        return this.#start(message);
+        this.#start(message);
+        return;
       case "to":
-        return this.#links.get(message.process)?.send(message.message);
+        this.#links.get(message.process)?.send(message.message);
+        return;
       case "kill":
-        return this.#links.get(message.process)?.kill();
+        this.#links.get(message.process)?.kill();
+        return;
       default:
         throw new SaltworksError("WIRE_MALFORMED", "a message that no bench sends here");
     }
@@ -49,7 +53,7 @@ export class ServedBench {
         this.#send({ kind: "from", process, message });
       const link = this.#host.start(need, { onMessage, onFault: fault });
       this.#links.set(process, link);
-      link.hasEnded.then(() => {
+      void link.hasEnded.then(() => {
         this.#links.delete(process);
         this.#send({ kind: "ended", process });
       });
