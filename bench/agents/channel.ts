@@ -8,6 +8,10 @@ const greetingBytesMax = 16 * 1024;
 /** Bytes that wait to be sent. Over it, the other side does not read, and the channel ends. */
 const waitingBytesMax = 3 * messageBytesMax;
 
+/** What the system calls it when the other side went. */
+const closedCodes = ["ECONNRESET", "EPIPE"];
+const closedText = "the connection was closed";
+
 export type Beats = {
   readonly everyMs: number;
   /** The channel ends after this number of beats in which nothing came. */
@@ -31,8 +35,10 @@ export class Channel<In, Out extends object> {
     this.#reader = new FrameReader(greetingBytesMax, (message) => this.#hear(message));
     socket.setNoDelay(true);
     socket.on("data", (bytes) => this.#take(bytes));
-    socket.once("error", (error: NodeJS.ErrnoException) => this.end(error.code ?? error.message));
-    socket.once("close", () => this.end("the connection was closed"));
+    socket.once("error", ({ code, message }: NodeJS.ErrnoException) => {
+      this.end(closedCodes.includes(code ?? "") ? closedText : (code ?? message));
+    });
+    socket.once("close", () => this.end(closedText));
     // Counts beats instead of time, because a turn of the event loop that took long is this side's silence, not the other's.
     this.#timer = setInterval(() => {
       this.#silent += 1;

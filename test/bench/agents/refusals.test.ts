@@ -20,7 +20,7 @@ describe("an agent", () => {
   /** A client that has the secret and sends these bytes. */
   function rogue(bytes: Uint8Array) {
     const socket = connectTls({ ...clientSecurity(key), ...site.agent.address });
-    socket.on("error", () => undefined);
+    socket.on("error", () => undefined).resume();
     socket.once("secureConnect", () => socket.write(bytes));
     return once(socket, "close");
   }
@@ -63,7 +63,7 @@ describe("an agent", () => {
   });
 
   it("refuses what is not a message, and another greeting", async () => {
-    await rogue(Buffer.of(0, 0, 0, 1, 0xc1));
+    await rogue(Buffer.of(0, 0, 0, 2, 0xdd, 1));
     await site.line(/^refused .*: it sent a message that is not MessagePack$/);
     await rogue(Buffer.of(0, 0, 0, 1, 0xc0));
     await site.line(/^refused .*: it did not say hello$/);
@@ -72,13 +72,17 @@ describe("an agent", () => {
   it("refuses another version by name", async () => {
     await assert.rejects(site.connect({ version: "9.9.9" }), {
       code: "REQUEST_REFUSED",
-      message: /the bench is Saltworks 9\.9\.9 \(protocol 1\), this agent 1\.2\.3 \(protocol 1\): they must be the same/,
+      message:
+        /the bench is Saltworks 9\.9\.9 \(protocol 1\), this agent 1\.2\.3 \(protocol 1\): they must be the same/,
     });
   });
 
   it("serves one bench at a time, and the next one after it", async () => {
     const first = await site.connect();
-    await assert.rejects(site.connect(), { code: "REQUEST_REFUSED", message: /serves another bench, from 127\.0\.0\.1/ });
+    await assert.rejects(site.connect(), {
+      code: "REQUEST_REFUSED",
+      message: /serves another bench, from 127\.0\.0\.1/,
+    });
     await first.close();
     const second = await site.connect();
     assert.deepEqual([second.cores, second.facts.node], [3, process.version]);
@@ -103,7 +107,9 @@ describe("the agents of a bench", () => {
     await once(server, "listening");
     const { port } = server.address() as { port: number };
     const opening = openAgents({ addresses: [{ host: "127.0.0.1", port }], key }, options);
-    await assert.rejects(opening, { message: `the agent 127.0.0.1:${port} cannot be used: what listens there is not a bench agent` });
+    await assert.rejects(opening, {
+      message: `the agent 127.0.0.1:${port} cannot be used: what listens there is not a bench agent`,
+    });
     server.close();
     await once(server, "close");
     const again = openAgents({ addresses: [{ host: "127.0.0.1", port }], key }, options);
