@@ -101,7 +101,7 @@ describe("the agents of a bench", () => {
 
   it("must be agents: what answers otherwise is told apart", async () => {
     const server = createServer((socket) => {
-      socket.on("error", () => undefined);
+      socket.on("error", () => undefined).resume();
       socket.end("SSH-2.0-x\r\n");
     }).listen(0, "127.0.0.1");
     await once(server, "listening");
