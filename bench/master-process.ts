@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,6 +24,9 @@ export type MasterOptions = {
   /** Aborts a start. Once it is aborted, `remove` ends the master with KILL. */
   readonly signal?: AbortSignal;
 };
+
+/** Where a master that the bench starts listens. */
+export const ownMasterHost = "127.0.0.1";
 
 /** Timeout of a start, for slow machines. */
 const startDeadlineMs = 60_000;
@@ -46,7 +50,7 @@ export class MasterProcess {
    */
   readonly #onExit = (): void => {
     if (this.#isRunning()) this.#signalGroup("SIGKILL");
-    this.#removeDirectory();
+    rmSync(this.directory, { recursive: true, force: true, maxRetries: removeTriesMax });
   };
 
   private constructor(options: MasterOptions, [requestPort, publishPort]: readonly [number, number]) {
@@ -57,7 +61,7 @@ export class MasterProcess {
     this.publishPort = publishPort;
     mkdirSync(this.configDirectory);
     const base = {
-      interface: "127.0.0.1",
+      interface: ownMasterHost,
       ret_port: requestPort,
       publish_port: publishPort,
       user: ownUserName(),
@@ -192,16 +196,17 @@ export class MasterProcess {
     if (this.#options.signal?.aborted === true) await this.kill();
     else await this.stop();
     process.off("exit", this.#onExit);
-    this.#removeDirectory();
+    await this.#removeDirectory();
   }
 
   #isRunning(): boolean {
     return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** Tries again, because threads of a killed master may still write files for a moment. */
-  #removeDirectory(): void {
-    rmSync(this.directory, { recursive: true, force: true, maxRetries: removeTriesMax });
+  /** Not in one go: with thousands of minions it takes seconds, in which the agents of other hosts would hear nothing. */
+  async #removeDirectory(): Promise<void> {
+    // Tries again, because threads of a killed master may still write files for a moment.
+    await rm(this.directory, { recursive: true, force: true, maxRetries: removeTriesMax });
   }
 
   #signalGroup(signal: NodeJS.Signals): void {

@@ -3,6 +3,7 @@ import type { Host } from "../../src/cli/host/host.ts";
 import type { Progress } from "../../src/cli/host/progress.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import { scenarios } from "../scenarios/registry.ts";
+import { agentCommand } from "./agent.ts";
 import { compareFiles } from "./compare.ts";
 import { writeKeys } from "./keys.ts";
 import { scenarioList } from "./list.ts";
@@ -24,7 +25,7 @@ export async function benchCommand(argv: readonly string[], host: Host, progress
     const names = scenarios.map(({ name }) => name).join(", ");
     throw new SaltworksError(
       "USAGE",
-      `which scenario? There are: ${names}; a workload file; and compare, keys, record, report, trend`,
+      `which scenario? There are: ${names}; a workload file; and agent, compare, keys, record, report, trend`,
     );
   }
   if (word === "compare") return compareFiles(rest, options, host);
@@ -32,6 +33,7 @@ export async function benchCommand(argv: readonly string[], host: Host, progress
   if (word === "record") return await recordWorkload(rest, options, progress, host);
   if (word === "trend") return showTrend(rest, options, host);
   if (word === "report") return writeReport(rest, options.reportFile, host);
+  if (word === "agent") return await agentCommand(rest, options, host);
   if (rest.length > 0) throw new SaltworksError("USAGE", `one scenario at a time; '${rest.join(" ")}' is too much`);
   return await runRequest(readRunRequest(word, options, host), progress, host);
 }

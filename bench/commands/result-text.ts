@@ -18,6 +18,7 @@ export function resultText(result: RunResult): string {
     operationsText(runs),
     figuresText(runs, "measured"),
     figuresText(runs, "load"),
+    agentsText(runs),
     (result.comparisons ?? []).map(comparisonText).join(""),
     faultsText(runs),
   ];
@@ -93,6 +94,21 @@ function medianText(values: readonly number[]): string {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted[Math.ceil(sorted.length / 2) - 1];
   return middle === undefined ? "" : formatNumber(middle);
+}
+
+/** The hosts that generated the load, if agents did. */
+function agentsText(runs: readonly Run[]): string {
+  const rows = runs.flatMap(({ title, point }) =>
+    (point.generator.agents ?? []).map((agent, index) => [
+      index === 0 ? title : "",
+      `${agent.host} (${agent.address})`,
+      formatNumber(agent.minions),
+      `${formatNumber(agent.cores)} of ${agent.cpu}, Node.js ${agent.node}`,
+      `${formatNumber(agent.cpuShare * 100)} %`,
+      `${agent.clockOffsetMs.toFixed(1)} ± ${agent.clockUncertaintyMs.toFixed(1)} ms`,
+    ]),
+  );
+  return rows.length === 0 ? "" : textTable(["run", "generator host", "minions", "cores", "CPU", "clock"], rows);
 }
 
 /** The verdicts "less" and "more" appear only if the interval excludes 1. */

@@ -9,6 +9,7 @@ import type { OptionTable } from "../../src/config/options/option.ts";
 import { masterOptions } from "../../src/config/schema.ts";
 import type { ConfigValue } from "../../src/config/yaml/values.ts";
 import { SaltworksError } from "../../src/errors.ts";
+import type { AgentsChoice } from "../agents/agents.ts";
 import type { ParameterValues } from "../results/schema.ts";
 import { readThreshold, type Threshold } from "../results/thresholds.ts";
 import { scenarios } from "../scenarios/registry.ts";
@@ -17,6 +18,7 @@ import type { Scenario } from "../scenarios/scenario.ts";
 import type { MasterChoice } from "../scenarios/setup/master-under-test.ts";
 import { readWorkload } from "../workload/read.ts";
 import { workloadScenario } from "../workload/scenario.ts";
+import { readAgents } from "./agent.ts";
 import { demandRunsAnywhere, readRunningMaster } from "./running-request.ts";
 import { readSweep, type Sweep } from "./sweep.ts";
 
@@ -30,6 +32,8 @@ export type RunRequest = {
   readonly parameters: ParameterValues;
   /** Ours first, then its peers. */
   readonly masters: readonly [MasterChoice, ...MasterChoice[]];
+  /** Hosts that generate the load; undefined: this one. */
+  readonly agents: AgentsChoice | undefined;
   readonly repeats: number;
   /** A parameter with several values. */
   readonly sweep: Sweep | undefined;
@@ -71,6 +75,7 @@ export function readRunRequest(word: string, options: BenchOptions, host: Host):
     scenario,
     parameters,
     masters: [ours, ...readPeers(scenario, options, host, workers)],
+    agents: readAgents(scenario, options),
     repeats: repeats ?? (options.against === undefined ? 1 : repeatsAgainst),
     sweep: options.sweep === undefined ? undefined : readSweep(scenario, parameters, options.sweep),
     thresholds: (options.failIf ?? []).map(readThreshold),

@@ -2,7 +2,10 @@
 import type { Host } from "../../src/cli/host/host.ts";
 import type { Progress } from "../../src/cli/host/progress.ts";
 import { SaltworksError } from "../../src/errors.ts";
+import { type Agents, openAgents } from "../agents/agents.ts";
 import { idPrefixDefault } from "../fleet/members.ts";
+import { thisTool } from "../machine.ts";
+import { ownMasterHost } from "../master-process.ts";
 import { runAgainst } from "../peers/against.ts";
 import { formatNumber } from "../report/format.ts";
 import { voidCauseText } from "../report/runs.ts";
@@ -31,7 +34,7 @@ export async function runRequest(request: RunRequest, progress: Progress, host: 
     host.complain(`saltworks bench: ${keysWait}`);
   }
   try {
-    const measured = await measureAll(request, progress, interruption.signal);
+    const measured = await measureOnHosts(request, progress, interruption.signal);
     if (measured === undefined) {
       host.complain("saltworks bench: interrupted before a run was whole: there is no result\n");
       return interruption.exitCode;
@@ -51,22 +54,48 @@ export async function runRequest(request: RunRequest, progress: Progress, host: 
   }
 }
 
+/** `signal`: of the operator. `agents`: hosts that generate the load. */
+type Site = { readonly progress: Progress; readonly signal: AbortSignal; readonly agents?: Agents };
+
+/** Opens the agents, if there are any, before anything else starts. */
+async function measureOnHosts(request: RunRequest, progress: Progress, signal: AbortSignal) {
+  if (request.agents === undefined) return await measureAll(request, { progress, signal });
+  const { version } = thisTool();
+  let agents: Agents;
+  try {
+    agents = await openAgents(request.agents, {
+      version,
+      masterHost: request.masters[0].running?.host ?? ownMasterHost,
+      signal,
+    });
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    throw error;
+  }
+  try {
+    return await measureAll(request, { progress, signal, agents });
+  } finally {
+    await agents.close();
+  }
+}
+
 /** All values of the sweep, or the ones that are whole after an interruption. */
-async function measureAll(request: RunRequest, progress: Progress, signal: AbortSignal) {
+async function measureAll(request: RunRequest, site: Site) {
   const { sweep, parameters } = request;
-  if (sweep === undefined) return await measure(request, progress, signal);
+  if (sweep === undefined) return await measure(request, site);
   const results: RunResult[] = [];
   for (const value of sweep.values) {
-    if (signal.aborted) break;
-    const own = await measure({ ...request, parameters: { ...parameters, [sweep.key]: value } }, progress, signal);
+    if (site.signal.aborted) break;
+    const own = await measure({ ...request, parameters: { ...parameters, [sweep.key]: value } }, site);
     if (own !== undefined) results.push(own);
   }
   return results.length === 0 ? undefined : sweptResult(sweep, results);
 }
 
-async function measure(request: RunRequest, progress: Progress, signal: AbortSignal): Promise<RunResult | undefined> {
+async function measure(request: RunRequest, { progress, signal, agents }: Site): Promise<RunResult | undefined> {
   const { scenario, parameters, masters, repeats } = request;
-  const about = { scenario, parameters, progress, signal };
+  const hosts = agents === undefined ? { signal } : { signal: agents.signal, agents: agents.hosts };
+  const about = { scenario, parameters, progress, ...hosts };
   const points: Point[] = [];
   let result: RunResult | undefined;
   const phase = repeats > 1 ? progress.phase(scenario.name, masters.length > 1 ? undefined : repeats) : undefined;
@@ -80,7 +109,10 @@ async function measure(request: RunRequest, progress: Progress, signal: AbortSig
     }
   } catch (error) {
     // After Ctrl-C any error of a run counts as the interruption.
-    if (!signal.aborted) throw error;
+    if (signal.aborted) return result && { ...result, points };
+    // If an agent was lost, the error of the run only follows from it.
+    agents?.demandAll();
+    throw error;
   } finally {
     phase?.end();
   }

@@ -9,6 +9,8 @@ export type SelfReport = {
   readonly cpuShare: number;
   readonly cpuMs: number;
   readonly loopDelayP99Ms: number;
+  /** The machine, if an agent ran the process. */
+  readonly host?: { readonly name: string; readonly cores: number };
 };
 
 /** Resolution of the loop delay's timer. An idle loop reports about this delay, so it is subtracted. */
@@ -52,29 +54,67 @@ const loopDelayP99MsMax = { open: 25, closed: 250 } as const;
 /** The share of an open loop's operations that may be late. */
 const lateShareMax = 0.01;
 
-/** Joins the processes' reports; the busiest one decides. */
+/**
+ * Joins the processes' reports; the busiest one decides. Reasons name its host, if the load came from several.
+ *
+ * @param o.lateOn the hosts whose operations were late, as text
+ */
 export function judgeGenerator(o: {
   reports: readonly SelfReport[];
   loop: Loop;
   sent: number;
   late: number;
+  lateOn?: string;
 }): Point["generator"] {
-  const cpuShare = Math.max(0, ...o.reports.map((report) => report.cpuShare));
-  const loopDelayP99Ms = Math.max(0, ...o.reports.map((report) => report.loopDelayP99Ms));
-  const voidReasons: string[] = [];
-  if (cpuShare > cpuShareMax) {
-    voidReasons.push(`the generator used ${percent(cpuShare)} of a core, more than ${percent(cpuShareMax)}`);
+  const hosts = new Map<string, SelfReport[]>();
+  for (const report of o.reports) {
+    const name = report.host?.name ?? "";
+    hosts.set(name, [...(hosts.get(name) ?? []), report]);
   }
-  const delayMax = loopDelayP99MsMax[o.loop];
-  if (loopDelayP99Ms > delayMax) {
-    voidReasons.push(
-      `the generator's event loop was ${loopDelayP99Ms.toFixed(1)} ms late at p99, more than ${delayMax} ms`,
+  const voidReasons = [...hosts.values()].flatMap((reports) => reasonsOf(reports, loopDelayP99MsMax[o.loop]));
+  if (o.loop === "open" && o.late > o.sent * lateShareMax) {
+    const where = o.lateOn === undefined ? "" : ` (${o.lateOn})`;
+    voidReasons.push(`${o.late} of ${o.sent} operations were sent late, more than ${percent(lateShareMax)}${where}`);
+  }
+  return {
+    cpuShare: most(o.reports, "cpuShare"),
+    loopDelayP99Ms: most(o.reports, "loopDelayP99Ms"),
+    lateSends: o.late,
+    isVoid: voidReasons.length > 0,
+    voidReasons,
+  };
+}
+
+/** Of the processes of one host. */
+function reasonsOf(reports: readonly SelfReport[], delayMsMax: number): string[] {
+  const host = reports[0]?.host;
+  const generator = host === undefined ? "the generator" : `the generator on ${host.name}`;
+  const cpuShare = most(reports, "cpuShare");
+  const loopDelayP99Ms = most(reports, "loopDelayP99Ms");
+  const reasons: string[] = [];
+  if (cpuShare > cpuShareMax) {
+    reasons.push(`${generator} used ${percent(cpuShare)} of a core, more than ${percent(cpuShareMax)}`);
+  } else if (host !== undefined) {
+    const whole = shareOfHost(reports, host.cores);
+    const limit = percent(cpuShareMax);
+    if (whole > cpuShareMax) reasons.push(`${generator} used ${percent(whole)} of all cores, more than ${limit}`);
+  }
+  if (loopDelayP99Ms > delayMsMax) {
+    const late = `${loopDelayP99Ms.toFixed(1)} ms late at p99, more than ${delayMsMax} ms`;
+    reasons.push(
+      host === undefined ? `the generator's event loop was ${late}` : `the event loop of ${generator} was ${late}`,
     );
   }
-  if (o.loop === "open" && o.late > o.sent * lateShareMax) {
-    voidReasons.push(`${o.late} of ${o.sent} operations were sent late, more than ${percent(lateShareMax)}`);
-  }
-  return { cpuShare, loopDelayP99Ms, lateSends: o.late, isVoid: voidReasons.length > 0, voidReasons };
+  return reasons;
+}
+
+/** The share that the processes used of all cores of their host. */
+export function shareOfHost(reports: readonly SelfReport[], cores: number): number {
+  return reports.reduce((sum, { cpuShare }) => sum + cpuShare, 0) / cores;
+}
+
+function most(reports: readonly SelfReport[], figure: "cpuShare" | "loopDelayP99Ms"): number {
+  return Math.max(0, ...reports.map((report) => report[figure]));
 }
 
 /**

@@ -5,7 +5,7 @@
 import { SaltworksError } from "../../src/errors.ts";
 import type { Comparison, Point, RunResult } from "../results/schema.ts";
 import { liveLine } from "../scenarios/measures/live-line.ts";
-import { beginRun, configOf, type RunHead, type RunOptions, resultOf } from "../scenarios/run.ts";
+import { beginRun, configOf, contextOf, type RunHead, type RunOptions, resultOf } from "../scenarios/run.ts";
 import { effectiveSettings } from "../scenarios/setup/effective-settings.ts";
 import type { MasterUnderTest } from "../scenarios/setup/master-contract.ts";
 import { type MasterChoice, startMaster } from "../scenarios/setup/master-under-test.ts";
@@ -84,8 +84,7 @@ export function contenderName({ kind, workers }: MasterChoice, version: string):
 }
 
 async function runOnce(head: RunHead, master: MasterUnderTest, options: AgainstOptions): Promise<Round> {
-  const { progress, signal } = options;
-  const points = await head.scenario.run({ master, parameters: head.parameters, progress, signal });
+  const points = await head.scenario.run(contextOf(master, head.parameters, options));
   return { ...sumOf(points.map(turnOf)), points };
 }
 

@@ -28,6 +28,22 @@ export type OperationResult = {
 export type Series = { atMs: number[]; values: Record<string, number[]> };
 
 export type VoidCause = "generator" | "machine";
+/** One host that generated a part of the load, if agents did. */
+export type AgentReport = {
+  /** The name that the host gives itself. */
+  host: string;
+  /** Where the agent listens. */
+  address: string;
+  cores: number;
+  cpu: string;
+  node: string;
+  /** The host's clock minus that of the bench, and how far it may be from this. */
+  clockOffsetMs: number;
+  clockUncertaintyMs: number;
+  /** Of all cores of the host, used by the generator's processes. */
+  cpuShare: number;
+  minions: number;
+};
 
 export type Point = {
   label: string;
@@ -64,6 +80,7 @@ export type Point = {
     voidCause?: VoidCause;
     /** The share of the machine's CPU time that such programs took: 0 to 1. */
     otherShare?: number;
+    agents?: AgentReport[];
   };
   /** The scenario's own figures, with the unit in each name. */
   figures: Record<string, number>;

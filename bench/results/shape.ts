@@ -29,7 +29,9 @@ const operation: ShapeOf<Omit<OperationResult, "loop">> = {
   perSecond: "number",
 };
 
-const point: ShapeOf<Omit<Point, "intervals" | "isUsageUnknown">> = {
+const point: ShapeOf<Omit<Point, "generator" | "intervals" | "isUsageUnknown">> & {
+  readonly generator: ShapeOf<Omit<Point["generator"], "agents" | "otherShare" | "voidCause">>;
+} = {
   label: "string",
   parameters: "map",
   wallMs: "number",

@@ -151,5 +151,6 @@ function worse(one: Point["generator"] | undefined, other: Point["generator"]): 
     lateSends: one.lateSends + other.lateSends,
     isVoid: one.isVoid || other.isVoid,
     voidReasons,
+    ...(other.agents === undefined ? {} : { agents: other.agents }),
   };
 }

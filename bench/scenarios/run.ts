@@ -1,5 +1,6 @@
 /** Runs one scenario against one master: starts it, lets the scenario measure, and puts the result together. */
 import { SaltworksError } from "../../src/errors.ts";
+import type { StormHost } from "../fleet/storm/host.ts";
 import { machineFingerprint, thisTool } from "../machine.ts";
 import {
   type MachineFingerprint,
@@ -11,7 +12,7 @@ import {
 } from "../results/schema.ts";
 import { liveLine } from "./measures/live-line.ts";
 import { scenarioNamed } from "./registry.ts";
-import type { Progress, Scenario } from "./scenario.ts";
+import type { Progress, Scenario, ScenarioContext } from "./scenario.ts";
 import { effectiveSettings } from "./setup/effective-settings.ts";
 import type { MasterUnderTest } from "./setup/master-contract.ts";
 import { type MasterChoice, masterConfigOf, startMaster } from "./setup/master-under-test.ts";
@@ -25,6 +26,8 @@ export type RunOptions = {
   readonly master: MasterChoice;
   readonly progress: Progress;
   readonly signal: AbortSignal;
+  /** Hosts of the load's processes; default: this one. */
+  readonly agents?: readonly StormHost[];
 };
 
 /** @throws SaltworksError USAGE for an unknown scenario or parameter, and what its run throws */
@@ -40,11 +43,20 @@ export async function runScenario(options: RunOptions): Promise<RunResult> {
   try {
     options.signal.throwIfAborted();
     const settings = await effectiveSettings(master);
-    const points = await scenario.run({ master, parameters, progress: options.progress, signal: options.signal });
+    const points = await scenario.run(contextOf(master, parameters, options));
     return resultOf(run, master, { config, ...(settings && { settings }) }, withUsage(master, points));
   } finally {
     await master.remove();
   }
+}
+
+/** What a scenario is given. */
+export function contextOf(
+  master: MasterUnderTest,
+  parameters: ParameterValues,
+  { progress, signal, agents }: Pick<RunOptions, "progress" | "signal" | "agents">,
+): ScenarioContext<ParameterValues> {
+  return { master, parameters, progress, signal, ...(agents === undefined ? {} : { agents }) };
 }
 
 /** The fields that all masters' results of one run share. */

@@ -1,4 +1,5 @@
 /** What a scenario is: a question, its parameters with their meaning, and the run that answers it with points. */
+import type { StormHost } from "../fleet/storm/host.ts";
 import type { ParameterValues, Point } from "../results/schema.ts";
 import type { MasterUnderTest } from "./setup/master-contract.ts";
 
@@ -13,6 +14,8 @@ export type ScenarioContext<P extends ParameterValues> = {
   readonly parameters: P;
   readonly progress: Progress;
   readonly signal: AbortSignal;
+  /** Hosts of the load's processes; undefined: this one. */
+  readonly agents?: readonly StormHost[];
 };
 
 export type Scenario<P extends ParameterValues> = {

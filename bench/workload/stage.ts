@@ -19,8 +19,6 @@ import { operationsIn, stageSchedule } from "./stage-schedule.ts";
 
 /** Connections of each kind of request other than returns, as jobs of minions open separate ones. */
 const askConnections = 100;
-/** Time from the start's announcement until the span begins, so that every process has heard it. */
-const startLeadMs = 200;
 
 type StageContext = ScenarioContext<WorkloadParameters> & {
   readonly workload: Workload;
@@ -64,14 +62,18 @@ async function runPrepared(
   { lanes, sides, total }: Prepared,
 ): Promise<Outcome> {
   return site.phase(progress, name, total, async () => {
-    const startAtMs = Date.now() + startLeadMs;
-    const startedMs = performance.now() + startLeadMs;
     const check = new SelfCheck();
-    check.start();
-    const [outcome, ...own] = await Promise.all([
-      site.storm.run(lanes, { signal, startAtMs }),
-      ...sides.map(async (side) => [side.name, await side.run(startedMs)] as const),
-    ]);
+    let besides: Promise<(readonly [name: string, result: OperationResult])[]> = Promise.resolve([]);
+    const onStart = (atMs: number): void => {
+      const startedMs = performance.now() + atMs - Date.now();
+      check.start();
+      besides = Promise.all(sides.map(async (side) => [side.name, await side.run(startedMs)] as const));
+      // Awaited below, unless the storm fails first.
+      besides.catch(() => undefined);
+    };
+    const [outcome, own] = await site.storm
+      .run(lanes, { signal, onStart })
+      .then(async (ended) => [ended, await besides] as const);
     const self = check.stop();
     signal.throwIfAborted();
     const results = own.map(([, side]) => side);

@@ -179,6 +179,20 @@ describe("saltworks bench", () => {
       /--master-config worker_threads: /,
     ],
     ["an unknown option", ["return-storm", "--nosuch"], /no such option: --nosuch/],
+    [
+      "agents for a load of complete minions",
+      ["restart-under-load", "--agents", "127.0.0.1"],
+      /restart-under-load cannot use --agents: its load is not a storm of minions/,
+    ],
+    ["agents without a secret", ["return-storm", "--agents", "127.0.0.1"], /--agents needs --agent-secret FILE/],
+    ["a secret without agents", ["return-storm", "--agent-secret", "x"], /means something with --agents only/],
+    [
+      "a secret that is not there",
+      ["return-storm", "--agents", "127.0.0.1", "--agent-secret", "/nowhere"],
+      /the secret file \/nowhere cannot be read: ENOENT/,
+    ],
+    ["an agent without a secret", ["agent"], /agent needs --secret FILE; saltworks bench agent --new-secret FILE/],
+    ["an agent with words", ["agent", "fast"], /agent takes no words; 'fast' is too much/],
     ["one result to compare", ["compare", "a.json"], /compare takes two result files/],
     ["no result to report", ["report"], /report takes one result file/],
   ];

@@ -19,7 +19,7 @@ const words = new Set(code.flatMap((text) => text.match(/\w+/g) ?? []));
 /** Names of other programs, and former names in the changelog. */
 const otherNames: readonly string[] = ["useWritemap", "installJinjaCompat", "heldRequestsBytesMax"];
 /** Words that `saltworks bench` accepts in place of a scenario. */
-const benchWords: readonly string[] = ["compare", "keys", "record", "report", "trend"];
+const benchWords: readonly string[] = ["agent", "compare", "keys", "record", "report", "trend"];
 
 /** The result of `find` for the first group of every match of `pattern` in every document. */
 function inDocuments(

@@ -116,13 +116,13 @@ export type ResponderCounts = {
   readonly lastReplyAtMs: number;
 };
 
-/** `plannedMs`: open loop. Without it, closed loop: every connection has one request outstanding until all are sent. */
-export type LaneRun = { readonly lane: string; readonly plannedMs?: Float64Array };
+/** The next run of the lane is an open loop. Without it, a closed loop: every connection has one request outstanding until all are sent. */
+export type Plan = { readonly kind: "plan"; readonly lane: string; readonly plannedMs: Float64Array };
 
 export type Run = {
   readonly kind: "run";
-  readonly lanes: readonly LaneRun[];
-  /** The `Date.now()` at which the span begins in all processes. */
+  readonly lanes: readonly string[];
+  /** The time, by the clock of the process's host, at which the span begins in all processes. */
   readonly startAtMs: number;
   readonly timeoutMs: number;
   readonly tries: number;
@@ -138,6 +138,7 @@ export type ToStormProcess =
   | PrepareAsks
   | PrepareScripts
   | Respond
+  | Plan
   | Run
   /** Asks for the responder's sums. The answer `responded` also comes unasked while counts change. */
   | { readonly kind: "responded"; readonly isReset: boolean }

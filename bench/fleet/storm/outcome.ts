@@ -1,8 +1,10 @@
 /** Splits schedules over the processes of a storm, and joins their counts and histograms. */
 import { LatencyHistogram } from "../../load/histogram.ts";
-import { judgeGenerator, type SelfReport } from "../../load/self-check.ts";
-import type { Loop, OperationResult, Point } from "../../results/schema.ts";
+import { judgeGenerator, type SelfReport, shareOfHost } from "../../load/self-check.ts";
+import type { AgentReport, Loop, OperationResult, Point } from "../../results/schema.ts";
+import { hostName } from "./host.ts";
 import type { JobReturns, LaneOutcome, ResponderCounts, ResponderReport, RunOutcome } from "./messages.ts";
+import type { Part } from "./shares.ts";
 
 /** `plannedMs`: open loop over all processes; `plannedByProcess`: each process's own times. Without both, closed loop. */
 export type LanePlan = {
@@ -15,6 +17,8 @@ export type StormOutcome = {
   readonly lanes: Readonly<Record<string, LaneTotal>>;
   readonly generator: Point["generator"];
   readonly generatorCpuMs: number;
+  /** Of each process. */
+  readonly selves: readonly SelfReport[];
   /** From the first planned send to the last reply. */
   readonly wallMs: number;
 };
@@ -27,6 +31,8 @@ export type ResponderTotal = {
   readonly histogram: LatencyHistogram;
   readonly generator: Point["generator"];
   readonly generatorCpuMs: number;
+  /** Of each process. */
+  readonly selves: readonly SelfReport[];
 };
 
 export function addCounts(parts: readonly ResponderCounts[]): ResponderCounts {
@@ -54,6 +60,7 @@ export function joinReports(reports: readonly ResponderReport[]): ResponderTotal
     histogram,
     generator: judgeGenerator({ reports: selves, loop: "closed", sent: counts.sent, late: 0 }),
     generatorCpuMs: selves.reduce((sum, { cpuMs }) => sum + cpuMs, 0),
+    selves,
   };
 }
 
@@ -62,9 +69,11 @@ export function joinReports(reports: readonly ResponderReport[]): ResponderTotal
  * and as many in each round as the process has minions.
  */
 export function splitSchedule(plannedMs: Float64Array, counts: readonly number[]): Float64Array[] {
-  const least = Math.min(...counts);
-  const order = Array.from({ length: least }, () => [...counts.keys()]).flat();
-  for (const [index, count] of counts.entries()) for (let left = least; left < count; left += 1) order.push(index);
+  // Process p's minion k comes where the share (k + ½) of its own minions is reached.
+  const places = counts.flatMap((count, index) =>
+    Array.from({ length: count }, (_, minion) => ({ index, at: (minion + 0.5) / count })),
+  );
+  const order = places.sort((one, other) => one.at - other.at).map(({ index }) => index);
   const parts = counts.map(() => [] as number[]);
   for (const [index, atMs] of plannedMs.entries()) parts[order[index % order.length] ?? 0]?.push(atMs);
   return parts.map((part) => Float64Array.from(part));
@@ -109,10 +118,41 @@ export function joinOutcomes(lanes: readonly LanePlan[], outcomes: readonly RunO
       loop: planned.length > 0 ? "open" : "closed",
       sent: planned.reduce((sum, { sent }) => sum + sent, 0),
       late: planned.reduce((sum, { late }) => sum + late, 0),
+      ...lateOn(outcomes),
     }),
     generatorCpuMs: reports.reduce((sum, { cpuMs }) => sum + cpuMs, 0),
+    selves: reports,
     wallMs: Math.max(0, ...totals.map(({ lastReplyMs }) => lastReplyMs)),
   };
+}
+
+/** Late operations by host, the most first, if the load came from several hosts. */
+function lateOn(outcomes: readonly RunOutcome[]): { lateOn?: string } {
+  const byHost = new Map<string, number>();
+  for (const { self, lanes } of outcomes) {
+    const late = Object.values(lanes).reduce((sum, lane) => sum + lane.late, 0);
+    if (self.host !== undefined && late > 0) byHost.set(self.host.name, (byHost.get(self.host.name) ?? 0) + late);
+  }
+  if (byHost.size === 0) return {};
+  const sorted = [...byHost].sort(([, one], [, other]) => other - one);
+  return { lateOn: sorted.map(([name, late]) => `${late} on ${name}`).join(", ") };
+}
+
+/** Adds what each agent's host did. */
+export function withAgents<Total extends Pick<StormOutcome, "generator" | "selves">>(
+  total: Total,
+  parts: readonly Part[],
+): Total {
+  const hosts = [...new Set(parts.map(({ host }) => host))];
+  const agents = hosts.flatMap((host): AgentReport[] => {
+    const { facts, cores, clock } = host;
+    if (facts === undefined) return [];
+    const selves = total.selves.filter((self) => self.host?.name === hostName(host));
+    const minions = parts.reduce((sum, part) => sum + (part.host === host ? part.count : 0), 0);
+    const { offsetMs: clockOffsetMs, uncertaintyMs: clockUncertaintyMs } = clock;
+    return [{ ...facts, cores, clockOffsetMs, clockUncertaintyMs, cpuShare: shareOfHost(selves, cores), minions }];
+  });
+  return agents.length === 0 ? total : { ...total, generator: { ...total.generator, agents } };
 }
 
 function joinLane(parts: readonly LaneOutcome[], loop: Loop): LaneTotal {

@@ -9,6 +9,7 @@ import { Lane, type Line } from "./lane.ts";
 import type {
   FromStormProcess,
   LaneOutcome,
+  Plan,
   PrepareAsks,
   PrepareAuths,
   PrepareJobReturns,
@@ -30,8 +31,13 @@ const tellEveryMs = 250;
 /** Interval of the responder's reports, and so the longest delay of waits for it. */
 const tellCountsEveryMs = 50;
 
-/** `connectsEach`: whether each request has a connection of its own. */
-type Prepared = { readonly work: Work; readonly lines: readonly Line[]; readonly connectsEach: boolean };
+/** `connectsEach`: whether each request has a connection of its own. `plannedMs`: the schedule of an open loop. */
+type Prepared = {
+  readonly work: Work;
+  readonly lines: readonly Line[];
+  readonly connectsEach: boolean;
+  readonly plannedMs?: Float64Array;
+};
 
 class StormProcess {
   readonly #minions: StormMinion[] = [];
@@ -90,6 +96,12 @@ class StormProcess {
 
   prepare(lane: string, work: Work, lines: readonly Line[] = this.#lines, connectsEach = false): void {
     this.#lanes.set(lane, { work, lines, connectsEach });
+  }
+
+  plan({ lane, plannedMs }: Plan): void {
+    const prepared = this.#lanes.get(lane);
+    if (prepared === undefined) throw new Error(`no lane ${lane}`);
+    this.#lanes.set(lane, { ...prepared, plannedMs });
   }
 
   prepareReturns(order: Extract<ToStormProcess, { kind: "prepare-returns" }>): void {
@@ -159,11 +171,11 @@ class StormProcess {
 
   async run(order: Run): Promise<RunOutcome> {
     const options = { timeoutMs: order.timeoutMs, tries: order.tries, onProgress: () => this.#tellRunning() };
-    const lanes = order.lanes.map(({ lane, plannedMs }) => {
-      const prepared = this.#lanes.get(lane);
-      if (prepared === undefined) throw new Error(`no lane ${lane}`);
-      const { work, lines, connectsEach } = prepared;
-      return { name: lane, plannedMs, lane: new Lane(work, lines, { ...options, connectsEach }) };
+    const lanes = order.lanes.map((name) => {
+      const prepared = this.#lanes.get(name);
+      if (prepared === undefined) throw new Error(`no lane ${name}`);
+      const { work, lines, connectsEach, plannedMs } = prepared;
+      return { name, plannedMs, lane: new Lane(work, lines, { ...options, connectsEach }) };
     });
     this.#running = lanes.map(({ lane }) => lane);
     await wait(Math.max(0, order.startAtMs - Date.now()));
@@ -175,7 +187,7 @@ class StormProcess {
     this.#running = [];
     const outcomes: Record<string, LaneOutcome> = {};
     for (const { name, lane } of lanes) outcomes[name] = lane.outcome(order.verifyMax);
-    for (const { lane } of order.lanes) this.#lanes.delete(lane);
+    for (const name of order.lanes) this.#lanes.delete(name);
     return { lanes: outcomes, self };
   }
 
@@ -273,6 +285,9 @@ async function obey(message: ToStormProcess): Promise<void> {
       return tell({ kind: "done" });
     case "responded":
       return tell({ kind: "done", report: storm.responded(message.isReset) });
+    case "plan":
+      storm.plan(message);
+      return tell({ kind: "done" });
     case "run":
       return tell({ kind: "done", outcome: await storm.run(message) });
     case "abandon":

@@ -3,13 +3,14 @@
  * sealed before the measured span and the replies verified after it, so that the generator uses a tenth of a master's CPU.
  * docs/decisions/0015-storm-connections.md says why these speak ZMTP themselves.
  */
-import { type ChildProcess, spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { SaltworksError } from "../../../src/errors.ts";
-import { demandRoomForMaster, descriptorLimits, withDescriptors } from "../descriptors.ts";
+import { isLoopback } from "../../../src/python/ipaddress.ts";
+import { demandRoomForMaster, descriptorLimits } from "../descriptors.ts";
 import { defaultKeyDirectory, loadPrimes } from "../keys.ts";
-import { fleetIds, idPrefixDefault, processIdsOf } from "../members.ts";
-import type { RequestVersion } from "../minion-options.ts";
+import { fleetIds, idPrefixDefault } from "../members.ts";
+import type { StormHost, StormLink } from "./host.ts";
+import { countsOf, type Done, doneOf } from "./host-time.ts";
+import { localHost } from "./local-host.ts";
 import type {
   FromStormProcess,
   JobReturns,
@@ -18,8 +19,6 @@ import type {
   PrepareReturns,
   Respond,
   ResponderCounts,
-  ResponderReport,
-  RunOutcome,
   ToStormProcess,
 } from "./messages.ts";
 import {
@@ -31,62 +30,36 @@ import {
   type StormOutcome,
   splitReturns,
   splitSchedule,
+  withAgents,
 } from "./outcome.ts";
+import { type Part, share, spareDescriptors, splitFleet } from "./shares.ts";
+import type { StormOptions } from "./storm-options.ts";
 
 export type { LaneTotal, StormOutcome } from "./outcome.ts";
+export type { StormOptions } from "./storm-options.ts";
 
-export type StormOptions = {
-  readonly masterHost: string;
-  readonly requestPort: number;
-  /** Default: the port that the auth reply names. 0: no minion subscribes. */
-  readonly publishPort?: number;
-  readonly minionCount: number;
-  /** Minions take them by turns. Default: version 3. */
-  readonly versions?: readonly RequestVersion[];
-  readonly processCount?: number;
-  /** Request connections of the whole storm; default one for each minion. With fewer, minions take turns on them. */
-  readonly connections?: number;
-  /** Default as `connections`. */
-  readonly subscriptions?: number;
-  /** For a master without `_auth`: the session key of all minions. */
-  readonly sessionKey?: string;
-  readonly idPrefix?: string;
-  readonly firstIndex?: number;
-  readonly keyDirectory?: string;
-  /** How long keys may wait for their acceptance. */
-  readonly acceptTimeoutMs?: number;
-  readonly onProgress?: (done: number) => void;
-  /** Aborts every wait. The caller still closes the storm. */
-  readonly signal?: AbortSignal;
-};
-
-/** One process is as fast as a master on two cores. More processes matter for signing in, which is RSA. */
-const minionsPerProcess = 4_000;
-const spareDescriptors = 128;
-/** Request, authentication and subscription. */
-const descriptorsPerMinion = 3;
 /** Descriptors of a master's stores, threads and subscribers. */
 const masterDescriptors = 1_024;
 const stopDeadlineMs = 5_000;
-/** Time from the run message until the span begins, so that the message reaches every process. */
+/** Time from the run message until the span begins, so that the message reaches every process, besides the round trip to its host. */
 const startLeadMs = 100;
 const signInsAtOnce = 16;
 /** A master that accepts keys by itself does so at once; only a slow one needs a second request. */
 const acceptTimeoutMsDefault = 10_000;
-/** Memory for requests that are sealed ahead, over all processes. Further requests are sealed when they are sent, and counted. */
+/** Memory of one host for requests that are sealed ahead. Further requests are sealed when they are sent, and counted. */
 const sealedBytesMax = 768 * 1024 * 1024;
 /** Timeout of a request. A real minion's is 5 to 10 s. With thousands outstanding a busy machine needs longer, and retries would be measured. */
 const timeoutMsDefault = 60_000;
 const triesDefault = 3;
 const verifyMaxDefault = 200_000;
 
-type Done = { readonly outcome?: RunOutcome; readonly report?: ResponderReport };
 type Member = {
-  readonly child: ChildProcess;
-  readonly hasEnded: Promise<void>;
-  readonly count: number;
+  readonly part: Part;
+  readonly link: StormLink;
   done: number;
   counts: ResponderCounts | undefined;
+  /** It cannot be told anything any more. */
+  fault?: Error;
 };
 type Call = { readonly resolve: (done: Done) => void; readonly reject: (error: Error) => void };
 
@@ -100,6 +73,9 @@ export class Storm {
   #onCounts: () => void = () => {};
   readonly #connections: number;
   readonly #subscriptions: number;
+  readonly #hosts: readonly StormHost[];
+  /** Whether this machine's limits are the master's. */
+  readonly #isMasterHere: boolean;
   readonly #signal: AbortSignal | undefined;
   #isClosing = false;
 
@@ -110,7 +86,9 @@ export class Storm {
     this.#onProgress = options.onProgress ?? (() => {});
     this.#connections = Math.min(this.minionCount, options.connections ?? this.minionCount);
     this.#subscriptions = Math.min(this.minionCount, options.subscriptions ?? this.#connections);
-    demandRoomForMaster(this.minionCount, this.#connections + this.#subscriptions, true);
+    this.#hosts = options.hosts ?? [localHost()];
+    this.#isMasterHere = isLoopback(options.masterHost);
+    if (this.#isMasterHere) demandRoomForMaster(this.minionCount, this.#connections + this.#subscriptions, true);
     this.#signal = options.signal;
     this.#signal?.addEventListener("abort", this.#onAbort, { once: true });
   }
@@ -140,14 +118,20 @@ export class Storm {
   }
 
   get processIds(): number[] {
-    return processIdsOf(this.#members);
+    return this.#members.flatMap(({ link }) => link.processId ?? []);
   }
 
   /** One return of each minion to each job. `returnBytes`: see load/distribution.ts; 0 returns `true`. */
   async prepareReturns(o: { lane: string; jids: readonly string[]; fun: string; returnBytes: string; seed: number }) {
-    const share = Math.floor(sealedBytesMax / this.#members.length);
-    const order = { kind: "prepare-returns", ...o, sealedBytesMax: share } satisfies PrepareReturns;
-    await this.#tellAll((_, index) => ({ ...order, seed: o.seed + index }));
+    const order = { kind: "prepare-returns", ...o } as const;
+    await this.#tellAll(({ part }, index): PrepareReturns => {
+      return { ...order, seed: o.seed + index, sealedBytesMax: this.#sealedBytes(part) };
+    });
+  }
+
+  /** A process's share of its host's memory. */
+  #sealedBytes({ host }: Part): number {
+    return Math.floor(sealedBytesMax / this.#members.filter(({ part }) => part.host === host).length);
   }
 
   /**
@@ -163,15 +147,17 @@ export class Storm {
     plannedMs: Float64Array;
     connections: number;
   }): Promise<LanePlan> {
-    const counts = this.#members.map(({ count }) => count);
-    const parts = splitReturns(o.returns, o.plannedMs, counts);
-    const share = Math.floor(sealedBytesMax / this.#members.length);
+    const parts = splitReturns(
+      o.returns,
+      o.plannedMs,
+      this.#members.map(({ part }) => part.count),
+    );
     const { lane, jids, fun } = o;
     const connections = o.connections === 0 ? 0 : this.#roomFor(o.connections);
-    await this.#tellAll((_, index) => ({
-      ...{ kind: "prepare-job-returns", lane, jids, fun, sealedBytesMax: share },
+    await this.#tellAll(({ part }, index) => ({
+      ...{ kind: "prepare-job-returns", lane, jids, fun, sealedBytesMax: this.#sealedBytes(part) },
       returns: parts[index]?.returns ?? o.returns,
-      connections: connections === 0 ? 0 : this.#part(connections, index),
+      connections: connections === 0 ? 0 : this.#share(connections, part),
     }));
     return { lane, plannedByProcess: parts.map(({ plannedMs }) => plannedMs) };
   }
@@ -186,28 +172,26 @@ export class Storm {
   }): Promise<number> {
     const connections = this.#roomFor(o.connections);
     const order = { kind: "prepare-auths", ...o, connectsEach: o.connectsEach ?? false } as const;
-    await this.#tellAll((_, index) => ({ ...order, connections: this.#part(connections, index) }));
+    await this.#tellAll(({ part }) => ({ ...order, connections: this.#share(connections, part) }));
     return connections;
   }
 
   /** Other requests of each minion than returns, over separate connections. */
   async prepareAsks(o: Omit<PrepareAsks, "kind">): Promise<void> {
     const connections = this.#roomFor(o.connections);
-    await this.#tellAll((_, index) => ({ kind: "prepare-asks", ...o, connections: this.#part(connections, index) }));
+    await this.#tellAll(({ part }) => ({ kind: "prepare-asks", ...o, connections: this.#share(connections, part) }));
   }
 
   /** `scripts[k]`: the requests of the storm's minion number k, in order. */
   async prepareScripts(o: { lane: string; scripts: readonly (readonly Load[])[] }): Promise<void> {
-    const counts = this.#members.map(({ count }) => count);
-    const firstOf = (index: number): number => counts.slice(0, index).reduce((sum, count) => sum + count, 0);
-    await this.#tellAll(({ count }, index) => {
-      const first = firstOf(index);
+    await this.#tellAll(({ part: { first, count } }) => {
       return { kind: "prepare-scripts", lane: o.lane, scripts: o.scripts.slice(first, first + count) };
     });
   }
 
   /** From now on the minions answer publishes. */
   async respond(o: Omit<Respond, "kind">): Promise<void> {
+    await this.#measureClocks();
     await this.#tellAll((_, index) => ({ kind: "respond", ...o, seed: o.seed + index }));
   }
 
@@ -221,7 +205,9 @@ export class Storm {
       this.#signal?.addEventListener("abort", onAbort);
       if (this.#signal?.aborted === true) onAbort();
       this.#onCounts = () => {
-        if (condition(counts())) resolve();
+        const fault = this.#members.find((member) => member.fault !== undefined)?.fault;
+        if (fault !== undefined) reject(fault);
+        else if (condition(counts())) resolve();
       };
       timer = setTimeout(() => {
         const now = JSON.stringify(counts());
@@ -242,121 +228,125 @@ export class Storm {
   async responded(o: { isReset: boolean }): Promise<ResponderTotal> {
     const done = await this.#tellAll(() => ({ kind: "responded", ...o }));
     if (o.isReset) for (const member of this.#members) member.counts = undefined;
-    return joinReports(done.flatMap(({ report }) => report ?? []));
+    const total = joinReports(done.flatMap(({ report }) => report ?? []));
+    return withAgents(total, this.#parts());
   }
 
   /** Connections left within the master's descriptor limit. */
   #roomFor(wanted = this.minionCount): number {
     const room = descriptorLimits().hard - this.#connections - this.#subscriptions - masterDescriptors;
-    return Math.max(this.#members.length, Math.min(wanted, this.minionCount, room));
+    const most = this.#isMasterHere ? Math.min(this.minionCount, room) : this.minionCount;
+    return Math.max(this.#members.length, Math.min(wanted, most));
   }
 
-  #part(total: number, index: number): number {
-    return share(total, index + 1, this.#members.length) - share(total, index, this.#members.length);
+  #share(total: number, { first, count }: Part): number {
+    return Math.max(1, share(total, first + count, this.minionCount) - share(total, first, this.minionCount));
   }
 
-  /** Runs the prepared lanes. A lane can run once. */
+  #parts(): Part[] {
+    return this.#members.map(({ part }) => part);
+  }
+
+  async #measureClocks(): Promise<void> {
+    await Promise.all(this.#hosts.map((host) => host.measureClock()));
+  }
+
+  /** Runs the prepared lanes. A lane can run once. `onStart`: told when the span will begin, as `Date.now()`. */
   async run(
     lanes: readonly LanePlan[],
-    o: { timeoutMs?: number; tries?: number; verifyMax?: number; signal?: AbortSignal; startAtMs?: number } = {},
+    o: {
+      timeoutMs?: number;
+      tries?: number;
+      verifyMax?: number;
+      signal?: AbortSignal;
+      onStart?: (atMs: number) => void;
+    } = {},
   ): Promise<StormOutcome> {
-    const startAtMs = o.startAtMs ?? Date.now() + startLeadMs;
     const abandon = (): void => {
-      for (const { child } of this.#members) if (child.connected) child.send({ kind: "abandon" });
+      for (const { link } of this.#members) link.send({ kind: "abandon" });
     };
     o.signal?.addEventListener("abort", abandon, { once: true });
-    const processes = this.#members.length;
-    const counts = this.#members.map(({ count }) => count);
-    const parts = lanes.map(({ lane, plannedByProcess, plannedMs }) => ({
-      lane,
-      plannedMs: plannedByProcess ?? (plannedMs === undefined ? [] : splitSchedule(plannedMs, counts)),
-    }));
-    const done = await this.#tellAll((_, index) => ({
+    await this.#plan(lanes);
+    await this.#measureClocks();
+    const startAtMs = Date.now() + startLeadMs + Math.max(...this.#hosts.map(({ clock }) => clock.roundTripMs));
+    o.onStart?.(startAtMs);
+    const done = await this.#tellAll(({ part }) => ({
       kind: "run",
-      lanes: parts.map(({ lane, plannedMs }) => {
-        const own = plannedMs[index];
-        return own === undefined ? { lane } : { lane, plannedMs: own };
-      }),
-      startAtMs,
+      lanes: lanes.map(({ lane }) => lane),
+      startAtMs: startAtMs + part.host.clock.offsetMs,
       timeoutMs: o.timeoutMs ?? timeoutMsDefault,
       tries: o.tries ?? triesDefault,
-      verifyMax: Math.ceil((o.verifyMax ?? verifyMaxDefault) / processes),
+      verifyMax: Math.ceil((o.verifyMax ?? verifyMaxDefault) / this.#members.length),
     }));
     o.signal?.removeEventListener("abort", abandon);
     o.signal?.throwIfAborted();
-    return joinOutcomes(
+    const outcome = joinOutcomes(
       lanes,
-      done.flatMap(({ outcome }) => outcome ?? []),
+      done.flatMap((each) => each.outcome ?? []),
     );
+    return withAgents(outcome, this.#parts());
+  }
+
+  /** Schedules go ahead of the run, because large ones take long on their way to another host. */
+  async #plan(lanes: readonly LanePlan[]): Promise<void> {
+    const counts = this.#members.map(({ part }) => part.count);
+    for (const { lane, plannedByProcess, plannedMs } of lanes) {
+      const parts = plannedByProcess ?? (plannedMs && splitSchedule(plannedMs, counts));
+      if (parts === undefined) continue;
+      await this.#tellAll((_, index) => ({ kind: "plan", lane, plannedMs: parts[index] ?? new Float64Array() }));
+    }
   }
 
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#signal?.removeEventListener("abort", this.#onAbort);
     await Promise.all(
-      this.#members.map(async ({ child, hasEnded }) => {
-        if (child.connected) child.send({ kind: "stop" });
+      this.#members.map(async ({ link }) => {
+        link.send({ kind: "stop" });
         // After an abort the outcome is lost anyway, and a busy process would stop only after its work.
         const patienceMs = this.#signal?.aborted === true ? 0 : stopDeadlineMs;
-        const timer = setTimeout(() => child.kill("SIGKILL"), patienceMs);
-        await hasEnded;
+        const timer = setTimeout(() => link.kill(), patienceMs);
+        await link.hasEnded;
         clearTimeout(timer);
       }),
     );
   }
 
   async #signIn(options: StormOptions, primes: readonly string[]): Promise<void> {
-    const { minionCount } = this;
-    const connections = this.#connections;
-    const subscriptions = this.#subscriptions;
-    const perMinion = (descriptorsPerMinion * Math.max(connections, subscriptions)) / minionCount;
-    const most = Math.floor((descriptorLimits().hard - spareDescriptors) / perMinion);
-    const processCount =
-      options.processCount ?? Math.max(Math.ceil(minionCount / minionsPerProcess), Math.ceil(minionCount / most));
-    const shares = Array.from({ length: processCount }, (_, index) => ({
-      first: share(minionCount, index, processCount),
-      count: share(minionCount, index + 1, processCount) - share(minionCount, index, processCount),
-      connections: share(connections, index + 1, processCount) - share(connections, index, processCount),
-      subscriptions: share(subscriptions, index + 1, processCount) - share(subscriptions, index, processCount),
+    const { processCount, versions = [3] } = options;
+    const size = { minionCount: this.minionCount, connections: this.#connections, subscriptions: this.#subscriptions };
+    const parts = splitFleet({ ...size, ...(processCount === undefined ? {} : { processCount }) }, this.#hosts);
+    for (const part of parts) this.#startProcess(part);
+    await this.#tellAll(({ part: { first, count, connections, subscriptions } }) => ({
+      kind: "sign-in",
+      host: options.masterHost,
+      requestPort: options.requestPort,
+      publishPort: options.publishPort,
+      idPrefix: this.idPrefix,
+      primes,
+      versions,
+      sessionKey: options.sessionKey,
+      signInsAtOnce: Math.ceil(signInsAtOnce / parts.length),
+      acceptTimeoutMs: options.acceptTimeoutMs ?? acceptTimeoutMsDefault,
+      ...{ first: this.firstIndex + first, count, connections, subscriptions },
     }));
-    for (const part of shares) {
-      const least = part.connections * 2 + part.subscriptions + spareDescriptors;
-      this.#startProcess(part.count, { least, wanted: least });
-    }
-    await this.#tellAll((_, index) => {
-      const part = shares[index];
-      if (part === undefined) throw new RangeError(`no process ${index}`);
-      return {
-        kind: "sign-in",
-        host: options.masterHost,
-        requestPort: options.requestPort,
-        publishPort: options.publishPort,
-        idPrefix: this.idPrefix,
-        primes,
-        versions: options.versions ?? [3],
-        sessionKey: options.sessionKey,
-        signInsAtOnce: Math.ceil(signInsAtOnce / processCount),
-        acceptTimeoutMs: options.acceptTimeoutMs ?? acceptTimeoutMsDefault,
-        ...part,
-        first: this.firstIndex + part.first,
-        connections: Math.max(1, part.connections),
-      };
-    });
   }
 
-  #startProcess(count: number, descriptors: { least: number; wanted: number }): void {
-    const script = fileURLToPath(new URL("process.js", import.meta.url));
-    const { file, args } = withDescriptors(descriptors, [process.execPath, "--enable-source-maps", script]);
-    const child = spawn(file, args, { stdio: ["ignore", "inherit", "inherit", "ipc"], serialization: "advanced" });
-    const hasEnded = new Promise<void>((resolve) => child.once("close", () => resolve()));
-    const member: Member = { child, hasEnded, count, done: 0, counts: undefined };
-    child.on("message", (message: FromStormProcess) => this.#hear(member, message));
-    child.once("error", (error) => this.#calls.get(member)?.reject(error));
-    child.once("exit", (code, signal) => {
-      if (this.#isClosing) return;
-      const error = new SaltworksError("FUNCTION_FAILED", `a process of the storm ended: ${code ?? signal}`);
-      this.#calls.get(member)?.reject(error);
-    });
+  #startProcess(part: Part): void {
+    const least = part.connections * 2 + part.subscriptions + spareDescriptors;
+    const link = part.host.start(
+      { least, wanted: least },
+      {
+        onMessage: (message) => this.#hear(member, message),
+        onFault: (error) => {
+          if (this.#isClosing) return;
+          member.fault ??= error;
+          this.#calls.get(member)?.reject(error);
+          this.#onCounts();
+        },
+      },
+    );
+    const member: Member = { part, link, done: 0, counts: undefined };
     this.#members.push(member);
   }
 
@@ -372,7 +362,8 @@ export class Storm {
         member.done = 0;
         return new Promise<Done>((resolve, reject) => {
           this.#calls.set(member, { resolve, reject });
-          member.child.send(order(member, index));
+          if (member.fault !== undefined) reject(member.fault);
+          member.link.send(order(member, index));
         });
       }),
     );
@@ -386,19 +377,14 @@ export class Storm {
         this.#onProgress(this.#members.reduce((sum, { done }) => sum + done, 0));
         return;
       case "done":
-        call?.resolve(message);
+        call?.resolve(doneOf(message, member.part.host));
         return;
       case "counts":
-        member.counts = message.counts;
+        member.counts = countsOf(message.counts, member.part.host);
         this.#onCounts();
         return;
       case "fault":
         call?.reject(new SaltworksError("FUNCTION_FAILED", `the storm failed: ${message.message}`));
     }
   }
-}
-
-/** The part of `total` below process `index` of `count`. */
-function share(total: number, index: number, count: number): number {
-  return Math.floor((total * index) / count);
 }

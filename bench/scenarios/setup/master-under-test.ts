@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { SaltworksError } from "../../../src/errors.ts";
 import { descriptorLimits } from "../../fleet/descriptors.ts";
 import { thisTool } from "../../machine.ts";
-import { freePorts, MasterProcess } from "../../master-process.ts";
+import { freePorts, MasterProcess, ownMasterHost } from "../../master-process.ts";
 import { startFloor } from "../../peers/floor.ts";
 import type { MasterKind } from "../../results/schema.ts";
 import type { MasterUnderTest } from "./master-contract.ts";
@@ -89,7 +89,7 @@ function handleOf(master: MasterProcess, kind: MasterKind, version: string): Mas
   return {
     kind,
     version,
-    host: "127.0.0.1",
+    host: ownMasterHost,
     usageFrom: "process",
     // A restart changes the process id.
     get processId() {

@@ -94,7 +94,7 @@ export async function withStorm<Result>(
 }
 
 async function openStorm(
-  { master, parameters: p, progress, signal }: StormContext,
+  { master, parameters: p, progress, signal, agents }: StormContext,
   more: Pick<StormOptions, "versions">,
 ): Promise<StormSite> {
   const telling: Telling = { phase: progress.phase("sign in", p.minions), done: 0 };
@@ -114,6 +114,7 @@ async function openStorm(
       signal,
       ...(master.reach && { acceptTimeoutMs: master.reach.acceptTimeoutMs }),
       ...(master.reach?.keyDirectory !== undefined && { keyDirectory: master.reach.keyDirectory }),
+      ...(agents === undefined ? {} : { hosts: agents }),
       ...(p.connections > 0 ? { connections: p.connections } : {}),
       ...(p.processes > 0 ? { processCount: p.processes } : {}),
       ...(master.sessionKey === undefined ? {} : { sessionKey: master.sessionKey }),

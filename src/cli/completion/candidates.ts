@@ -170,7 +170,9 @@ class Line {
       case "run":
         return place === 0 ? this.#functions(this.#names.runnerFunctions()) : [];
       case "bench":
-        return place === 0 ? beginning(this.#last, asPairs(["compare", "keys", "record", "report", "trend"])) : "files";
+        return place === 0
+          ? beginning(this.#last, asPairs(["agent", "compare", "keys", "record", "report", "trend"]))
+          : "files";
       default:
         return [];
     }

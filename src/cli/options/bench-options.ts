@@ -110,6 +110,18 @@ const peerOptions = {
   ),
 };
 
+const agentOptions = {
+  agents: text(
+    ["--agents"],
+    "HOST:PORT,..",
+    "Generate the load on these hosts, on each of which an agent runs, instead of on this one.",
+  ),
+  agentSecret: text(["--agent-secret"], "FILE", "The secret that this bench shares with its agents."),
+  listen: text(["--listen"], "HOST:PORT", "agent: where to listen. Default: 127.0.0.1:4530. Port 0: a free one."),
+  secretFile: text(["--secret"], "FILE", "agent: the secret that a bench must have, at least 32 bytes."),
+  newSecretFile: text(["--new-secret"], "FILE", "agent: write a new secret to this file, and end."),
+};
+
 type BenchOptions = typeof firstOptions &
   typeof benchOwnOptions &
   typeof loadOptions &
@@ -117,6 +129,7 @@ type BenchOptions = typeof firstOptions &
   typeof repeatOptions &
   typeof peerOptions &
   typeof runningOptions &
+  typeof agentOptions &
   typeof sweepOptions &
   typeof thresholdOptions &
   typeof outputOptions;
@@ -124,7 +137,7 @@ type BenchOptions = typeof firstOptions &
 export const benchCommand: CommandTable<BenchOptions> = {
   program: "saltworks bench",
   usage:
-    "saltworks bench <scenario> [options]\n       saltworks bench <workload.yaml> [options]\n       saltworks bench compare <result.json> <result.json>\n       saltworks bench report <result.json>\n       saltworks bench trend <result.json or directory>...\n       saltworks bench keys <directory> --minions N\n       saltworks bench record <workload.yaml> -c DIR",
+    "saltworks bench <scenario> [options]\n       saltworks bench <workload.yaml> [options]\n       saltworks bench compare <result.json> <result.json>\n       saltworks bench report <result.json>\n       saltworks bench trend <result.json or directory>...\n       saltworks bench keys <directory> --minions N\n       saltworks bench record <workload.yaml> -c DIR\n       saltworks bench agent --secret FILE",
   about:
     "Drives a master with simulated minions, measures it, and writes one result file. The master is one of its own, so that no other program is touched, unless --master or --config-dir names one that runs already.",
   groups: [
@@ -132,6 +145,7 @@ export const benchCommand: CommandTable<BenchOptions> = {
     { title: "Load Options", options: { ...loadOptions, ...sweepOptions, ...repeatOptions } },
     { title: "Master Options", options: { ...masterOptions, ...peerOptions } },
     { title: "Options for a Master That Runs Already", options: runningOptions },
+    { title: "Generator Host Options", options: agentOptions },
     { title: "Output Options", options: { ...thresholdOptions, ...outputOptions } },
   ],
   unavailable: [],
