@@ -1,6 +1,7 @@
 /** A result as text for the terminal: one line for each class of operation, then the scenario's own figures and the faults. */
 import { formatMs, formatNumber } from "../report/format.ts";
 import { masterName, operationsOf, type Run, runsOf } from "../report/runs.ts";
+import { hasSpending, spendingCells, spendingHeadings } from "../report/spending.ts";
 import type { Comparison, RunResult } from "../results/schema.ts";
 import { textTable } from "./text-table.ts";
 
@@ -10,6 +11,7 @@ export function resultText(result: RunResult): string {
   const parts = [
     `${scenario.name}: ${scenario.question}\n${masterName(master)}, ${machine.cores} cores of ${machine.cpu}, Node.js ${machine.node}\n`,
     operationsText(runs),
+    spendingText(runs),
     figuresText(runs),
     (result.comparisons ?? []).map(comparisonText).join(""),
     faultsText(runs),
@@ -32,6 +34,16 @@ function operationsText(runs: readonly Run[]): string {
     ]),
   );
   return textTable(headings, rows);
+}
+
+/** Results of earlier versions have none of it. */
+function spendingText(runs: readonly Run[]): string {
+  const known = runs.filter(({ point }) => hasSpending(point));
+  if (known.length === 0) return "";
+  return textTable(
+    ["run", ...spendingHeadings],
+    known.map((run) => [run.title, ...spendingCells(run)]),
+  );
 }
 
 /** Repeats of one run share a column with their median. Their spread is in the lines above and in the result. */

@@ -17,7 +17,7 @@ class Each {
 
 type ShapeOf<Fields> = { readonly [field in keyof Required<Fields>]: Shape };
 
-const operation: ShapeOf<OperationResult> = {
+const operation: ShapeOf<Omit<OperationResult, "toMasterBytes" | "fromMasterBytes">> = {
   planned: "number",
   sent: "number",
   completed: "number",
@@ -29,7 +29,7 @@ const operation: ShapeOf<OperationResult> = {
   perSecond: "number",
 };
 
-const point: ShapeOf<Point> = {
+const point: ShapeOf<Omit<Point, "memory" | "storage" | "network">> & { readonly memory: Shape } = {
   label: "string",
   parameters: "map",
   wallMs: "number",

@@ -2,6 +2,7 @@
 import { LatencyHistogram } from "../../load/histogram.ts";
 import { judgeGenerator, type SelfReport } from "../../load/self-check.ts";
 import type { OperationResult, Point } from "../../results/schema.ts";
+import type { Traffic } from "./connection.ts";
 import type { LaneOutcome, ResponderCounts, ResponderReport, RunOutcome } from "./messages.ts";
 
 /** `plannedMs`: open loop over all processes; without it, closed loop. */
@@ -11,6 +12,7 @@ export type StormOutcome = {
   readonly lanes: Readonly<Record<string, LaneTotal>>;
   readonly generator: Point["generator"];
   readonly generatorCpuMs: number;
+  readonly traffic: Traffic;
   /** From the first planned send to the last reply. */
   readonly wallMs: number;
 };
@@ -23,7 +25,15 @@ export type ResponderTotal = {
   readonly histogram: LatencyHistogram;
   readonly generator: Point["generator"];
   readonly generatorCpuMs: number;
+  readonly traffic: Traffic;
 };
+
+function addTraffic(parts: readonly Traffic[]): Traffic {
+  return {
+    sentBytes: parts.reduce((sum, { sentBytes }) => sum + sentBytes, 0),
+    receivedBytes: parts.reduce((sum, { receivedBytes }) => sum + receivedBytes, 0),
+  };
+}
 
 export function addCounts(parts: readonly ResponderCounts[]): ResponderCounts {
   const sum = (name: keyof ResponderCounts): number => parts.reduce((total, part) => total + part[name], 0);
@@ -50,6 +60,7 @@ export function joinReports(reports: readonly ResponderReport[]): ResponderTotal
     histogram,
     generator: judgeGenerator({ reports: selves, loop: "closed", sent: counts.sent, late: 0 }),
     generatorCpuMs: selves.reduce((sum, { cpuMs }) => sum + cpuMs, 0),
+    traffic: addTraffic(reports.map(({ traffic }) => traffic)),
   };
 }
 
@@ -82,6 +93,7 @@ export function joinOutcomes(lanes: readonly LanePlan[], outcomes: readonly RunO
       late: planned.reduce((sum, { late }) => sum + late, 0),
     }),
     generatorCpuMs: reports.reduce((sum, { cpuMs }) => sum + cpuMs, 0),
+    traffic: addTraffic(outcomes.map(({ traffic }) => traffic)),
     wallMs: Math.max(0, ...totals.map(({ lastReplyMs }) => lastReplyMs)),
   };
 }
@@ -102,6 +114,8 @@ function joinLane(parts: readonly LaneOutcome[]): LaneTotal {
   };
   const operation: OperationResult = {
     ...counts,
+    toMasterBytes: sum("sentBytes"),
+    fromMasterBytes: sum("receivedBytes"),
     histogram: histogram.encode(),
     percentilesUs: histogram.percentilesUs(),
     perSecond: lastReplyMs === 0 ? 0 : counts.completed / (lastReplyMs / 1_000),
@@ -114,6 +128,7 @@ function joinLane(parts: readonly LaneOutcome[]): LaneTotal {
     wrong: sum("wrong"),
     empty: sum("empty"),
     sentBytes: sum("sentBytes"),
+    receivedBytes: sum("receivedBytes"),
     sealedAhead: sum("sealedAhead"),
     operation,
   };

@@ -7,10 +7,12 @@ import { memoryOf } from "../../memory.ts";
 import type { Point, Series } from "../../results/schema.ts";
 import type { MasterUnderTest } from "../setup/master-contract.ts";
 import { Sampler } from "./sampler.ts";
+import { readStorage, type StorageChange, storageBetween } from "./storage.ts";
 
 export type Span = Pick<Point, "memory" | "series" | "wallMs"> & {
   readonly cpuMs: number;
   readonly byThreadMs: Record<string, number>;
+  readonly storage: StorageChange;
 };
 
 /** A master is at rest when it used at most this in one look: 4 % of a core. */
@@ -41,6 +43,7 @@ export async function measured<Result>(
   work: () => Promise<Result>,
 ): Promise<{ span: Span; result: Result }> {
   await untilRest(master, signal);
+  const storage = await readStorage(master);
   const cpuMs = startCpuClock(master.processId);
   const threads = threadTimes(master.processId);
   const sampler = new Sampler(master);
@@ -62,7 +65,7 @@ export async function measured<Result>(
     byThreadMs: threadTimesBetween(threads, threadTimes(master.processId)),
     memory: memoryOf(master.processId),
   };
-  return { span, result };
+  return { span: { ...span, storage: storageBetween(storage, await readStorage(master)) }, result };
 }
 
 /** CPU time of a master since its start. */
