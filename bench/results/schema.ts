@@ -34,6 +34,8 @@ export type Storage = {
   /** Batches of returns that waited for the disk, with one sync each. The store's own transactions, one for some 1,000 returns, come beside them. */
   syncs?: number;
   syncsPerOperation?: number;
+  /** Batches in which workers took requests of all kinds. */
+  batches?: number;
   /** Space that the cache directory takes on the disk. */
   cacheBytesBefore?: number;
   cacheBytesAfter?: number;

@@ -9,18 +9,18 @@ import { samplePoint } from "./sample-result.ts";
 
 describe("what a span wrote", () => {
   it("is given by operation, and as the growth of a day at the span's rate", () => {
-    const before = { writtenBytes: 1_000, syncs: 5, cacheBytes: 10_000 };
-    const after = { writtenBytes: 9_000, syncs: 9, cacheBytes: 14_000 };
+    const before = { writtenBytes: 1_000, syncs: 5, batches: 6, cacheBytes: 10_000 };
+    const after = { writtenBytes: 9_000, syncs: 9, batches: 12, cacheBytes: 14_000 };
     const storage = storageOf({ storage: storageBetween(before, after), wallMs: 2_000 }, 4);
     assert.deepEqual(storage, {
-      ...{ writtenBytes: 8_000, writtenBytesPerOperation: 2_000, syncs: 4, syncsPerOperation: 1 },
+      ...{ writtenBytes: 8_000, writtenBytesPerOperation: 2_000, syncs: 4, syncsPerOperation: 1, batches: 6 },
       ...{ cacheBytesBefore: 10_000, cacheBytesAfter: 14_000, cacheBytesPerOperation: 1_000 },
       cacheBytesPerDay: 4_000 * 43_200,
     });
   });
 
   it("says of what is not known, such as Salt's syncs, that it is not known", () => {
-    const before = { writtenBytes: 1_000, syncs: undefined, cacheBytes: 10_000 };
+    const before = { writtenBytes: 1_000, syncs: undefined, batches: undefined, cacheBytes: 10_000 };
     const storage = storageOf({ storage: storageBetween(before, before), wallMs: 2_000 }, 4);
     assert.equal("syncs" in storage, false);
     const cells = spendingCells({ point: samplePoint({ storage }) });
@@ -28,8 +28,8 @@ describe("what a span wrote", () => {
   });
 
   it("is unknown after a restart, whose counters begin again", () => {
-    const before = { writtenBytes: 1_000, syncs: 7, cacheBytes: 10_000 };
-    const after = { writtenBytes: 10, syncs: 0, cacheBytes: 20_000 };
+    const before = { writtenBytes: 1_000, syncs: 7, batches: 7, cacheBytes: 10_000 };
+    const after = { writtenBytes: 10, syncs: 0, batches: 0, cacheBytes: 20_000 };
     const { writtenBytes, syncs } = storageBetween(before, after);
     assert.deepEqual([writtenBytes, syncs], [undefined, undefined]);
   });

@@ -9,6 +9,7 @@ import { writtenBytesOf } from "./written-bytes.ts";
 type StorageReading = {
   readonly writtenBytes: number | undefined;
   readonly syncs: number | undefined;
+  readonly batches: number | undefined;
   readonly cacheBytes: number | undefined;
 };
 
@@ -16,6 +17,7 @@ type StorageReading = {
 export type StorageChange = {
   readonly writtenBytes: number | undefined;
   readonly syncs: number | undefined;
+  readonly batches: number | undefined;
   readonly cacheBytesBefore: number | undefined;
   readonly cacheBytesAfter: number | undefined;
 };
@@ -28,7 +30,7 @@ const dayMs = 86_400_000;
 export async function readStorage(master: MasterUnderTest): Promise<StorageReading> {
   return {
     writtenBytes: writtenBytesOf(master),
-    syncs: await syncsOf(master),
+    ...(await countsOf(master)),
     cacheBytes: master.kind === "floor" ? undefined : bytesOnDisk(master.cacheDirectory),
   };
 }
@@ -37,6 +39,7 @@ export function storageBetween(before: StorageReading, after: StorageReading): S
   return {
     writtenBytes: grown(before.writtenBytes, after.writtenBytes),
     syncs: grown(before.syncs, after.syncs),
+    batches: grown(before.batches, after.batches),
     cacheBytesBefore: before.cacheBytes,
     cacheBytesAfter: after.cacheBytes,
   };
@@ -51,11 +54,12 @@ export function storageOf(
   { storage, wallMs }: { readonly storage: StorageChange; readonly wallMs: number },
   operations: number,
 ): Storage {
-  const { writtenBytes, syncs, cacheBytesBefore, cacheBytesAfter } = storage;
+  const { writtenBytes, syncs, batches, cacheBytesBefore, cacheBytesAfter } = storage;
   const each = (total: number): number => total / Math.max(1, operations);
   const result: Storage = {};
   if (writtenBytes !== undefined) Object.assign(result, { writtenBytes, writtenBytesPerOperation: each(writtenBytes) });
   if (syncs !== undefined) Object.assign(result, { syncs, syncsPerOperation: each(syncs) });
+  if (batches !== undefined) result.batches = batches;
   if (cacheBytesBefore !== undefined && cacheBytesAfter !== undefined) {
     const growth = cacheBytesAfter - cacheBytesBefore;
     Object.assign(result, { cacheBytesBefore, cacheBytesAfter, cacheBytesPerOperation: each(growth) });
@@ -65,12 +69,17 @@ export function storageOf(
 }
 
 /** Undefined from a master without metrics, and from one that is down. */
-async function syncsOf(master: MasterUnderTest): Promise<number | undefined> {
-  if (master.metrics === undefined) return undefined;
+async function countsOf(master: MasterUnderTest): Promise<Pick<StorageReading, "syncs" | "batches">> {
+  const unknown = { syncs: undefined, batches: undefined };
+  if (master.metrics === undefined) return unknown;
   try {
-    return sumOf(parseMetrics(await master.metrics()), "saltworks_commits_total", 'outcome="done"');
+    const samples = parseMetrics(await master.metrics());
+    return {
+      syncs: sumOf(samples, "saltworks_commits_total", 'outcome="done"'),
+      batches: sumOf(samples, "saltworks_queue_wait_seconds_count", 'queue="requests"'),
+    };
   } catch {
-    return undefined;
+    return unknown;
   }
 }
 

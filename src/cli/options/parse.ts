@@ -17,6 +17,7 @@ import { type CommandTable, mainName, type OptionTable, type ValuesOf } from "./
 import { runCommand } from "./run-options.ts";
 import { saltCommand } from "./salt-options.ts";
 import { applySaltfile } from "./saltfile.ts";
+import { sizeCommand } from "./size-options.ts";
 import { topCommand } from "./top-options.ts";
 
 export type { Answered } from "./line-reader.ts";
@@ -35,6 +36,7 @@ export const commands = {
   "check-store": checkStoreCommand,
   bench: benchCommand,
   tune: tuneCommand,
+  size: sizeCommand,
   completion: completionCommand,
 } as const;
 export type CommandName = keyof typeof commands;
