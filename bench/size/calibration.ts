@@ -8,7 +8,7 @@ import type { Speed } from "./speed.ts";
 
 export const calibrationSchema = "saltworks-calibration/1";
 
-/** One run of a scenario. `minions`: those that were connected. */
+/** One run of a scenario. `minions`: in the fleet. */
 export type CalibrationRun = { readonly scenario: string; readonly minions: number; readonly point: Point };
 
 export type Calibration = {

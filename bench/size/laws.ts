@@ -41,7 +41,7 @@ const termsOf: Readonly<Record<Resource, readonly Term[]>> = {
   cpuUs: work,
   mainUs: work,
   workerUs: work,
-  writtenBytes: [...ofReturns, "batches"],
+  writtenBytes: [...requests, "batches"],
   cacheBytes: ofReturns,
   toMasterBytes: requests,
   fromMasterBytes: requests,
@@ -64,7 +64,8 @@ function amountUsed(resource: Resource, run: CalibrationRun): number {
     case "workerUs":
       return threadUs(run, "sw-worker-");
     case "writtenBytes":
-      return hasOnlyReturns ? (storage?.writtenBytes ?? 0) : 0;
+      // An idle master writes now and then, which says nothing of requests.
+      return run.scenario === "idle-hold" ? 0 : (storage?.writtenBytes ?? 0);
     case "cacheBytes":
       return hasOnlyReturns && growth >= growthBytesLeast ? growth : 0;
     case "toMasterBytes":

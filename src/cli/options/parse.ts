@@ -4,7 +4,7 @@
  */
 import { isJid } from "../../wire/jid.ts";
 import { wordsExitCode } from "../args/functions.ts";
-import { benchCommand, tuneCommand } from "./bench-options.ts";
+import { benchCommand, sizeCommand, tuneCommand } from "./bench-options.ts";
 import { callCommand } from "./call-options.ts";
 import { checkCommand, checkStoreCommand } from "./check-options.ts";
 import { completionCommand } from "./completion-options.ts";
@@ -17,7 +17,6 @@ import { type CommandTable, mainName, type OptionTable, type ValuesOf } from "./
 import { runCommand } from "./run-options.ts";
 import { saltCommand } from "./salt-options.ts";
 import { applySaltfile } from "./saltfile.ts";
-import { sizeCommand } from "./size-options.ts";
 import { topCommand } from "./top-options.ts";
 
 export type { Answered } from "./line-reader.ts";
