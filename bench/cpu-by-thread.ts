@@ -47,7 +47,8 @@ export function threadTimesBetween(before: ThreadTimes, after: ThreadTimes): Rec
   return sums;
 }
 
-function entriesOf(directory: string): string[] {
+/** Empty if the process or thread has ended. */
+export function entriesOf(directory: string): string[] {
   try {
     return readdirSync(directory);
   } catch (error) {

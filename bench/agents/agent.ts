@@ -23,7 +23,7 @@ export type AgentLimits = Beats & {
 /** Longer than a bench waits for an agent, because a bench also does work between runs that holds up its event loop. */
 const silentBeatsMax = 30;
 const limitsDefault: AgentLimits = { ...beatsDefault, silentMax: silentBeatsMax, handshakeMs: 5_000, helloMs: 5_000 };
-/** Connections at a time: the bench's, and those that are still to be refused. */
+/** Connections at a time: the bench's, and the ones that are still to be refused. */
 const connectionsMax = 16;
 
 export type AgentOptions = {

@@ -1,9 +1,9 @@
 /** A result as text for the terminal: one line for each class of operation, then the scenario's own figures and the faults. */
-
 import { curveCells, curveHeadings, curveTitle, kneeSentence, mastersOf } from "../report/curve.ts";
 import { formatFigure, formatNumber, formatPercentileMs, percentileNote } from "../report/format.ts";
 import { headFacts } from "../report/head-facts.ts";
 import { figureNamesOf, masterName, operationsOf, type Run, runsOf } from "../report/runs.ts";
+import { hasSpending, spendingCells, spendingHeadings } from "../report/spending.ts";
 import type { Comparison, Curve, RunResult } from "../results/schema.ts";
 import { textTable } from "./text-table.ts";
 
@@ -16,6 +16,7 @@ export function resultText(result: RunResult): string {
     `${scenario.name}: ${scenario.question}\n${masterName(master)}, ${master.address === undefined ? "" : "loaded from "}${machine.cores} cores of ${machine.cpu}, Node.js ${machine.node}\n${headFacts(result).map(factText).join("")}`,
     result.curve === undefined ? "" : curveText(result.curve),
     operationsText(runs),
+    spendingText(runs),
     figuresText(runs, "measured"),
     figuresText(runs, "load"),
     agentsText(runs),
@@ -67,6 +68,16 @@ function operationsText(runs: readonly Run[]): string {
   if (rows.length === 0) return "";
   const isNoted = rows.some((row) => row.some((cell) => /^(?:≈|too few)/.test(cell)));
   return `${textTable(headings, rows)}${isNoted ? `${percentileNote}\n` : ""}`;
+}
+
+/** Results of earlier versions have none of it. */
+function spendingText(runs: readonly Run[]): string {
+  const known = runs.filter(({ point }) => hasSpending(point));
+  if (known.length === 0) return "";
+  return textTable(
+    ["run", ...spendingHeadings],
+    known.map((run) => [run.title, ...spendingCells(run)]),
+  );
 }
 
 /** Repeats of one run share a column with their median. Their spread is in the lines above and in the result. */

@@ -16,6 +16,7 @@ import {
   generatorTable,
   machineTable,
   operationsTable,
+  spendingTable,
   valuesTable,
 } from "./tables.ts";
 
@@ -67,6 +68,7 @@ function sections(result: RunResult, runs: readonly Run[], data: PageData): stri
     chosen("latency", "Latency by percentile", data.latency),
     section("cpu", `CPU by thread, µs per ${cpuUnit(runs)}`, cpuBars(runs)),
     section("cost", "Cost", costTable(runs), "wide"),
+    section("spending", "Disk and network", spendingTable(runs), "wide"),
     section("figures", "Figures", figuresTable(runs, "measured"), "wide"),
     chosen("series", "Over time", data.series),
     section("correctness", "Correctness: every job and minion", correctnessTable(runs), "wide"),

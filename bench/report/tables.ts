@@ -11,6 +11,7 @@ import {
   percentileNote,
 } from "./format.ts";
 import { figureNamesOf, operationsOf, type Run } from "./runs.ts";
+import { hasSpending, spendingCells, spendingHeadings } from "./spending.ts";
 
 type Cell = string | number | { readonly text: string; readonly className: string };
 
@@ -85,6 +86,14 @@ export function costTable(runs: readonly Run[]): string {
     ],
   }));
   return tableHtml(["run", "CPU µs / operation", "CPU s", "span s", "memory MiB", "peak MiB"], rows);
+}
+
+/** Results of earlier versions have none of it. */
+export function spendingTable(runs: readonly Run[]): string {
+  const known = runs.filter(({ point }) => hasSpending(point));
+  if (known.length === 0) return "";
+  const rows = known.map((run) => ({ head: run.title, cells: spendingCells(run).map((text) => right(text)) }));
+  return tableHtml(["run", ...spendingHeadings], rows);
 }
 
 /** The scenario's own figures, a column each, because each has its unit in its name. */

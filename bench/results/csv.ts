@@ -9,6 +9,8 @@ const operationColumns = [
   ...["master", "version", "point", "repeat", "operation", "planned", "completed", "failed", "timed_out", "late"],
   ...["per_second", "p50_us", "p90_us", "p99_us", "p99_9_us", "max_us", "cpu_us_per_operation", "rss_bytes"],
   ...["peak_rss_bytes", "missing", "is_void"],
+  ...["to_master_bytes", "from_master_bytes", "written_bytes_per_operation", "syncs_per_operation"],
+  ...["cache_bytes_per_operation", "cache_bytes_per_day"],
 ];
 
 export function operationsCsv(result: RunResult): string {
@@ -22,6 +24,10 @@ export function operationsCsv(result: RunResult): string {
         ...[planned, completed, failed, timedOut, late, perSecond, ...latencies],
         ...[point.cpu.usPerOperation, point.memory.rssBytes, point.memory.peakRssBytes],
         ...[point.correctness.missing, point.generator.isVoid ? 1 : 0],
+        // Empty, where it is not known: 0 would be a claim.
+        ...[operation.toMasterBytes ?? "", operation.fromMasterBytes ?? ""],
+        ...[point.storage?.writtenBytesPerOperation ?? "", point.storage?.syncsPerOperation ?? ""],
+        ...[point.storage?.cacheBytesPerOperation ?? "", point.storage?.cacheBytesPerDay ?? ""],
       ];
     }),
   );

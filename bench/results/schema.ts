@@ -22,6 +22,38 @@ export type OperationResult = {
   perSecond: number;
   /** Open: latency counts from the planned time. Closed: from sending. */
   loop?: Loop;
+  /** Bytes of the requests with their framing, and of their replies without it. */
+  toMasterBytes?: number;
+  fromMasterBytes?: number;
+};
+
+/**
+ * What the span wrote, until the master was at rest. A figure that the system or this kind of master does not tell is left out.
+ * Operations are those by which the CPU time is divided.
+ */
+export type Storage = {
+  /** What the master wrote to files, the store's own overhead included; not the file system's journal. */
+  writtenBytes?: number;
+  writtenBytesPerOperation?: number;
+  /** Batches of returns that waited for the disk, with one sync each. The store's own transactions, one for some 1,000 returns, come beside them. */
+  syncs?: number;
+  syncsPerOperation?: number;
+  /** Batches in which workers took requests of all kinds. */
+  batches?: number;
+  /** Space that the cache directory takes on the disk. */
+  cacheBytesBefore?: number;
+  cacheBytesAfter?: number;
+  cacheBytesPerOperation?: number;
+  /** The growth of a day at the rate of the span. */
+  cacheBytesPerDay?: number;
+};
+
+/** Bytes of all minions' connections within the span, publishes, greetings and framing included, TCP's own headers not. */
+export type Network = {
+  toMasterBytes: number;
+  fromMasterBytes: number;
+  toMasterBytesPerOperation: number;
+  fromMasterBytesPerOperation: number;
 };
 
 /** Values over time. Every list is as long as `atMs`, which counts from the start of the measured span. */
@@ -56,9 +88,13 @@ export type Point = {
     /** By name of thread, summed over all processes of the master. */
     byThreadMs: Record<string, number>;
   };
-  memory: { rssBytes: number; peakRssBytes: number };
+  /** `anonymousBytes`: resident memory without mapped files, such as the job cache. */
+  memory: { rssBytes: number; peakRssBytes: number; anonymousBytes?: number };
   /** The master's CPU time and memory could not be read; `cpu` and `memory` are zeros that mean nothing. */
   isUsageUnknown?: boolean;
+  storage?: Storage;
+  /** Of scenarios whose minions are simulated by a storm. */
+  network?: Network;
   series: Series;
   /** Every jid x minion that should have been answered, compared with the returns that the master has stored. */
   correctness: {

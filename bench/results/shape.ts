@@ -17,7 +17,7 @@ class Each {
 
 type ShapeOf<Fields> = { readonly [field in keyof Required<Fields>]: Shape };
 
-const operation: ShapeOf<Omit<OperationResult, "loop">> = {
+const operation: ShapeOf<Omit<OperationResult, "fromMasterBytes" | "loop" | "toMasterBytes">> = {
   planned: "number",
   sent: "number",
   completed: "number",
@@ -29,8 +29,9 @@ const operation: ShapeOf<Omit<OperationResult, "loop">> = {
   perSecond: "number",
 };
 
-const point: ShapeOf<Omit<Point, "generator" | "intervals" | "isUsageUnknown">> & {
+const point: ShapeOf<Omit<Point, "generator" | "intervals" | "isUsageUnknown" | "memory" | "network" | "storage">> & {
   readonly generator: ShapeOf<Omit<Point["generator"], "agents" | "otherShare" | "voidCause">>;
+  readonly memory: Shape;
 } = {
   label: "string",
   parameters: "map",

@@ -8,6 +8,7 @@ import type { Point } from "../results/schema.ts";
 import { account, duplicatesSeen } from "./measures/accounting.ts";
 import { cpuOf, measured } from "./measures/measure.ts";
 import { slopeOf } from "./measures/slope.ts";
+import { storageOf } from "./measures/storage.ts";
 import { defineScenario, noProgress, type ScenarioContext } from "./scenario.ts";
 import { oneByOne } from "./setup/operations.ts";
 import {
@@ -111,6 +112,7 @@ async function grow(context: ScenarioContext<Growth>, site: StormSite): Promise<
     operations: { return: { ...oneByOne(histogram, span.wallMs, { failed: undone, timedOut: 0 }), loop: "open" } },
     cpu: cpuOf(span, acknowledged),
     memory: span.memory,
+    storage: storageOf(span, acknowledged),
     series: {
       atMs: looks.map(({ atMs }) => atMs),
       values: {

@@ -5,6 +5,7 @@ import { measureBareSockets } from "../peers/bare-sockets.ts";
 import type { Point } from "../results/schema.ts";
 import { account, duplicatesSeen } from "./measures/accounting.ts";
 import { cpuOf, measured } from "./measures/measure.ts";
+import { storageOf } from "./measures/storage.ts";
 import { untilRest } from "./measures/usage.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
 import { histogramOf, oneByOne } from "./setup/operations.ts";
@@ -74,6 +75,7 @@ async function hold(context: ScenarioContext<IdleHold>, site: StormSite): Promis
     // Without operations, the figure is per minion.
     cpu: cpuOf(span, p.minions),
     memory: span.memory,
+    storage: storageOf(span, p.minions),
     series: span.series,
     correctness: await account(
       master,

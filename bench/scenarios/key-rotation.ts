@@ -5,6 +5,7 @@ import type { Fleet } from "../fleet/fleet.ts";
 import type { Point } from "../results/schema.ts";
 import { account, duplicatesSeen } from "./measures/accounting.ts";
 import { cpuOf, measured } from "./measures/measure.ts";
+import { storageOf } from "./measures/storage.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
 import { FleetCheck, openSimulatedFleet } from "./setup/fleet-setup.ts";
 import { histogramOf, oneByOne } from "./setup/operations.ts";
@@ -80,6 +81,7 @@ async function publishOnce(
       operations: { publishToLastReturn: oneByOne(histogramOf([result.tookMs]), result.tookMs) },
       cpu: cpuOf(span, p.minions),
       memory: span.memory,
+      storage: storageOf(span, p.minions),
       series: span.series,
       correctness: await account(
         master,

@@ -3,6 +3,8 @@ import { besideOthers } from "../load/self-check.ts";
 import type { Point } from "../results/schema.ts";
 import { account, duplicatesSeen } from "./measures/accounting.ts";
 import { cpuOf, measured } from "./measures/measure.ts";
+import { networkOf } from "./measures/network.ts";
+import { storageOf } from "./measures/storage.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
 import { histogramOf, oneByOne } from "./setup/operations.ts";
 import {
@@ -69,6 +71,8 @@ async function ping(context: ScenarioContext<PingAll>, site: StormSite): Promise
     operations: { return: replies, publishToLastReturn: whole },
     cpu: cpuOf(span, acknowledged),
     memory: span.memory,
+    storage: storageOf(span, acknowledged),
+    network: networkOf(total.traffic, acknowledged),
     series: span.series,
     correctness: await account(
       master,

@@ -3,6 +3,8 @@ import { type Arrivals, planSchedule } from "../load/open-loop.ts";
 import { besideOthers } from "../load/self-check.ts";
 import type { Point } from "../results/schema.ts";
 import { cpuOf } from "./measures/measure.ts";
+import { networkOf } from "./measures/network.ts";
+import { storageOf } from "./measures/storage.ts";
 import { defineScenario, type Scenario, type ScenarioContext } from "./scenario.ts";
 import {
   aboutStorm,
@@ -115,6 +117,8 @@ async function storm(context: ScenarioContext<ReturnStorm>, site: StormSite): Pr
     operations: { return: total.operation },
     cpu: cpuOf(span, total.completed),
     memory: span.memory,
+    storage: storageOf(span, total.completed),
+    network: networkOf(outcome.traffic, total.completed),
     series: span.series,
     correctness,
     generator: besideOthers(outcome.generator, span.otherShare),

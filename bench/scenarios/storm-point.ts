@@ -3,6 +3,8 @@ import type { StormOutcome } from "../fleet/storm/storm.ts";
 import { besideOthers } from "../load/self-check.ts";
 import type { Point } from "../results/schema.ts";
 import { cpuOf, type Span } from "./measures/measure.ts";
+import { networkOf } from "./measures/network.ts";
+import { storageOf } from "./measures/storage.ts";
 
 /** Missing and wrong replies, over all lanes. */
 export function errorsOf(outcome: Pick<StormOutcome, "lanes">): Record<string, number> {
@@ -35,6 +37,8 @@ export function stormPoint(o: {
     operations: Object.fromEntries(Object.entries(o.outcome.lanes).map(([name, lane]) => [name, lane.operation])),
     cpu: cpuOf(o.span, sum("completed")),
     memory: o.span.memory,
+    storage: storageOf(o.span, sum("completed")),
+    network: networkOf(o.outcome.traffic, sum("completed")),
     series: o.span.series,
     correctness: o.correctness,
     generator: besideOthers(o.outcome.generator, o.span.otherShare),

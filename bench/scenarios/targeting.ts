@@ -5,6 +5,7 @@ import type { OperationResult, Point } from "../results/schema.ts";
 import { seedFleet } from "../targeting/seed.ts";
 import { type TargetCase, targetCases } from "../targeting/synthetic-fleet.ts";
 import { cpuOf, measured } from "./measures/measure.ts";
+import { storageOf } from "./measures/storage.ts";
 import { defineScenario, type ScenarioContext } from "./scenario.ts";
 import type { MasterUnderTest } from "./setup/master-contract.ts";
 
@@ -95,6 +96,7 @@ async function pointOf(context: ScenarioContext<Targeting>, target: TargetCase):
       operations,
       cpu: cpuOf(span, p.samples),
       memory: span.memory,
+      storage: storageOf(span, p.samples),
       series: span.series,
       correctness: { expected: p.samples, accounted: p.samples, missing: 0, duplicates: 0, errors: {} },
       generator: { cpuShare: 0, loopDelayP99Ms: 0, lateSends: 0, isVoid: false, voidReasons: [] },

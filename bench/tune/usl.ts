@@ -152,10 +152,10 @@ function linearFit(points: readonly ScalingPoint[], weights: readonly number[], 
   return [1 / first, ...others.map((value) => value / first)];
 }
 
-type Row = { readonly terms: readonly number[]; readonly value: number };
+export type Row = { readonly terms: readonly number[]; readonly value: number };
 
 /** Solves the weighted normal equations with normalised columns, because λ and κ differ by many powers of ten. */
-function leastSquares(rows: readonly Row[], weights: readonly number[]): number[] {
+export function leastSquares(rows: readonly Row[], weights: readonly number[]): number[] {
   const width = rows[0]?.terms.length ?? 0;
   const columns = Array.from({ length: width }, (_, column) => rows.map(({ terms }) => terms[column] ?? 0));
   const weightedDot = (a: readonly number[], b: readonly number[]): number =>

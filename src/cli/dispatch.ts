@@ -24,6 +24,7 @@ const commands: { readonly [name in keyof typeof commandAbouts]: () => Promise<C
   demo: async () => (await import("./commands/demo.ts")).runDemo,
   bench: async () => (await import("./commands/bench.ts")).runBench,
   tune: async () => (await import("./commands/tune.ts")).runTune,
+  size: async () => (await import("./commands/size.ts")).runSize,
   check: async () => (await import("./commands/check.ts")).runCheck,
   "check-store": async () => (await import("./commands/check-store.ts")).runCheckStore,
   completion: async () => (await import("./commands/completion.ts")).runCompletion,

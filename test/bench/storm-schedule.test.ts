@@ -38,15 +38,35 @@ describe("joinOutcomes", () => {
         verified: 0,
         wrong: 0,
         empty: 0,
-        sentBytes: 0,
+        sentBytes: 10 * sent,
+        receivedBytes: 5 * sent,
         sealedAhead: sent,
         histogram: new LatencyHistogram().encode(),
       },
     });
     const self = { cpuShare: 0.1, cpuMs: 100, loopDelayP99Ms: 1 };
     const plans = [{ lane: "return", plannedMs: Float64Array.of(0) }, { lane: "auth" }];
-    const { generator } = joinOutcomes(plans, [{ lanes: { return: lane(1_000, 15), auth: lane(9_000, 0) }, self }]);
+    const traffic = { sentBytes: 110_000, receivedBytes: 60_000 };
+    const lanes = { return: lane(1_000, 15), auth: lane(9_000, 0) };
+    const { generator } = joinOutcomes(plans, [{ lanes, self, traffic }]);
     assert.deepEqual(generator.voidReasons, ["15 of 1000 operations were sent late, more than 1 %"]);
+  });
+});
+
+describe("joinOutcomes of several processes", () => {
+  it("adds up the bytes of connections and of each class", () => {
+    const histogram = new LatencyHistogram().encode();
+    const counts = { planned: 2, sent: 2, completed: 2, failed: 0, timedOut: 0, late: 0, repeated: 0, lastReplyMs: 1 };
+    const checks = { verified: 0, wrong: 0, empty: 0, sealedAhead: 2, histogram };
+    const outcome = {
+      lanes: { return: { ...counts, ...checks, sentBytes: 900, receivedBytes: 200 } },
+      self: { cpuShare: 0.1, cpuMs: 1, loopDelayP99Ms: 1 },
+      traffic: { sentBytes: 1_000, receivedBytes: 300 },
+    };
+    const { lanes, traffic } = joinOutcomes([{ lane: "return" }], [outcome, outcome]);
+    assert.deepEqual(traffic, { sentBytes: 2_000, receivedBytes: 600 });
+    assert.equal(lanes.return?.operation.toMasterBytes, 1_800);
+    assert.equal(lanes.return?.operation.fromMasterBytes, 400);
   });
 });
 

@@ -29,7 +29,7 @@ async function answerOf(...argv: string[]): Promise<{ out: string; err: string; 
 describe("saltworks", () => {
   it("names its commands and ends with 64 when it is given none of them", async () => {
     const { err, code } = await run("nosuch");
-    for (const name of ["master", "minion", "salt", "key", "run", "call", "demo", "bench", "tune"]) {
+    for (const name of ["master", "minion", "salt", "key", "run", "call", "demo", "bench", "tune", "size"]) {
       assert.match(err, new RegExp(`^  ${name} `, "m"));
     }
     assert.match(err, /there is no command 'nosuch'\n$/);

@@ -7,6 +7,20 @@ import { MessageReader, opening, requestBytes, type SocketType, subscribeToAll }
 const readBuffer = Buffer.allocUnsafeSlow(256 * 1024);
 const connectTimeoutMs = 30_000;
 
+/** Bytes that all connections of this process sent and received, greetings and framing included. */
+export type Traffic = { readonly sentBytes: number; readonly receivedBytes: number };
+
+let sentBytes = 0;
+let receivedBytes = 0;
+
+export function trafficSoFar(): Traffic {
+  return { sentBytes, receivedBytes };
+}
+
+export function trafficSince(before: Traffic): Traffic {
+  return { sentBytes: sentBytes - before.sentBytes, receivedBytes: receivedBytes - before.receivedBytes };
+}
+
 export class Connection {
   /** Called with each message; the view is only valid during the call. */
   onMessage: (payload: Buffer) => void = () => {};
@@ -29,7 +43,7 @@ export class Connection {
       const reader = new MessageReader(
         () => {
           clearTimeout(timer);
-          if (o.type === "SUB") socket.write(subscribeToAll);
+          if (o.type === "SUB") connection.send(subscribeToAll);
           resolve(connection);
         },
         (payload) => connection.onMessage(payload),
@@ -41,6 +55,7 @@ export class Connection {
         onread: {
           buffer: readBuffer,
           callback: (bytes) => {
+            receivedBytes += bytes;
             try {
               reader.push(readBuffer.subarray(0, bytes));
             } catch (error) {
@@ -52,7 +67,7 @@ export class Connection {
       });
       const connection = new Connection(socket);
       const timer = setTimeout(() => fail("no greeting in time"), connectTimeoutMs);
-      socket.once("connect", () => socket.write(opening(o.type)));
+      socket.once("connect", () => connection.send(opening(o.type)));
       socket.on("error", (error) => fail(error.message));
       socket.once("close", () => {
         fail("closed by the master");
@@ -63,6 +78,7 @@ export class Connection {
 
   /** Sends bytes that are already framed. */
   send(framed: Uint8Array): void {
+    sentBytes += framed.byteLength;
     this.#socket.write(framed);
   }
 

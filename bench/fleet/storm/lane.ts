@@ -44,7 +44,7 @@ export class Lane {
   readonly #replyBytes: Uint32Array;
   readonly #replies: Buffer;
   readonly #longReplies = new Map<number, Buffer>();
-  #counts = { sent: 0, completed: 0, failed: 0, timedOut: 0, late: 0, repeated: 0, sentBytes: 0 };
+  #counts = { sent: 0, completed: 0, failed: 0, timedOut: 0, late: 0, repeated: 0, sentBytes: 0, receivedBytes: 0 };
   #isOpen = false;
   #wanted = 0;
   #startedMs = 0;
@@ -169,6 +169,7 @@ export class Lane {
     const index = this.#out[line] ?? nobody;
     if (index === nobody) return;
     this.#answeredMs[index] = performance.now() - this.#startedMs;
+    this.#counts.receivedBytes += payload.length;
     if (this.#work.isPlausible(payload)) {
       this.#counts.completed += 1;
       this.#replyBytes[index] = payload.length;

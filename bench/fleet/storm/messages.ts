@@ -2,6 +2,7 @@
 import type { Encodable } from "../../../src/wire/values.ts";
 import type { SelfReport } from "../../load/self-check.ts";
 import type { RequestVersion } from "../minion-options.ts";
+import type { Traffic } from "./connection.ts";
 
 /** Minions `first` to `first + count - 1` sign in as real ones do, and stay connected. */
 export type SignIn = {
@@ -161,18 +162,25 @@ export type LaneOutcome = {
   readonly wrong: number;
   /** Replies that open but are empty although they should not be. */
   readonly empty: number;
-  /** Bytes of the sent requests. */
+  /** Bytes of the sent requests with their framing, and of the replies without it. */
   readonly sentBytes: number;
+  readonly receivedBytes: number;
   readonly sealedAhead: number;
 };
 
-export type RunOutcome = { readonly lanes: Readonly<Record<string, LaneOutcome>>; readonly self: SelfReport };
+export type RunOutcome = {
+  readonly lanes: Readonly<Record<string, LaneOutcome>>;
+  readonly self: SelfReport;
+  /** Of all connections of the process while the lanes ran. */
+  readonly traffic: Traffic;
+};
 
 /** Of a responder since its last reset: times from the publish's arrival to the reply to the return. */
 export type ResponderReport = {
   readonly counts: ResponderCounts;
   readonly histogram: string;
   readonly self: SelfReport;
+  readonly traffic: Traffic;
 };
 
 export type FromStormProcess =

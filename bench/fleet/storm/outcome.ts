@@ -2,6 +2,7 @@
 import { LatencyHistogram } from "../../load/histogram.ts";
 import { judgeGenerator, type SelfReport, shareOfHost } from "../../load/self-check.ts";
 import type { AgentReport, Loop, OperationResult, Point } from "../../results/schema.ts";
+import type { Traffic } from "./connection.ts";
 import { hostName } from "./host.ts";
 import type { JobReturns, LaneOutcome, ResponderCounts, ResponderReport, RunOutcome } from "./messages.ts";
 import type { Part } from "./shares.ts";
@@ -19,6 +20,7 @@ export type StormOutcome = {
   readonly generatorCpuMs: number;
   /** Of each process. */
   readonly selves: readonly SelfReport[];
+  readonly traffic: Traffic;
   /** From the first planned send to the last reply. */
   readonly wallMs: number;
 };
@@ -33,7 +35,15 @@ export type ResponderTotal = {
   readonly generatorCpuMs: number;
   /** Of each process. */
   readonly selves: readonly SelfReport[];
+  readonly traffic: Traffic;
 };
+
+function addTraffic(parts: readonly Traffic[]): Traffic {
+  return {
+    sentBytes: parts.reduce((sum, { sentBytes }) => sum + sentBytes, 0),
+    receivedBytes: parts.reduce((sum, { receivedBytes }) => sum + receivedBytes, 0),
+  };
+}
 
 export function addCounts(parts: readonly ResponderCounts[]): ResponderCounts {
   const sum = (name: keyof ResponderCounts): number => parts.reduce((total, part) => total + part[name], 0);
@@ -61,6 +71,7 @@ export function joinReports(reports: readonly ResponderReport[]): ResponderTotal
     generator: judgeGenerator({ reports: selves, loop: "closed", sent: counts.sent, late: 0 }),
     generatorCpuMs: selves.reduce((sum, { cpuMs }) => sum + cpuMs, 0),
     selves,
+    traffic: addTraffic(reports.map(({ traffic }) => traffic)),
   };
 }
 
@@ -122,6 +133,7 @@ export function joinOutcomes(lanes: readonly LanePlan[], outcomes: readonly RunO
     }),
     generatorCpuMs: reports.reduce((sum, { cpuMs }) => sum + cpuMs, 0),
     selves: reports,
+    traffic: addTraffic(outcomes.map(({ traffic }) => traffic)),
     wallMs: Math.max(0, ...totals.map(({ lastReplyMs }) => lastReplyMs)),
   };
 }
@@ -171,6 +183,8 @@ function joinLane(parts: readonly LaneOutcome[], loop: Loop): LaneTotal {
   };
   const operation: OperationResult = {
     ...counts,
+    toMasterBytes: sum("sentBytes"),
+    fromMasterBytes: sum("receivedBytes"),
     histogram: histogram.encode(),
     percentilesUs: histogram.percentilesUs(),
     perSecond: lastReplyMs === 0 ? 0 : counts.completed / (lastReplyMs / 1_000),
@@ -184,6 +198,7 @@ function joinLane(parts: readonly LaneOutcome[], loop: Loop): LaneTotal {
     wrong: sum("wrong"),
     empty: sum("empty"),
     sentBytes: sum("sentBytes"),
+    receivedBytes: sum("receivedBytes"),
     sealedAhead: sum("sealedAhead"),
     operation,
   };

@@ -4,7 +4,7 @@ import { parseDistribution } from "../../load/distribution.ts";
 import { SelfCheck } from "../../load/self-check.ts";
 import { Gate } from "../gate.ts";
 import { minionKey } from "../keys.ts";
-import { Connection } from "./connection.ts";
+import { Connection, trafficSince, trafficSoFar } from "./connection.ts";
 import { Lane, type Line } from "./lane.ts";
 import type {
   FromStormProcess,
@@ -49,6 +49,7 @@ class StormProcess {
   #running: Lane[] = [];
   #responder: Responder | undefined;
   readonly #selfCheck = new SelfCheck();
+  #trafficBefore = trafficSoFar();
   #toldCounts = "";
   #order: SignIn | undefined;
   #toldMs = 0;
@@ -147,14 +148,21 @@ class StormProcess {
       };
     }
     setInterval(() => this.#tellCounts(), tellCountsEveryMs);
+    this.#trafficBefore = trafficSoFar();
     this.#selfCheck.start();
   }
 
   responded(isReset: boolean): ResponderReport {
     const responder = this.#responder;
     if (responder === undefined) throw new Error("no minion responds");
-    const report = { counts: responder.counts, histogram: responder.histogram(), self: this.#selfCheck.report() };
+    const report = {
+      counts: responder.counts,
+      histogram: responder.histogram(),
+      self: this.#selfCheck.report(),
+      traffic: trafficSince(this.#trafficBefore),
+    };
     if (isReset) {
+      this.#trafficBefore = trafficSoFar();
       responder.reset();
       this.#selfCheck.start();
     }
@@ -181,14 +189,16 @@ class StormProcess {
     await wait(Math.max(0, order.startAtMs - Date.now()));
     const check = new SelfCheck();
     check.start();
+    const trafficBefore = trafficSoFar();
     const startedMs = performance.now();
     await Promise.all(lanes.map(({ lane, plannedMs }) => lane.run(startedMs, plannedMs)));
     const self = check.stop();
+    const traffic = trafficSince(trafficBefore);
     this.#running = [];
     const outcomes: Record<string, LaneOutcome> = {};
     for (const { name, lane } of lanes) outcomes[name] = lane.outcome(order.verifyMax);
     for (const name of order.lanes) this.#lanes.delete(name);
-    return { lanes: outcomes, self };
+    return { lanes: outcomes, self, traffic };
   }
 
   abandon(): void {

@@ -5,12 +5,14 @@ import { type MachineTimes, machineTimes, otherShareBetween } from "../../machin
 import type { Point, Series } from "../../results/schema.ts";
 import type { MasterUnderTest } from "../setup/master-contract.ts";
 import { Sampler } from "./sampler.ts";
+import { readStorage, type StorageChange, storageBetween } from "./storage.ts";
 import { type Spent, startUsageClock, untilRest } from "./usage.ts";
 
 export type Span = Pick<Point, "series" | "wallMs"> &
   Spent & {
     /** The share of the machine's CPU time that programs besides the master and the generator took. */
     readonly otherShare: number;
+    readonly storage: StorageChange;
   };
 
 /** Wall time is that of `work`; CPU time is counted until the master is at rest. */
@@ -20,6 +22,7 @@ export async function measured<Result>(
   work: () => Promise<Result>,
 ): Promise<{ span: Span; result: Result }> {
   await untilRest(master, signal);
+  const storage = await readStorage(master);
   const machine = benchTimes(master);
   const spent = await startUsageClock(master);
   const sampler = new Sampler(master);
@@ -38,7 +41,8 @@ export async function measured<Result>(
   await untilRest(master, signal);
   const span = { wallMs, series, otherShare, ...(await spent()) };
   const peakRssBytes = Math.max(span.memory.peakRssBytes, ...(series.values.rssBytes ?? []));
-  return { span: { ...span, memory: { ...span.memory, peakRssBytes } }, result };
+  const change = storageBetween(storage, await readStorage(master));
+  return { span: { ...span, storage: change, memory: { ...span.memory, peakRssBytes } }, result };
 }
 
 /** The generator's processes are below this one, and the master's, unless it runs already. */

@@ -22,7 +22,11 @@ const signalNumbers: Readonly<Partial<Record<NodeJS.Signals, number>>> = {
  * @returns the program's exit code
  * @throws Exit after help, version or a usage error
  */
-export async function runBenchProgram(name: "bench" | "tune", argv: readonly string[], host: Host): Promise<number> {
+export async function runBenchProgram(
+  name: "bench" | "tune" | "size",
+  argv: readonly string[],
+  host: Host,
+): Promise<number> {
   understand(name, argv, host);
   // Its own process group keeps Ctrl-C from the child: the fleet must run until its master has stopped.
   const child = spawn(process.execPath, [...process.execArgv, program, name, ...argv], {

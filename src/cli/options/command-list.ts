@@ -12,6 +12,7 @@ export const commandAbouts = {
   demo: "Start a master and minions in a directory of their own, and show some jobs.",
   bench: "Measure a master under simulated load, compare results, write reports.",
   tune: "Find worker_threads and batch limits for this machine.",
+  size: "Plan cores, memory, disk and settings of a master for a fleet.",
   check: "Report what of a Salt site goes on, changes or ends under this master.",
   "check-store": "Read everything that the master has stored and report damage.",
   completion: "Print a script that completes command lines, for bash, zsh or fish.",

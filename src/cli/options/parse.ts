@@ -4,7 +4,7 @@
  */
 import { isJid } from "../../wire/jid.ts";
 import { wordsExitCode } from "../args/functions.ts";
-import { benchCommand, tuneCommand } from "./bench-options.ts";
+import { benchCommand, sizeCommand, tuneCommand } from "./bench-options.ts";
 import { callCommand } from "./call-options.ts";
 import { checkCommand, checkStoreCommand } from "./check-options.ts";
 import { completionCommand } from "./completion-options.ts";
@@ -35,6 +35,7 @@ export const commands = {
   "check-store": checkStoreCommand,
   bench: benchCommand,
   tune: tuneCommand,
+  size: sizeCommand,
   completion: completionCommand,
 } as const;
 export type CommandName = keyof typeof commands;

@@ -1,0 +1,170 @@
+/** Plans: laws find the coefficients that made their points, loads become rates, and needs grow with the fleet. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { parse } from "yaml";
+import type { Amounts } from "../../bench/size/amounts.ts";
+import { readCalibration, shippedCalibration } from "../../bench/size/calibration.ts";
+import { errorText, isWithin } from "../../bench/size/check.ts";
+import { fitLaw, predict } from "../../bench/size/law.ts";
+import { lawsOf, requestsPerBatch } from "../../bench/size/laws.ts";
+import {
+  type FleetLoad,
+  grown,
+  jobsDefault,
+  loadDefaults,
+  meanRates,
+  peakRates,
+  readJob,
+} from "../../bench/size/load.ts";
+import { planOf } from "../../bench/size/plan.ts";
+import { planText } from "../../bench/size/plan-text.ts";
+import { slowdown } from "../../bench/size/speed.ts";
+import { workloadYaml } from "../../bench/size/workload-file.ts";
+
+const nothing: Amounts = {
+  ...{ returns: 0, returnBytes: 0, events: 0, mineGets: 0, pillars: 0, auths: 0, copies: 0, batches: 0 },
+  ...{ seconds: 0, minionSeconds: 0, masters: 1, connections: 0, busyMasters: 0, bulkMasters: 0 },
+};
+const load: FleetLoad = { minions: 1_000, jobs: jobsDefault, pillarMs: undefined, ...loadDefaults };
+const calibration = readCalibration(shippedCalibration);
+const laws = lawsOf(calibration);
+const context = {
+  ...{ laws, scale: { value: 1, low: 1, high: 1 }, cores: 2 },
+  ...{ memoryBytes: 8e9, descriptorsMax: 1_048_576 },
+};
+
+describe("a law", () => {
+  it("finds the coefficients that made its points", () => {
+    const points = [1, 10, 100, 1_000].map((returns, index) => {
+      const amounts = { ...nothing, returns, batches: returns / (index + 1) };
+      return { amounts, value: 50 * returns + 400 * amounts.batches };
+    });
+    const law = fitLaw(["returns", "batches", "pillars"], points);
+    assert.ok(law);
+    assert.deepEqual(law.terms, ["returns", "batches"]);
+    assert.ok(Math.abs((law.coefficients.returns ?? 0) - 50) < 0.01);
+    assert.ok(Math.abs((law.coefficients.batches ?? 0) - 400) < 0.1);
+    const { value, low, high } = predict(law, { ...nothing, returns: 200, batches: 10 });
+    assert.ok(Math.abs(value - 14_000) < 5 && low <= value && high >= value && high - low < 50);
+  });
+
+  it("has no negative coefficient, and an interval as wide as its points scatter", () => {
+    const points = [100, 90, 130, 80, 120].map((value, index) => ({
+      amounts: { ...nothing, seconds: 1, minionSeconds: 1_000 * index },
+      value,
+    }));
+    const law = fitLaw(["seconds", "minionSeconds"], points);
+    assert.ok(law);
+    for (const each of Object.values(law.coefficients)) assert.ok(each >= 0);
+    const { value, low, high } = predict(law, { ...nothing, seconds: 1 });
+    assert.ok(low < value * 0.95 && high > value * 1.05, `${low} ${value} ${high}`);
+  });
+
+  it("of nothing does not exist", () => {
+    assert.equal(fitLaw(["returns"], [{ amounts: nothing, value: 0 }]), undefined);
+  });
+});
+
+describe("a load", () => {
+  it("becomes rates of the mean second and of the peak hour", () => {
+    const jobs = [{ function: "state.apply", targetShare: 0.5, perDay: 86.4, bytes: "100" }];
+    const mean = meanRates({ ...load, jobs, eventsPerDay: 86.4, minePutsPerDay: 0, pillarsPerDay: 0, peak: 4 });
+    assert.equal(mean.returns.toFixed(6), "0.500000");
+    assert.equal(mean.returnBytes.toFixed(6), "50.000000");
+    assert.equal(mean.copies.toFixed(6), "1.000000");
+    assert.equal(mean.events.toFixed(6), "1.000000");
+    // Each state job asks for a pillar.
+    assert.equal(mean.pillars, mean.returns);
+    assert.equal(peakRates({ ...load, jobs, peak: 4 }).returns, 4 * mean.returns);
+  });
+
+  it("grows by the year", () => {
+    assert.equal(grown(load, 0.3, 2).minions, 1_690);
+  });
+
+  it("is read from words, and refused with what is wrong", () => {
+    const job = readJob("state.apply,target=25%,a-day=48,bytes=64:70%,4096:30%");
+    assert.deepEqual(job, { function: "state.apply", targetShare: 0.25, perDay: 48, bytes: "64:70%,4096:30%" });
+    assert.throws(() => readJob("state.apply"), /a-day is how often/);
+    assert.throws(() => readJob("state.apply,a-day=2,target=200%"), /share of the fleet/);
+    assert.throws(() => readJob("state.apply,a-day=2,size=3"), /'size' is not known/);
+    assert.throws(() => readJob("state.apply,a-day=2,bytes=big"), /not a distribution/);
+  });
+});
+
+describe("a plan from the shipped calibration", () => {
+  it("needs more of everything for more minions, and names what breaks first", () => {
+    const [small, large] = [1_000, 50_000].map((minions) => planOf(context, { ...load, minions }).needs);
+    assert.ok(small && large);
+    for (const name of ["busyCores", "mainThread", "memoryBytes", "diskBytes", "syncsPerSecond"] as const) {
+      assert.ok(large[name].value > small[name].value, name);
+      assert.ok(small[name].low <= small[name].value && small[name].value <= small[name].high, name);
+    }
+    const { limits } = planOf(context, load);
+    assert.deepEqual(
+      limits.map(({ minions }) => minions),
+      limits.map(({ minions }) => minions).sort((a, b) => a - b),
+    );
+    // Descriptors are 2 × minions + 1,024, whatever the load is.
+    const descriptors = limits.find(({ name }) => name.includes("descriptors"));
+    assert.ok(Math.abs((descriptors?.minions ?? 0) - 523_776) < 10_000, String(descriptors?.minions));
+  });
+
+  it("says where it extrapolates and where it is scaled", () => {
+    const plan = planOf({ ...context, scale: { value: 2, low: 1.5, high: 2.5 } }, { ...load, minions: 900_000 });
+    assert.match(plan.remarks.join("\n"), /900,000 connected minions are .* times the most that was calibrated/);
+    assert.match(plan.remarks.join("\n"), /another processor/);
+  });
+
+  it("shows assumptions, laws and settings to copy", () => {
+    const text = planText(planOf(context, load), laws, { calibration, path: "", isShipped: true });
+    for (const word of [
+      "A plan for 1,000 minions",
+      "law cpuUs",
+      "LimitNOFILE=",
+      "net.core.somaxconn",
+      "worker_threads: ",
+    ])
+      assert.ok(text.includes(word), word);
+  });
+
+  it("takes larger batches at higher rates, up to the calibrated ones", () => {
+    const sizes = [0, 10, 100, 1_000].map((rate) => requestsPerBatch(laws.batch, rate, 1));
+    assert.deepEqual(
+      sizes,
+      [...sizes].sort((a, b) => a - b),
+    );
+    assert.equal(requestsPerBatch(laws.batch, 1e9, 1), requestsPerBatch(laws.batch, laws.batch.rateMax, 1));
+  });
+});
+
+describe("a plan's peak", () => {
+  it("is a workload file with the rates of the peak hour", () => {
+    const file = parse(workloadYaml(load, peakRates(load)));
+    assert.equal(file.minions, 1_000);
+    assert.deepEqual(file.operations[0].target, { share: "100%" });
+    assert.equal(file.operations[0].rate, Number(((24 * 3) / 86_400).toPrecision(4)));
+    assert.deepEqual(
+      file.operations.map(({ kind }: { kind: string }) => kind),
+      ["job", "job", "event", "mine", "mine_get", "pillar", "auth"],
+    );
+  });
+
+  it("is within the bound only if each figure is", () => {
+    const row = (error: number) => ({ name: "CPU", predicted: 1 + error, measured: 1, error });
+    assert.equal(isWithin([row(0.2), row(-0.25)]), true);
+    assert.equal(isWithin([row(0.2), row(0.26)]), false);
+    assert.equal(isWithin([]), false);
+    assert.equal(errorText(-0.123), "−12.3 %");
+  });
+});
+
+describe("a calibration", () => {
+  it("that is not one is refused with its path", () => {
+    assert.throws(() => readCalibration("/nowhere.json"), { code: "CONFIG_INVALID" });
+  });
+
+  it("is scaled by the speeds of both machines", () => {
+    assert.equal(slowdown({ rsaUs: 200, hashUs: 8 }, { rsaUs: 100, hashUs: 4 }), 2);
+  });
+});
