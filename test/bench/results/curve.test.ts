@@ -94,7 +94,7 @@ describe("the curve of a sweep over a rate", () => {
     const result = swept({ 500: { p99Ms: 10 }, 1000: { p99Ms: 12 }, 2000: { p99Ms: 80 } });
     const text = resultText(result);
     assert.match(text, /^rate +answered\/s +p50 ms +p99 ms +p99\.9 ms +CPU µs\/op/m);
-    assert.match(text, /^1,000 +1,000 +1 +12 +90 +65 +knee$/m);
+    assert.match(text, /^1,000 +1,000 +1 +12 +≈ 90 +65 +knee$/m);
     assert.match(text, /^2,000 .* beyond the knee$/m);
     assert.match(text, /^Knee of return: rate=1,000, with a p99 of 12 ms\./m);
     const html = reportHtml(result);

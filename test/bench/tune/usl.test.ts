@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { fitUsl, predictPerSecond, type ScalingPoint, type UslFit } from "../../bench/tune/usl.ts";
+import { fitUsl, predictPerSecond, type ScalingPoint, type UslFit } from "../../../bench/tune/usl.ts";
 
 /** Noise from a fixed seed (mulberry32), so that a failure can be repeated. */
 function noise(seed: number): () => number {

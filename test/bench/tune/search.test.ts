@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type RateOutcome, type SearchOptions, searchHighestRate } from "../../bench/tune/search.ts";
+import { type RateOutcome, type SearchOptions, searchHighestRate } from "../../../bench/tune/search.ts";
 
 const options: SearchOptions = { p99MsMax: 50, firstRate: 7_000, rateMin: 10, rateMax: 1_000_000, measurementsMax: 40 };
 

@@ -1,7 +1,7 @@
 /** On a busy machine the tuner refuses without a terminal and asks on one. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { lookAtMachine } from "../../bench/commands/busy-machine.ts";
+import { lookAtMachine } from "../../../bench/commands/busy-machine.ts";
 
 type Asked = { readonly isRefused: boolean; readonly text: string };
 
