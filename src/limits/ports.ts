@@ -114,9 +114,11 @@ export const authHoldMsMax = 50;
 
 // # Presence
 
-/** Silent minions that one round pings: a publish carries their ids, and their returns cost work. Others follow in later rounds. */
+/** Silent minions that one publish pings: they answer at once. A round has as many places, or a third of the fleet if that is more. */
 export const presencePingsMax = 2_000;
 /** Rounds of pings in one `presence_timeout`. */
 export const presenceRounds = 6;
+/** Rounds that are left until the timeout of a minion that has been silent for half of it. */
+export const presenceRoundsSilent = 3;
 /** Largest age of the count of connected minions, milliseconds: `max_minions` asks for it at every authentication, also in a storm. */
 export const connectedCountAgeMsMax = 250;

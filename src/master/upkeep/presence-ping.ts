@@ -1,6 +1,8 @@
 /** Makes the master's `Presence`. It pings silent minions by a job that is neither stored nor shown on the bus. */
+import { setTimeout as wait } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/schema.ts";
+import { presenceRounds } from "../../limits.ts";
 import type { WorkerStart } from "../../workers/messages/worker.ts";
 import { keepPresencePing } from "../../workers/state/presence-pings.ts";
 import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
@@ -16,14 +18,22 @@ export type PresenceParts = {
 };
 
 export function presenceOf({ config, start, pool, logger }: PresenceParts, publisher: Publisher): Presence {
+  const timeoutMs = config.presence_timeout * 1_000;
   return new Presence({
-    timeoutMs: config.presence_timeout * 1_000,
+    timeoutMs,
     accepted: start.accepted,
-    ping: async (ids) => {
+    isListed: config.order_masters,
+    ping: async (targets) => {
+      // One job id for the whole round: a minion that two targets name answers once.
       const jid = publisher.newJid();
       keepPresencePing(start, jid);
       await pool.broadcast(() => ({ kind: "presencePing", jid }));
-      await publisher.publish({ ...ownJob("test.ping", [], [...ids], "list", config.user, true), jid });
+      for (const [index, target] of targets.entries()) {
+        // Spread over half of the round, so that answers of a large fleet do not come at once.
+        if (index > 0) await wait(timeoutMs / presenceRounds / 2 / targets.length, undefined, { ref: false });
+        const named = target.kind === "list" ? target.ids : target.expression;
+        await publisher.publish({ ...ownJob("test.ping", [], named, target.kind, config.user, true), jid });
+      }
     },
     onFault: (error) => logger.warn({ err: error }, "presence ping failed"),
   });

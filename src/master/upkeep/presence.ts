@@ -2,12 +2,15 @@
  * Tracks the connected minions: a verified request came from them within `presence_timeout`. ZeroMQ does not tell which peer came or went, so
  * silent minions are pinged, a bounded number at a time. docs/compatibility.md, "Presence".
  */
-import { connectedCountAgeMsMax, presencePingsMax, presenceRounds } from "../../limits.ts";
+import { connectedCountAgeMsMax, presencePingsMax, presenceRounds, presenceRoundsSilent } from "../../limits.ts";
+import { listTargets, type PingTarget, pingTargets } from "./ping-targets.ts";
 
 export type PresenceOptions = {
   readonly timeoutMs: number;
   readonly accepted: ReadonlySet<string>;
-  readonly ping: (ids: readonly string[]) => Promise<void>;
+  /** Whether targets must name each minion: masters below this one have other minions, whose ids may begin alike. */
+  readonly isListed: boolean;
+  readonly ping: (targets: readonly PingTarget[]) => Promise<void>;
   readonly onFault: (error: Error) => void;
   /** A monotonic clock, milliseconds. */
   readonly now?: () => number;
@@ -22,6 +25,8 @@ export class Presence {
   #round = 0;
   /** Minions silent for longer than the timeout that have not been pinged yet in the present six rounds. */
   #untried: string[] = [];
+  /** Accepted ids in order; undefined after a change. */
+  #sorted: readonly string[] | undefined;
   #latestContactMs = Number.NEGATIVE_INFINITY;
   #counted = 0;
   #countedMs = Number.NEGATIVE_INFINITY;
@@ -40,11 +45,13 @@ export class Presence {
   noteContact(id: string): void {
     if (!this.#options.accepted.has(id)) return;
     this.#latestContactMs = this.#now();
+    if (!this.#contactMs.has(id)) this.#sorted = undefined;
     this.#contactMs.set(id, this.#latestContactMs);
   }
 
   forget(id: string): void {
     this.#contactMs.delete(id);
+    this.#sorted = undefined;
   }
 
   /** When the last verified request of the minion came, by the present wall clock; undefined if none came since this master's start. */
@@ -85,25 +92,39 @@ export class Presence {
 
   /**
    * Pings minions that have been silent for half the timeout. Minions silent for longer than the timeout take the places left in the round, each once
-   * in six rounds. So dead minions do not delay others, and after a restart the whole fleet is asked within one timeout.
+   * in six rounds. So dead minions do not delay others, and after a restart the whole fleet is asked within one timeout. A round has places for a
+   * third of the fleet, because three rounds remain until the timeout of a minion that has been silent for half of it.
    */
   pingSilent(): void {
     const nowMs = this.#now();
     const { timeoutMs, accepted } = this.#options;
     const silent: string[] = [];
     const gone: string[] = [];
-    for (const id of accepted) {
+    for (const id of this.#inOrder()) {
       const silentMs = nowMs - (this.#contactMs.get(id) ?? Number.NEGATIVE_INFINITY);
       if (silentMs > timeoutMs) gone.push(id);
       else if (silentMs >= timeoutMs / 2) silent.push(id);
     }
-    const pinged = silent.slice(0, presencePingsMax);
+    const places = Math.max(presencePingsMax, Math.ceil(accepted.size / presenceRoundsSilent));
+    const pinged = silent.slice(0, places);
     if (this.#round % presenceRounds === 0) this.#untried = gone;
     this.#round += 1;
-    pinged.push(...this.#untried.splice(0, presencePingsMax - pinged.length));
+    pinged.push(...this.#untried.splice(0, places - pinged.length));
     if (pinged.length === 0) return;
     this.counters.pings += pinged.length;
-    this.#options.ping(pinged).catch(this.#options.onFault);
+    this.#options.ping(this.#targetsOf(pinged)).catch(this.#options.onFault);
+  }
+
+  #targetsOf(ids: readonly string[]): readonly PingTarget[] {
+    if (this.#options.isListed) return listTargets(ids, presencePingsMax);
+    return pingTargets(new Set(ids), this.#inOrder(), presencePingsMax);
+  }
+
+  /** Neighbours come in one round, so that few bytes name them. */
+  #inOrder(): readonly string[] {
+    const { accepted } = this.#options;
+    if (this.#sorted?.length !== accepted.size) this.#sorted = [...accepted].sort();
+    return this.#sorted;
   }
 
   close(): void {

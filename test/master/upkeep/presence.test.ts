@@ -1,23 +1,31 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
+import type { PingTarget } from "../../../src/master/upkeep/ping-targets.ts";
 import { Presence } from "../../../src/master/upkeep/presence.ts";
 
 const open: Presence[] = [];
 
 function openPresence(accepted: string[]) {
   const clock = { nowMs: 1_000_000 };
-  const pinged: string[][] = [];
+  const pinged: (readonly PingTarget[])[] = [];
   const presence = new Presence({
     timeoutMs: 60_000,
     accepted: new Set(accepted),
-    ping: async (ids) => {
-      pinged.push([...ids]);
+    isListed: false,
+    ping: async (targets) => {
+      pinged.push(targets);
     },
     onFault: (error) => assert.fail(error),
     now: () => clock.nowMs,
   });
   open.push(presence);
   return { presence, pinged, clock };
+}
+
+function namedBy(target: PingTarget, fleet: readonly string[]): readonly string[] {
+  if (target.kind === "list") return target.ids;
+  const expression = new RegExp(`^${target.expression}`);
+  return fleet.filter((id) => expression.test(id));
 }
 
 describe("Presence", () => {
@@ -59,19 +67,34 @@ describe("Presence", () => {
     clock.nowMs += 31_000;
     presence.noteContacts(["fresh"]);
     presence.pingSilent();
-    assert.deepEqual(pinged, [["silent"]]);
+    assert.deepEqual(pinged, [[{ kind: "list", ids: ["silent"] }]]);
   });
 
   it("tries minions that are long gone only once in a timeout", () => {
     const { presence, pinged } = openPresence(["gone"]);
     for (let round = 0; round < 12; round += 1) presence.pingSilent();
-    assert.deepEqual(pinged, [["gone"], ["gone"]]);
+    assert.deepEqual(pinged, [[{ kind: "list", ids: ["gone"] }], [{ kind: "list", ids: ["gone"] }]]);
   });
 
   it("asks all of a fleet that it has not heard yet within one timeout", () => {
-    const { presence, pinged } = openPresence(Array.from({ length: 5_000 }, (_, index) => `m${index}`));
+    const fleet = Array.from({ length: 5_000 }, (_, index) => `m${index}`);
+    const { presence, pinged } = openPresence(fleet);
     for (let round = 0; round < 6; round += 1) presence.pingSilent();
-    assert.equal(new Set(pinged.flat()).size, 5_000);
+    assert.equal(new Set(pinged.flat().flatMap((target) => namedBy(target, fleet))).size, 5_000);
+  });
+
+  it("keeps a fleet of 100,000 idle minions connected with some kilobytes in a round", () => {
+    const fleet = Array.from({ length: 100_000 }, (_, index) => `web${index}.dc${index % 7}.example.com`);
+    const { presence, pinged, clock } = openPresence(fleet);
+    presence.noteContacts(fleet);
+    for (let round = 0; round < 18; round += 1) {
+      clock.nowMs += 10_000;
+      presence.pingSilent();
+      const targets = pinged.splice(0).flat();
+      assert.ok(JSON.stringify(targets).length < 16_384, `${JSON.stringify(targets).length}`);
+      for (const target of targets) presence.noteContacts(namedBy(target, fleet));
+      assert.equal(presence.connected().length, fleet.length, `round ${round}`);
+    }
   });
 
   it("forgets a minion whose key was removed while a request of it was under way", () => {
@@ -85,6 +108,10 @@ describe("Presence", () => {
   it("bounds a round", () => {
     const { presence, pinged } = openPresence(Array.from({ length: 5_000 }, (_, index) => `m${index}`));
     presence.pingSilent();
-    assert.equal(pinged[0]?.length, 2_000);
+    const named = pinged.flat().map((target) => (target.kind === "list" ? target.ids.length : target.minions));
+    assert.ok(named.every((count) => count <= 2_000));
+    // Whole blocks of neighbours are asked.
+    const total = named.reduce((sum, count) => sum + count, 0);
+    assert.ok(total >= 2_000 && total <= 5_000, String(total));
   });
 });
