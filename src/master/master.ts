@@ -34,6 +34,8 @@ import type { Pillars } from "./pillars/pillars.ts";
 import type { Bus } from "./ports/bus.ts";
 import type { OpenedPorts } from "./ports/port-check.ts";
 import type { PublishFront } from "./ports/publish-front.ts";
+import type { Presence } from "./presence/presence.ts";
+import { presenceOf } from "./presence/presence-ping.ts";
 import { ownJob } from "./publish/own-job.ts";
 import { type Fire, type Publisher, publisherOf } from "./publish/publisher.ts";
 import { Targets } from "./publish/targets.ts";
@@ -48,8 +50,6 @@ import { Copies, type CopyLanes } from "./upkeep/copies.ts";
 import type { GitUpdates } from "./upkeep/git-updates.ts";
 import { KeyManagement } from "./upkeep/key-management.ts";
 import { Maintenance } from "./upkeep/maintenance.ts";
-import type { Presence } from "./upkeep/presence.ts";
-import { presenceOf } from "./upkeep/presence-ping.ts";
 import { SaltFiles, type SaltPlan } from "./upkeep/salt-files.ts";
 
 export type MasterParts = {

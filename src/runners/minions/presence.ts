@@ -1,5 +1,5 @@
 /**
- * Runner `manage`, functions that send nothing: the connected minions, by verified contact (src/master/upkeep/presence.ts). Unlike Salt, which
+ * Runner `manage`, functions that send nothing: the connected minions, by verified contact (src/master/presence/presence.ts). Unlike Salt, which
  * compares addresses, it finds minions behind NAT. docs/compatibility.md, "Presence".
  */
 import { openKeyDirectories } from "../../store/keys/keys.ts";

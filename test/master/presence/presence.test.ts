@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { PingTarget } from "../../../src/master/upkeep/ping-targets.ts";
-import { Presence } from "../../../src/master/upkeep/presence.ts";
+import type { PingTarget } from "../../../src/master/presence/ping-targets.ts";
+import { Presence } from "../../../src/master/presence/presence.ts";
 
 const open: Presence[] = [];
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { listTargets, pingTargets } from "../../../src/master/upkeep/ping-targets.ts";
+import { listTargets, pingTargets } from "../../../src/master/presence/ping-targets.ts";
 
 const sorted = (ids: readonly string[]) => [...ids].sort();
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { PresenceEvents } from "../../../src/master/upkeep/presence-events.ts";
+import { PresenceEvents } from "../../../src/master/presence/presence-events.ts";
 
 describe("PresenceEvents", () => {
   it("name the minions that have come and gone, if any have, and then all that are connected", () => {
