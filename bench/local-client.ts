@@ -27,7 +27,7 @@ export class LocalClient {
   /** `user`: whose key proves the operator; default the user of this process. */
   constructor(o: { requestPort: number; cacheDirectory: string; host?: string; user?: string }) {
     this.#channel = new RequestChannel({
-      endpoint: `tcp://${o.host ?? "127.0.0.1"}:${o.requestPort}`,
+      endpoint: `tcp://${o.host?.includes(":") ? `[${o.host}]` : (o.host ?? "127.0.0.1")}:${o.requestPort}`,
       timeoutMs: requestTimeoutMs,
       tries: 1,
     });

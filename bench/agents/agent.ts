@@ -100,7 +100,9 @@ export class Agent {
       clearTimeout(timer);
       channel.onMessage = () => channel.end("it did not wait for the answer to its hello");
       // The processes of a bench that has just gone are given their time to end.
-      void this.#cleared.then(() => this.#decide(from, channel, message));
+      void this.#cleared
+        .then(() => this.#decide(from, channel, message))
+        .catch((error: unknown) => channel.end(`it sent ${(error as Error).message}`));
     };
   }
 
@@ -137,12 +139,12 @@ export class Agent {
       });
     };
     channel.onMessage = (message) => {
-      if (message.kind === "leave") {
-        // The connection ends after the processes, so that the next bench finds the agent free.
-        void bench.end().then(() => channel.end("it was done", { isPolite: true }));
-        return;
-      }
       try {
+        if (message.kind === "leave") {
+          // The connection ends after the processes, so that the next bench finds the agent free.
+          void bench.end().then(() => channel.end("it was done", { isPolite: true }));
+          return;
+        }
         bench.obey(message);
       } catch (error) {
         channel.end(`it sent ${(error as Error).message}`);

@@ -98,7 +98,12 @@ export class RemoteHost implements StormHost {
     if (this.#lost === undefined) {
       this.#processes.set(process, { events, onEnded });
       this.#channel.send({ kind: "start", process, need });
-    } else onEnded();
+    } else {
+      onEnded();
+      // The caller waits for an answer that cannot come.
+      const lost = this.#lost;
+      queueMicrotask(() => events.onFault(lost));
+    }
     return {
       processId: undefined,
       hasEnded,

@@ -5,8 +5,8 @@ import type { Progress } from "../../src/cli/host/progress.ts";
 import type { OptionsOf } from "../../src/cli/options/parse.ts";
 import { loadMasterConfig, type MasterConfig } from "../../src/config/load.ts";
 import { SaltworksError } from "../../src/errors.ts";
+import { acceptedKeys } from "../fleet/accepted-keys.ts";
 import { metricsUrlOf } from "../scenarios/setup/running-master.ts";
-import { acceptedKeys } from "../workload/accepted-keys.ts";
 import { workloadText } from "../workload/recorded-file.ts";
 import { type RecordedJobs, recordJobs } from "../workload/recorded-jobs.ts";
 import { type RecordedRates, recordRates } from "../workload/recorded-rates.ts";
@@ -49,7 +49,7 @@ export async function recordWorkload(
     const { signal } = interruption;
     const rates = url === undefined ? undefined : await withPhase(progress, () => recordRates(url, seconds, signal));
     const jobs = config === undefined ? undefined : await readJobs(config, hours, progress, signal);
-    const accepted = config === undefined ? 0 : acceptedKeys(config.pki_dir);
+    const accepted = config === undefined ? 0 : acceptedKeys(config.pki_dir).length;
     const minions = Math.max(1, accepted, rates?.connected ?? 0);
     const recorded = { master: running.host, at: new Date().toISOString(), minions, jobs, rates };
     writeFileSync(file, workloadText(recorded), { flag: "wx" });

@@ -21,8 +21,8 @@ import { sweptResult } from "./sweep.ts";
 /** The exit code when the load generator was the limit, or other programs took the machine: the figures then say nothing about the master. */
 export const voidExitCode = 2;
 const incorrectExitCode = 1;
-const keysWait = `minions sign in as ${idPrefixDefault}0, ${idPrefixDefault}1, ..; if the master does not accept keys by itself, accept them: salt-key -y -a '${idPrefixDefault}*'\n`;
-const keysStay = `the minions' keys stay on the master until you delete them: salt-key -y -d '${idPrefixDefault}*'\n`;
+const keysWait = `minions sign in as ${idPrefixDefault}0, ${idPrefixDefault}1, ..; if the master does not accept keys by itself, accept them: salt-key -y -a '${idPrefixDefault}[0-9]*'\n`;
+const keysStay = `the keys and mines of minions that signed in stay on the master until you delete the keys: salt-key -y -d '${idPrefixDefault}[0-9]*'\n`;
 /** The exit code when a condition of `--fail-if` holds. */
 const crossedExitCode = 3;
 
@@ -43,13 +43,13 @@ export async function runRequest(request: RunRequest, progress: Progress, host: 
     // Shown before it is written, because the file may fail.
     host.write(request.isJson ? `${JSON.stringify(result)}\n` : `${resultText(result)}\n`);
     const path = writeResult(request.directory, result);
-    if (result.master.address !== undefined) host.complain(`saltworks bench: ${keysStay}`);
     if (request.isJson) host.complain(`Result: ${path}\n`);
     else host.write(`Result: ${path}\nPlots:  saltworks bench report ${path}\n`);
     if (interruption.signal.aborted) return interruption.exitCode;
     if (fault !== undefined) throw fault;
     return exitCodeOf(result, host);
   } finally {
+    if (request.masters[0].running !== undefined) host.complain(`saltworks bench: ${keysStay}`);
     interruption.end();
   }
 }

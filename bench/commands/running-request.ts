@@ -1,6 +1,9 @@
 /** Parses the options of `saltworks bench` about a master that runs already. */
 import { isIP } from "node:net";
+import { hostname, networkInterfaces } from "node:os";
 import type { OptionsOf } from "../../src/cli/options/parse.ts";
+import { requestAddress, requestEndpoint } from "../../src/client/request-port.ts";
+import { loadMasterConfig } from "../../src/config/load.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import type { ParameterValues } from "../results/schema.ts";
 import type { Scenario } from "../scenarios/scenario.ts";
@@ -8,7 +11,6 @@ import type { RunningMaster } from "../scenarios/setup/running-master.ts";
 
 type BenchOptions = OptionsOf<"bench">;
 
-const localHost = "127.0.0.1";
 const portMax = 65_535;
 
 /**
@@ -25,8 +27,13 @@ export function readRunningMaster(options: BenchOptions): RunningMaster | undefi
     throw new SaltworksError("USAGE", `${given[0]} is about a master that runs already: name it with --master HOST`);
   }
   refuseOwn(options);
+  const host = master === undefined ? hostOf(configDir ?? "") : readHost(master);
+  for (const [option, value] of Object.entries({ "--config-dir": configDir, "--pid": pid })) {
+    if (value === undefined || isThisMachine(host)) continue;
+    throw new SaltworksError("USAGE", `${option} is about a master on this machine, and ${host} is another one`);
+  }
   return {
-    host: readHost(master ?? localHost),
+    host,
     ...(ports === undefined ? {} : { ports: readPorts(ports) }),
     ...(configDir === undefined ? {} : { configDirectory: configDir }),
     ...(pid === undefined ? {} : { processId: pid }),
@@ -51,9 +58,21 @@ function refuseOwn({ against, masterConfig, salt, workers }: BenchOptions): void
   throw new SaltworksError("USAGE", `${given[0]} is about masters that the bench starts; the given one runs already`);
 }
 
+/** As operators' commands find the master of a configuration. */
+function hostOf(configDir: string): string {
+  return requestAddress(requestEndpoint(loadMasterConfig(configDir))).host;
+}
+
+function isThisMachine(host: string): boolean {
+  const own = Object.values(networkInterfaces()).flatMap((addresses) =>
+    (addresses ?? []).map(({ address }) => address),
+  );
+  return ["localhost", hostname(), ...own].includes(host) || host.startsWith("127.");
+}
+
 function readHost(text: string): string {
-  if (isIP(text) === 6) return `[${text}]`;
-  if (/^[\w.-]+$/.test(text) || /^\[[\da-fA-F:.]+\]$/.test(text)) return text;
+  const bare = text.replace(/^\[(.*)\]$/, "$1");
+  if (isIP(bare) === 6 || /^[\w.-]+$/.test(text)) return bare;
   throw new SaltworksError("USAGE", `--master takes a host name or address without a port (--ports), not '${text}'`);
 }
 

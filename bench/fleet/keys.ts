@@ -5,10 +5,11 @@
  * two moduli may share a prime, which their greatest common divisor shows.
  */
 import { createPrivateKey, createPublicKey, generatePrime, type KeyObject } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { constants, lstatSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { SaltworksError } from "../../src/errors.ts";
 
 const primeBits = 1_024;
 const publicExponent = 65_537n;
@@ -39,7 +40,8 @@ export async function loadPrimes(
   onProgress: Progress = () => {},
 ): Promise<string[]> {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const file = join(directory, `primes-${primeBits}.json`);
+  demandOwn(directory);
+  const file = primesFile(directory);
   const primes = readPrimes(file);
   const missing: Promise<void>[] = [];
   let wanted = 2;
@@ -59,6 +61,35 @@ export async function loadPrimes(
   writeFileSync(partial, JSON.stringify(primes), { mode: 0o600 });
   renameSync(partial, file);
   return primes;
+}
+
+/** Others who can write there would know the private keys of minions that a master accepts. */
+function demandOwn(directory: string): void {
+  const { mode, uid } = lstatSync(directory);
+  const isOwn = (mode & constants.S_IFMT) === constants.S_IFDIR && uid === process.getuid?.() && (mode & 0o022) === 0;
+  if (isOwn) return;
+  throw new SaltworksError(
+    "USAGE",
+    `${directory}, the directory of minions' keys, must be a directory that only its owner, this user, can write to`,
+  );
+}
+
+/**
+ * Refuses a directory that does not have keys for so many minions.
+ *
+ * @throws SaltworksError USAGE
+ */
+export function demandKeys(directory: string, keyCount: number): void {
+  const count = pairCount(readPrimes(primesFile(directory)).length);
+  if (count >= keyCount) return;
+  throw new SaltworksError(
+    "USAGE",
+    `--keys ${directory} has keys for ${count} minions, not for ${keyCount}: saltworks bench keys DIR --minions ${keyCount}`,
+  );
+}
+
+function primesFile(directory: string): string {
+  return join(directory, `primes-${primeBits}.json`);
 }
 
 function readPrimes(file: string): string[] {

@@ -18,27 +18,29 @@ export function errorsOf(outcome: Pick<StormOutcome, "lanes">): Record<string, n
   return errors;
 }
 
-/** `figures` are added to those of the generator. CPU is divided by the operations of all lanes. */
+/** `figures` are added to those of the generator. CPU is divided by the operations of all lanes, and `besides` that others completed. */
 export function stormPoint(o: {
   label: string;
   parameters: Point["parameters"];
   outcome: StormOutcome;
   span: Span;
   correctness: Point["correctness"];
+  besides?: number;
   figures: Record<string, number>;
 }): Point {
   const lanes = Object.values(o.outcome.lanes);
   const sum = (name: "completed" | "sent" | "repeated" | "verified"): number =>
     lanes.reduce((total, lane) => total + lane[name], 0);
+  const completed = sum("completed") + (o.besides ?? 0);
   return {
     label: o.label,
     parameters: { ...o.parameters },
     wallMs: o.outcome.wallMs,
     operations: Object.fromEntries(Object.entries(o.outcome.lanes).map(([name, lane]) => [name, lane.operation])),
-    cpu: cpuOf(o.span, sum("completed")),
+    cpu: cpuOf(o.span, completed),
     memory: o.span.memory,
-    storage: storageOf(o.span, sum("completed")),
-    network: networkOf(o.outcome.traffic, sum("completed")),
+    storage: storageOf(o.span, completed),
+    network: networkOf(o.outcome.traffic, completed),
     series: o.span.series,
     correctness: o.correctness,
     generator: besideOthers(o.outcome.generator, o.span.otherShare),

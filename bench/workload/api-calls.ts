@@ -31,7 +31,8 @@ export async function callPlanned(
     ...{ startedMs: span.startedMs, signal: span.signal, atOnce: callsAtOnceMax },
     work: () => callOnce(operation, span),
   });
-  return { ...oneByOne(histogram, performance.now() - span.startedMs, { failed, timedOut: 0 }), late };
+  const ended = oneByOne(histogram, performance.now() - span.startedMs, { failed, timedOut: 0 });
+  return { ...ended, late, loop: "open" };
 }
 
 /** A closed loop: latency counts from the sending of each call. */
@@ -43,9 +44,14 @@ export async function callAsUsers(
   const histogram = new LatencyHistogram();
   let failed = 0;
   const endMs = o.startedMs + o.seconds * 1_000;
+  // No longer than the stage.
+  const think = (): Promise<void> => {
+    const leftMs = Math.max(0, endMs - performance.now());
+    return wait(Math.min(draw(thinkMs, o.random), leftMs), undefined, { signal: o.signal });
+  };
   const user = async (): Promise<void> => {
     // Users do not begin together.
-    await wait(draw(thinkMs, o.random), undefined, { signal: o.signal });
+    await think();
     while (performance.now() < endMs) {
       const sentMs = performance.now();
       try {
@@ -55,7 +61,7 @@ export async function callAsUsers(
         if (!(error instanceof SaltworksError)) throw error;
         failed += 1;
       }
-      await wait(draw(thinkMs, o.random), undefined, { signal: o.signal });
+      await think();
     }
   };
   await Promise.all(Array.from({ length: users }, user));

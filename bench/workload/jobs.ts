@@ -1,4 +1,5 @@
 /** Plans jobs and returns beforehand: job ids, targets, publish times, and each minion's return with its size and time. */
+import { SaltworksError } from "../../src/errors.ts";
 import { matches } from "../../src/target/match.ts";
 import { parseTarget } from "../../src/target/parse.ts";
 import { jidAt } from "../../src/wire/jid.ts";
@@ -19,10 +20,16 @@ export class JidSource {
   }
 }
 
+/** `expression`: in the syntax of `kind`. */
+export type Target = {
+  readonly expression: string | readonly string[];
+  readonly kind: "glob" | "list" | "pcre";
+};
+
 export type PlannedJob = {
   readonly jid: string;
   readonly atMs: number;
-  readonly target: { readonly expression: string | readonly string[]; readonly kind: "glob" | "list" };
+  readonly target: Target;
 };
 
 export type ReturnPlan = {
@@ -32,11 +39,16 @@ export type ReturnPlan = {
   readonly expected: readonly Expected[];
 };
 
-/** Jobs at their times, and the returns of each one's minions, ordered by time. `everybody`: a glob of the whole fleet. */
+/**
+ * Jobs at their times, and the returns of each one's minions, ordered by time. `everybody`: names the whole fleet. `isListed`: a glob's minions are
+ * named one by one, because the master has others, which must not run the bench's functions.
+ *
+ * @throws SaltworksError USAGE for a glob that no simulated minion matches
+ */
 export function planJobs(
   operation: JobOperation,
   publishMs: Float64Array,
-  o: { readonly ids: readonly string[]; readonly everybody: string; readonly jids: JidSource; readonly random: Random },
+  o: Fleet & { readonly jids: JidSource },
 ): { readonly jobs: readonly PlannedJob[]; readonly plan: ReturnPlan } {
   const targeting = targetingOf(operation.target, o);
   const jobs: PlannedJob[] = [];
@@ -83,25 +95,40 @@ export function planReturns(
   return { jids, returns, plannedMs, expected };
 }
 
+type Fleet = {
+  readonly ids: readonly string[];
+  readonly everybody: Target;
+  readonly isListed: boolean;
+  readonly random: Random;
+};
+
 type Targeting = () => { readonly minions: readonly number[]; readonly target: PlannedJob["target"] };
 
-function targetingOf(
-  target: JobTarget,
-  { ids, everybody, random }: { ids: readonly string[]; everybody: string; random: Random },
-): Targeting {
+function targetingOf(target: JobTarget, { ids, everybody, isListed, random }: Fleet): Targeting {
   if (target.kind === "glob") {
     const minions = minionsOf(target.glob, ids);
-    return () => ({ minions, target: { expression: target.glob, kind: "glob" } });
+    if (minions.length === 0) {
+      throw new SaltworksError(
+        "USAGE",
+        `the target glob '${target.glob}' matches no simulated minion (sim-0, sim-1, ..)`,
+      );
+    }
+    const named = isListed ? listOf(minions, ids) : ({ expression: target.glob, kind: "glob" } as const);
+    return () => ({ minions, target: named });
   }
   const count = minionCountOf(target, ids.length);
   if (count === ids.length) {
     const minions = [...ids.keys()];
-    return () => ({ minions, target: { expression: everybody, kind: "glob" } });
+    return () => ({ minions, target: everybody });
   }
   return () => {
     const minions = drawSample(ids.length, count, random);
-    return { minions, target: { expression: minions.map((minion) => ids[minion] ?? ""), kind: "list" } };
+    return { minions, target: listOf(minions, ids) };
   };
+}
+
+function listOf(minions: readonly number[], ids: readonly string[]): Target {
+  return { expression: minions.map((minion) => ids[minion] ?? ""), kind: "list" };
 }
 
 /** Returns of one job. */

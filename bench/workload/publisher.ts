@@ -25,7 +25,7 @@ export function runPlanned(
   const waiting: number[] = [];
   let [late, failed, ended] = [0, 0, 0];
   const nowMs = () => performance.now() - o.startedMs;
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     let pacer: Pacer | undefined;
     const end = (): void => {
       pacer?.stop();
@@ -37,8 +37,11 @@ export function runPlanned(
         .then(
           () => histogram.recordMs(nowMs() - (plannedMs[index] ?? 0)),
           (error: unknown) => {
-            if (!(error instanceof SaltworksError)) throw error;
             failed += 1;
+            // After an abort every answer is lost.
+            if (error instanceof SaltworksError || o.signal.aborted) return;
+            pacer?.stop();
+            reject(error);
           },
         )
         .finally(() => {
@@ -81,7 +84,7 @@ export async function publishPlanned(
       atOnce: clients.length,
       work,
     });
-    return { ...oneByOne(histogram, performance.now() - startedMs, { failed, timedOut: 0 }), late };
+    return { ...oneByOne(histogram, performance.now() - startedMs, { failed, timedOut: 0 }), late, loop: "open" };
   } finally {
     for (const client of clients) client.close();
   }

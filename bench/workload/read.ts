@@ -100,7 +100,20 @@ function readVersions(place: Place): RequestVersion[] {
   if (sum !== 100 || shares.some(({ percent }) => !Number.isInteger(percent))) {
     throw place.refuse(`takes whole shares that add up to 100 %, not ${sum} %`);
   }
-  return shares.flatMap(({ version: own, percent }) => Array.from({ length: percent }, () => own));
+  return interleaved(shares);
+}
+
+/** Each version as often as its share of 100, spread evenly, so that a small fleet has the same shares. */
+function interleaved(
+  shares: readonly { readonly version: RequestVersion; readonly percent: number }[],
+): RequestVersion[] {
+  const given = shares.map(() => 0);
+  return Array.from({ length: 100 }, (_, place) => {
+    const wants = shares.map(({ percent }, index) => ((place + 1) * percent) / 100 - (given[index] ?? 0));
+    const chosen = wants.indexOf(Math.max(...wants));
+    given[chosen] = (given[chosen] ?? 0) + 1;
+    return shares[chosen]?.version ?? 3;
+  });
 }
 
 function percentOf(text: string): number {
@@ -120,6 +133,8 @@ function readOperations(place: Place): Operation[] {
   const read = place.items().map(readOperation);
   if (read.length === 0 || read.length > operationsMost) throw place.refuse(`takes 1 to ${operationsMost} operations`);
   demandUnique(place, read);
+  const mines = new Set(read.flatMap((one) => (one.kind === "mine_get" ? [one.bytes] : [])));
+  if (mines.size > 1) throw place.refuse("all mine_get must have the same bytes: the fleet's mines are filled once");
   return read;
 }
 

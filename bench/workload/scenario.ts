@@ -1,4 +1,5 @@
 /** A workload file as a scenario: the same runs, results, sweeps, peers and conditions as the scenarios of the bench. */
+import { SaltworksError } from "../../src/errors.ts";
 import type { Point } from "../results/schema.ts";
 import { defineScenario, type Scenario, type ScenarioContext } from "../scenarios/scenario.ts";
 import { fillMines } from "../scenarios/setup/asks.ts";
@@ -41,7 +42,11 @@ export function workloadScenario(workload: Workload): Scenario<WorkloadParameter
       timeScale: "the length of every stage is multiplied by it",
       seed: "of sizes, targets and arrival times",
     },
-    demand: (p) => demandStorm(p, Math.max(p.minions * p.warmUp, mostOperations(workload, p))),
+    demand: (p) => {
+      const lowest = Math.min(...workload.versions);
+      if (p.version !== lowest) throw new SaltworksError("USAGE", "the request versions are the file's `versions`");
+      demandStorm(p, Math.max(p.minions * p.warmUp, mostOperations(workload, p)));
+    },
     prepare: () => made.prepare(),
     masterConfig: (p) => ({ ...versionConfig(p), ...made.masterConfig() }),
     run: (context) => runWorkload(context, workload, made),

@@ -1,5 +1,5 @@
 /** What a master of the bench's own needs for a workload: files that minions fetch, and an HTTP API. */
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SaltworksError } from "../../src/errors.ts";
@@ -14,7 +14,8 @@ const tokenVariable = "SALTWORKS_BENCH_TOKEN";
 
 export class WorkloadSite {
   readonly #workload: Workload;
-  readonly #directory = join(tmpdir(), `saltworks-bench-workload-${process.pid}`);
+  /** Made when files are needed. */
+  #directory: string | undefined;
   #apiPort = 0;
 
   constructor(workload: Workload) {
@@ -24,18 +25,18 @@ export class WorkloadSite {
   /** Once for all masters of the run. The files are removed when the process ends. */
   async prepare(): Promise<void> {
     const files = this.#files();
-    if (files.length > 0) {
-      rmSync(this.#directory, { recursive: true, force: true });
-      mkdirSync(this.#directory, { recursive: true });
-      for (const file of files) writeFileSync(join(this.#directory, nameOf(file)), "x".repeat(file.bytes));
-      process.once("exit", () => rmSync(this.#directory, { recursive: true, force: true }));
+    if (files.length > 0 && this.#directory === undefined) {
+      const directory = mkdtempSync(join(tmpdir(), "saltworks-bench-workload-"));
+      this.#directory = directory;
+      process.once("exit", () => rmSync(directory, { recursive: true, force: true }));
+      for (const file of files) writeFileSync(join(directory, nameOf(file)), "x".repeat(file.bytes));
     }
     if (this.#hasApi) [this.#apiPort = 0] = await freePorts(1);
   }
 
   masterConfig(): Record<string, unknown> {
     return {
-      ...(this.#files().length > 0 && { file_roots: { base: [this.#directory] } }),
+      ...(this.#directory !== undefined && { file_roots: { base: [this.#directory] } }),
       ...(this.#hasApi && apiConfig(this.#apiPort)),
     };
   }

@@ -6,7 +6,7 @@ import { seededRandom } from "../load/random.ts";
 import { judgeGenerator, SelfCheck, type SelfReport } from "../load/self-check.ts";
 import type { OperationResult, Point } from "../results/schema.ts";
 import { accountAll, duplicatesSeen, type Expected } from "../scenarios/measures/accounting.ts";
-import { cpuOf, measured, type Span } from "../scenarios/measures/measure.ts";
+import { measured, type Span } from "../scenarios/measures/measure.ts";
 import type { ScenarioContext } from "../scenarios/scenario.ts";
 import { everybodyOf, publishJobs, type StormSite } from "../scenarios/setup/storm-setup.ts";
 import { answered, errorsOf, stormPoint } from "../scenarios/storm-point.ts";
@@ -20,6 +20,9 @@ import { operationsIn, stageSchedule } from "./stage-schedule.ts";
 /** Connections of each kind of request other than returns, as jobs of minions open separate ones. */
 const askConnections = 100;
 
+/** A job's returns that are under way at once; more wait, which counts as the master's time. */
+const jobConnections = 1_000;
+
 type StageContext = ScenarioContext<WorkloadParameters> & {
   readonly workload: Workload;
   readonly site: StormSite;
@@ -30,14 +33,20 @@ type StageContext = ScenarioContext<WorkloadParameters> & {
 /** Work of the coordinator beside the storm: publishes and API calls. */
 type Side = {
   readonly name: string;
-  readonly run: (startedMs: number) => Promise<OperationResult>;
+  readonly run: (startedMs: number, signal: AbortSignal) => Promise<OperationResult>;
 };
 
-type Prepared = { readonly lanes: LanePlan[]; readonly sides: Side[]; readonly expected: Expected[]; total: number };
+type Prepared = {
+  readonly lanes: LanePlan[];
+  readonly sides: Side[];
+  readonly expected: Expected[];
+  readonly absent: string[];
+  total: number;
+};
 
 /** `index`: of the stage, for its own random numbers. @returns its point; undefined for a stage that is not measured */
 export async function runStage(context: StageContext, stage: Stage, index: number): Promise<Point | undefined> {
-  const prepared: Prepared = { lanes: [], sides: [], expected: [], total: 0 };
+  const prepared: Prepared = { lanes: [], sides: [], expected: [], absent: [], total: 0 };
   const scaled = { ...stage, seconds: stage.seconds * context.parameters.timeScale };
   for (const [place, operation] of context.workload.operations.entries()) {
     const seed = context.parameters.seed + 1_000 * (index + 1) + place;
@@ -63,17 +72,22 @@ async function runPrepared(
 ): Promise<Outcome> {
   return site.phase(progress, name, total, async () => {
     const check = new SelfCheck();
+    // Publishes and calls do not go on after the storm has failed.
+    const stopSides = new AbortController();
+    const sideSignal = AbortSignal.any([signal, stopSides.signal]);
     let besides: Promise<(readonly [name: string, result: OperationResult])[]> = Promise.resolve([]);
     const onStart = (atMs: number): void => {
       const startedMs = performance.now() + atMs - Date.now();
       check.start();
-      besides = Promise.all(sides.map(async (side) => [side.name, await side.run(startedMs)] as const));
+      besides = Promise.all(sides.map(async (side) => [side.name, await side.run(startedMs, sideSignal)] as const));
       // Awaited below, unless the storm fails first.
       besides.catch(() => undefined);
     };
-    const [outcome, own] = await site.storm
-      .run(lanes, { signal, onStart })
-      .then(async (ended) => [ended, await besides] as const);
+    const outcome = await site.storm.run(lanes, { signal, onStart }).catch((error: unknown) => {
+      stopSides.abort(error);
+      throw error;
+    });
+    const own = await besides;
     const self = check.stop();
     signal.throwIfAborted();
     const results = own.map(([, side]) => side);
@@ -87,10 +101,17 @@ async function runPrepared(
 /** The coordinator is a part of the generator, too. */
 function withSides(storm: Point["generator"], self: SelfReport, sides: readonly OperationResult[]): Point["generator"] {
   if (sides.length === 0) return storm;
-  const sum = (name: "sent" | "late"): number => sides.reduce((total, side) => total + side[name], 0);
-  const own = judgeGenerator({ reports: [self], loop: "open", sent: sum("sent"), late: sum("late") });
+  const sum = (own: readonly OperationResult[], name: "sent" | "late"): number =>
+    own.reduce((total, side) => total + side[name], 0);
+  const open = sides.filter(({ loop }) => loop === "open");
+  const own = judgeGenerator({
+    ...{ reports: [self], loop: open.length > 0 ? "open" : "closed" },
+    sent: sum(open, "sent"),
+    late: sum(open, "late"),
+  });
   const voidReasons = [...storm.voidReasons, ...own.voidReasons.map((reason) => `publishes and API calls: ${reason}`)];
   return {
+    ...storm,
     cpuShare: Math.max(storm.cpuShare, own.cpuShare),
     loopDelayP99Ms: Math.max(storm.loopDelayP99Ms, own.loopDelayP99Ms),
     lateSends: storm.lateSends + own.lateSends,
@@ -111,21 +132,25 @@ async function prepare(
   const schedule = (rate: number) => stageSchedule(rate * p.scale, stage, workload.arrivals, seed);
   if (operation.kind === "api") {
     const { pace } = operation;
-    const { session, signal } = context;
+    const { session } = context;
     if (session === undefined) throw new Error("the API has no session");
     if ("rate" in pace) {
       const plannedMs = schedule(pace.rate);
       prepared.total += plannedMs.length;
-      const run = (startedMs: number) => callPlanned(operation, plannedMs, { session, signal, startedMs });
+      const run: Side["run"] = (startedMs, signal) => callPlanned(operation, plannedMs, { session, signal, startedMs });
       prepared.sides.push({ name, run });
       return;
     }
-    const span = { session, signal, seconds: stage.seconds, random };
-    prepared.sides.push({ name, run: (startedMs) => callAsUsers(operation, pace, { ...span, startedMs }) });
+    const span = { session, seconds: stage.seconds, random };
+    const run: Side["run"] = (startedMs, signal) => callAsUsers(operation, pace, { ...span, signal, startedMs });
+    prepared.sides.push({ name, run });
     return;
   }
   const plannedMs = schedule(operation.rate);
-  if (plannedMs.length === 0) return;
+  if (plannedMs.length === 0) {
+    prepared.absent.push(name);
+    return;
+  }
   prepared.total += plannedMs.length;
   if (operation.kind === "job" || operation.kind === "return") {
     return prepareReturns(context, operation, { plannedMs, random }, prepared);
@@ -156,25 +181,27 @@ async function prepareReturns(
   { plannedMs, random }: { readonly plannedMs: Float64Array; readonly random: ReturnType<typeof seededRandom> },
   prepared: Prepared,
 ): Promise<void> {
-  const { jids, master, signal, site } = context;
+  const { jids, master, site } = context;
   const ids = site.storm.ids();
   const fun = operation.function;
   let plan: ReturnPlan;
   if (operation.kind === "job") {
-    const planned = planJobs(operation, plannedMs, { ids, everybody: everybodyOf(master), jids, random });
+    const everybody = everybodyOf(master);
+    const isListed = master.reach !== undefined;
+    const planned = planJobs(operation, plannedMs, { ids, everybody, isListed, jids, random });
     plan = planned.plan;
     prepared.total += plan.plannedMs.length - plannedMs.length;
     const connect = () => master.client();
     prepared.sides.push({
       name: `${operation.name}: publish`,
-      run: (startedMs) => publishPlanned(planned.jobs, fun, { connect, signal, startedMs }),
+      run: (startedMs, signal) => publishPlanned(planned.jobs, fun, { connect, signal, startedMs }),
     });
   } else {
     const published = await publishJobs(context, Math.ceil(plannedMs.length / ids.length), fun);
     plan = planReturns(operation, plannedMs, { ids, jids: published, random });
   }
   // As a minion's own process for a job has a connection of its own.
-  const connections = operation.kind === "job" ? askConnections : 0;
+  const connections = operation.kind === "job" ? jobConnections : 0;
   prepared.lanes.push(await site.storm.prepareJobReturns({ lane: operation.name, fun, connections, ...plan }));
   prepared.expected.push(...plan.expected);
 }
@@ -190,30 +217,34 @@ async function pointOf(
   const lanes = Object.entries(outcome.lanes);
   const acknowledged = lanes.reduce((sum, [name, lane]) => sum + (isReturn(name) ? lane.completed - lane.wrong : 0), 0);
   const failed = Object.entries(o.sides).map(([name, { failed: count }]) => [`${name}: refused`, count]);
-  const errors = { ...errorsOf(outcome), ...Object.fromEntries(failed) };
+  const absent = o.prepared.absent.map((name) => [`${name}: too rare for this stage, none was planned`, 1]);
+  const errors = { ...errorsOf(outcome), ...Object.fromEntries([...failed, ...absent]) };
   const stored = await accountAll(master, o.prepared.expected, { acknowledged, duplicatesBefore, errors });
   const others = answered({ lanes: Object.fromEntries(lanes.filter(([name]) => !isReturn(name))) });
+  const sides = Object.values(o.sides);
+  const ofSides = {
+    expected: sides.reduce((sum, { planned }) => sum + planned, 0),
+    accounted: sides.reduce((sum, { completed }) => sum + completed, 0),
+  };
   const point = stormPoint({
     label: stage.name,
     parameters: { ...p, stage: stage.name, seconds: stage.seconds },
     ...{ outcome, span },
     correctness: {
       ...stored,
-      expected: stored.expected + others.expected,
-      accounted: stored.accounted + others.accounted,
-      missing: stored.missing + others.missing,
+      expected: stored.expected + others.expected + ofSides.expected,
+      accounted: stored.accounted + others.accounted + ofSides.accounted,
+      missing: stored.missing + others.missing + ofSides.expected - ofSides.accounted,
     },
-    figures: { plannedPerSecond: plannedPerSecond(workload, stage) * p.scale },
+    besides: ofSides.accounted,
+    figures: { plannedPerSecond: plannedPerSecond(workload, stage, p.scale) },
   });
-  const completed = [...lanes.map(([, lane]) => lane), ...Object.values(o.sides)].reduce(
-    (sum, lane) => sum + lane.completed,
-    0,
-  );
-  return { ...point, operations: { ...point.operations, ...o.sides }, cpu: cpuOf(span, completed) };
+  const wallMs = Math.max(point.wallMs, stage.seconds * 1_000);
+  return { ...point, wallMs, operations: { ...point.operations, ...o.sides } };
 }
 
 /** Operations a second that the file asks for, without the returns of jobs and the calls of users. */
-function plannedPerSecond({ operations }: Workload, stage: Stage): number {
+function plannedPerSecond({ operations }: Workload, stage: Stage, scale: number): number {
   const rates = operations.map((one) => (one.kind === "api" ? ("rate" in one.pace ? one.pace.rate : 0) : one.rate));
-  return rates.reduce((sum, rate) => sum + operationsIn(rate, stage), 0) / stage.seconds;
+  return rates.reduce((sum, rate) => sum + operationsIn(rate * scale, stage), 0) / stage.seconds;
 }

@@ -80,6 +80,7 @@ export type PrepareAsks = {
   readonly target: string;
   /** `_mine` and `_minion_event`: bytes of the text that is sent. */
   readonly textBytes: number;
+  readonly sealedBytesMax: number;
 };
 
 /** A request's load, without the members that its version adds. */

@@ -226,8 +226,10 @@ class StormProcess {
 }
 
 const signInsAtOnceMax = 32;
-/** Real minions ask again after 10 s (`acceptance_wait_time`); this is shorter, so that a run begins soon after an acceptance. */
+/** Where keys are accepted at once. */
 const askAgainMs = 500;
+/** As real minions (`acceptance_wait_time`), where an operator accepts keys: thousands that ask more often would load the master. */
+const askAgainWaitingMs = 10_000;
 
 /** Others sign in while one waits. @throws SaltworksError AUTH_FAILED */
 async function untilAccepted(
@@ -241,7 +243,7 @@ async function untilAccepted(
     if (minion !== undefined) return minion;
     if (performance.now() > endMs)
       throw unaccepted(id, `its key waits for acceptance since ${acceptTimeoutMs / 1_000} s`);
-    await wait(askAgainMs);
+    await wait(acceptTimeoutMs > askAgainWaitingMs ? askAgainWaitingMs : askAgainMs);
   }
 }
 

@@ -74,6 +74,8 @@ export class Storm {
   readonly #connections: number;
   readonly #subscriptions: number;
   readonly #hosts: readonly StormHost[];
+  /** Separate connections by lane, which stay open until the storm ends. */
+  readonly #laneConnections = new Map<string, number>();
   /** Whether this machine's limits are the master's. */
   readonly #isMasterHere: boolean;
   readonly #signal: AbortSignal | undefined;
@@ -153,7 +155,7 @@ export class Storm {
       this.#members.map(({ part }) => part.count),
     );
     const { lane, jids, fun } = o;
-    const connections = o.connections === 0 ? 0 : this.#roomFor(o.connections);
+    const connections = o.connections === 0 ? 0 : this.#roomFor(lane, o.connections);
     await this.#tellAll(({ part }, index) => ({
       ...{ kind: "prepare-job-returns", lane, jids, fun, sealedBytesMax: this.#sealedBytes(part) },
       returns: parts[index]?.returns ?? o.returns,
@@ -170,16 +172,19 @@ export class Storm {
     connections?: number;
     connectsEach?: boolean;
   }): Promise<number> {
-    const connections = this.#roomFor(o.connections);
+    const connections = this.#roomFor(o.lane, o.connections);
     const order = { kind: "prepare-auths", ...o, connectsEach: o.connectsEach ?? false } as const;
     await this.#tellAll(({ part }) => ({ ...order, connections: this.#share(connections, part) }));
     return connections;
   }
 
   /** Other requests of each minion than returns, over separate connections. */
-  async prepareAsks(o: Omit<PrepareAsks, "kind">): Promise<void> {
-    const connections = this.#roomFor(o.connections);
-    await this.#tellAll(({ part }) => ({ kind: "prepare-asks", ...o, connections: this.#share(connections, part) }));
+  async prepareAsks(o: Omit<PrepareAsks, "kind" | "sealedBytesMax">): Promise<void> {
+    const connections = this.#roomFor(o.lane, o.connections);
+    await this.#tellAll(({ part }) => {
+      const sealedBytes = this.#sealedBytes(part);
+      return { kind: "prepare-asks", ...o, sealedBytesMax: sealedBytes, connections: this.#share(connections, part) };
+    });
   }
 
   /** `scripts[k]`: the requests of the storm's minion number k, in order. */
@@ -233,10 +238,14 @@ export class Storm {
   }
 
   /** Connections left within the master's descriptor limit. */
-  #roomFor(wanted = this.minionCount): number {
-    const room = descriptorLimits().hard - this.#connections - this.#subscriptions - masterDescriptors;
+  #roomFor(lane: string, wanted = this.minionCount): number {
+    this.#laneConnections.delete(lane);
+    const ofOthers = [...this.#laneConnections.values()].reduce((sum, count) => sum + count, 0);
+    const room = descriptorLimits().hard - this.#connections - this.#subscriptions - ofOthers - masterDescriptors;
     const most = this.#isMasterHere ? Math.min(this.minionCount, room) : this.minionCount;
-    return Math.max(this.#members.length, Math.min(wanted, most));
+    const connections = Math.max(this.#members.length, Math.min(wanted, most));
+    this.#laneConnections.set(lane, connections);
+    return connections;
   }
 
   #share(total: number, { first, count }: Part): number {
@@ -335,7 +344,7 @@ export class Storm {
   #startProcess(part: Part): void {
     const least = part.connections * 2 + part.subscriptions + spareDescriptors;
     const link = part.host.start(
-      { least, wanted: least },
+      { least, wanted: part.host.descriptorsMax },
       {
         onMessage: (message) => this.#hear(member, message),
         onFault: (error) => {

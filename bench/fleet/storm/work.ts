@@ -131,24 +131,37 @@ export function authsWork(minions: readonly StormMinion[], o: { rounds: number; 
 
 export function asksWork(
   minions: readonly StormMinion[],
-  o: { asking: Asking; rounds: number; target: string; textBytes: number },
+  o: { asking: Asking; rounds: number; target: string; textBytes: number; sealedBytesMax: number },
 ): Work {
   const text = "x".repeat(o.textBytes);
   const count = minions.length * o.rounds;
-  const sealed = Array.from({ length: count }, (_, index) => {
+  const sealed: { readonly frame: Buffer; readonly nonce: string }[] = [];
+  const nonces = new Map<number, string>();
+  const seal = (index: number) => {
     const { sender, keys } = at(minions, index % minions.length);
     const { frame, nonce } = sealRequest(withToken(askLoad(o.asking, sender.id, o.target, text), sender), sender, keys);
     return { frame: requestBytes(frame), nonce };
-  });
+  };
+  for (let bytes = 0; sealed.length < count && bytes < o.sealedBytesMax; ) {
+    const next = seal(sealed.length);
+    sealed.push(next);
+    bytes += next.frame.length;
+  }
   return {
     count,
-    sealedAhead: count,
+    sealedAhead: sealed.length,
     minion: (index) => index % minions.length,
-    frame: (index) => at(sealed, index).frame,
+    frame: (index) => {
+      const ahead = sealed[index];
+      if (ahead !== undefined) return ahead.frame;
+      const late = seal(index);
+      nonces.set(index, late.nonce);
+      return late.frame;
+    },
     isPlausible: (payload) => payload.length >= sealedReplyBytesMin,
     check: (index, payload) => {
       const { sender, keys, master } = at(minions, index % minions.length);
-      const { nonce } = at(sealed, index);
+      const nonce = sealed[index]?.nonce ?? nonces.get(index) ?? "";
       if (o.asking !== "_pillar") {
         return judge(
           o.asking,

@@ -35,9 +35,9 @@ export async function readStorage(master: MasterUnderTest): Promise<StorageReadi
   };
 }
 
-/** The cache of a Salt master that ran already may have millions of files, which would be read twice. */
+/** The cache of a master that ran already may have millions of Salt's files, which would be read twice. */
 function isCacheRead({ kind, reach }: MasterUnderTest): boolean {
-  return kind === "saltworks" ? reach?.isStoreRead !== false : kind === "salt" && reach === undefined;
+  return kind !== "floor" && reach === undefined;
 }
 
 export function storageBetween(before: StorageReading, after: StorageReading): StorageChange {

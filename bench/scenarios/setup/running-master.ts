@@ -2,7 +2,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { loadMasterConfig, type MasterConfig } from "../../../src/config/load.ts";
 import { hasCode, SaltworksError } from "../../../src/errors.ts";
-import type { ValueMap } from "../../../src/wire/values.ts";
+import { acceptedKeys } from "../../fleet/accepted-keys.ts";
+import { idPrefixDefault } from "../../fleet/members.ts";
 import { LocalClient } from "../../local-client.ts";
 import type { MasterKind } from "../../results/schema.ts";
 import { parseMetrics } from "../measures/prometheus.ts";
@@ -23,6 +24,7 @@ export type RunningMaster = {
 };
 
 const metricsTimeoutMs = 5_000;
+const metricsTries = 3;
 /** How long an operator has to accept the keys of the simulated minions. */
 const acceptTimeoutMs = 600_000;
 const saltPorts = { publish: 4_505, request: 4_506 };
@@ -36,6 +38,7 @@ export async function openRunningMaster(running: RunningMaster): Promise<MasterU
   const ports = running.ports ?? (config && { publish: config.publish_port, request: config.ret_port }) ?? saltPorts;
   const client = () => clientOf(running.host, ports.request, config);
   await demandAnswer(client(), `${running.host}:${ports.request}`);
+  if (config !== undefined) demandNoOthers(config.pki_dir);
   const metricsUrl = running.metricsUrl ?? metricsUrlOf(config);
   if (metricsUrl !== undefined) await demandMetrics(metricsUrl);
   const counters = config === undefined ? undefined : await countersIfOurs(client);
@@ -82,17 +85,25 @@ export async function openRunningMaster(running: RunningMaster): Promise<MasterU
 
 /** @throws SaltworksError MASTER_UNREACHABLE */
 export async function readMetrics(url: string): Promise<string> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(metricsTimeoutMs) }).catch((error: unknown) => {
-    throw new SaltworksError("MASTER_UNREACHABLE", `${url}: ${(error as Error).message}`);
-  });
-  if (!response.ok) throw new SaltworksError("MASTER_UNREACHABLE", `${url}: HTTP ${response.status}`);
-  return response.text();
+  for (let tried = 1; ; tried += 1) {
+    try {
+      const response = await fetch(url, { signal: AbortSignal.timeout(metricsTimeoutMs) });
+      if (response.ok) return await response.text();
+      throw new Error(`HTTP ${response.status}`);
+    } catch (error) {
+      // One slow answer of a busy master must not end a run.
+      if (tried < metricsTries) continue;
+      throw new SaltworksError("MASTER_UNREACHABLE", `${url}: ${(error as Error).message}`);
+    }
+  }
 }
 
 /** Closes the client. */
 export async function readCounters(client: LocalClient): Promise<MasterCounters> {
   try {
-    const counters = (await client.wheel("saltworks.counters")) as ValueMap;
+    const counters = await client.wheel("saltworks.counters");
+    // Salt's master tells of an exception, as a text.
+    if (!(counters instanceof Map)) throw new SaltworksError("REQUEST_REFUSED", "the master has no such counters");
     return {
       main: counters.get("main") as unknown as ReadonlyMap<string, number>,
       workers: counters.get("workers") as unknown as ReadonlyMap<string, number>[],
@@ -105,6 +116,17 @@ export async function readCounters(client: LocalClient): Promise<MasterCounters>
 function clientOf(host: string, requestPort: number, config: MasterConfig | undefined): LocalClient {
   const own = config === undefined ? { cacheDirectory: "" } : { cacheDirectory: config.cachedir, user: config.user };
   return new LocalClient({ host, requestPort, ...own });
+}
+
+/** @throws SaltworksError USAGE if the operator has minions with names like the bench's */
+function demandNoOthers(pkiDirectory: string): void {
+  const simulated = new RegExp(`^${idPrefixDefault}[0-9]+$`);
+  const other = acceptedKeys(pkiDirectory).find((id) => id.startsWith(idPrefixDefault) && !simulated.test(id));
+  if (other === undefined) return;
+  throw new SaltworksError(
+    "USAGE",
+    `the master has accepted ${other}, whose name begins like those of simulated minions (${idPrefixDefault}0, ${idPrefixDefault}1, ..)`,
+  );
 }
 
 async function demandAnswer(client: LocalClient, address: string): Promise<void> {

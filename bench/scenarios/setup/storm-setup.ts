@@ -5,6 +5,7 @@ import { SaltworksError } from "../../../src/errors.ts";
 import { EventSubscriber } from "../../../src/transport/event-stream-client.ts";
 import { jidAt } from "../../../src/wire/jid.ts";
 import { demandRoomForMaster } from "../../fleet/descriptors.ts";
+import { demandKeys } from "../../fleet/keys.ts";
 import { idPrefixDefault } from "../../fleet/members.ts";
 import type { RequestVersion } from "../../fleet/minion-options.ts";
 import { Storm, type StormOptions } from "../../fleet/storm/storm.ts";
@@ -103,6 +104,7 @@ async function openStorm(
     telling.done = Math.max(done, telling.done);
   };
   try {
+    if (master.reach?.keyDirectory !== undefined) demandKeys(master.reach.keyDirectory, p.minions);
     const storm = await Storm.open({
       masterHost: master.host,
       requestPort: master.requestPort,
@@ -140,12 +142,13 @@ export async function publishJobs(
     return Array.from({ length: count }, (_, index) => jidAt(nowMs + index, 0));
   }
   const phase = progress.phase("publish jobs", count);
+  const everybody = everybodyOf(master);
   const client = master.client();
   try {
     const jids: string[] = [];
     for (let index = 0; index < count; index += 1) {
       signal.throwIfAborted();
-      jids.push((await client.publish(everybodyOf(master), fun)).jid);
+      jids.push((await client.publish(everybody.expression, fun, [], everybody.kind)).jid);
       phase.step();
     }
     return jids;
@@ -155,9 +158,10 @@ export async function publishJobs(
   }
 }
 
-/** A glob that all simulated minions match. Minions that a running master has besides must not run the bench's functions. */
-export function everybodyOf(master: Pick<MasterUnderTest, "reach">): string {
-  return master.reach === undefined ? "*" : `${idPrefixDefault}*`;
+/** Names all simulated minions. Minions that a running master has besides must not run the bench's functions. */
+export function everybodyOf({ reach }: Pick<MasterUnderTest, "reach">) {
+  if (reach === undefined) return { expression: "*", kind: "glob" } as const;
+  return { expression: `${idPrefixDefault}[0-9]+$`, kind: "pcre" } as const;
 }
 
 /** `untilSeen`: resolves when this many returns were seen since the start, or after `catchUpMs`. Events come after the replies. */

@@ -40,7 +40,23 @@ export function pingTargets(
     range = { from: range?.from ?? from, to };
   }
   endRange();
-  return [...targets, ...listTargets(listed, minionsMax)];
+  return [...joined(targets, minionsMax), ...listTargets(listed, minionsMax)];
+}
+
+/** Small ranges share a publish, because each publish goes to the whole fleet. */
+function joined(targets: readonly PingTarget[], minionsMax: number): PingTarget[] {
+  const result: PingTarget[] = [];
+  for (const target of targets) {
+    const last = result.at(-1);
+    const isSmall = last?.kind === "pcre" && target.kind === "pcre" && last.minions + target.minions <= minionsMax;
+    if (!isSmall) {
+      result.push(target);
+      continue;
+    }
+    const expression = `${last.expression}|${target.expression}`;
+    result[result.length - 1] = { kind: "pcre", expression, minions: last.minions + target.minions };
+  }
+  return result;
 }
 
 export function listTargets(ids: readonly string[], minionsMax: number): PingTarget[] {

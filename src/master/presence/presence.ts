@@ -25,6 +25,8 @@ export class Presence {
   #round = 0;
   /** Minions silent for longer than the timeout that have not been pinged yet in the present six rounds. */
   #untried: string[] = [];
+  /** Minions that were pinged since their last contact. */
+  readonly #asked = new Set<string>();
   /** Accepted ids in order; undefined after a change. */
   #sorted: readonly string[] | undefined;
   #latestContactMs = Number.NEGATIVE_INFINITY;
@@ -46,11 +48,13 @@ export class Presence {
     if (!this.#options.accepted.has(id)) return;
     this.#latestContactMs = this.#now();
     if (!this.#contactMs.has(id)) this.#sorted = undefined;
+    this.#asked.delete(id);
     this.#contactMs.set(id, this.#latestContactMs);
   }
 
   forget(id: string): void {
     this.#contactMs.delete(id);
+    this.#asked.delete(id);
     this.#sorted = undefined;
   }
 
@@ -97,7 +101,7 @@ export class Presence {
    */
   pingSilent(): void {
     const nowMs = this.#now();
-    const { timeoutMs, accepted } = this.#options;
+    const { timeoutMs } = this.#options;
     const silent: string[] = [];
     const gone: string[] = [];
     for (const id of this.#inOrder()) {
@@ -105,14 +109,25 @@ export class Presence {
       if (silentMs > timeoutMs) gone.push(id);
       else if (silentMs >= timeoutMs / 2) silent.push(id);
     }
-    const places = Math.max(presencePingsMax, Math.ceil(accepted.size / presenceRoundsSilent));
-    const pinged = silent.slice(0, places);
+    const places = this.#places();
+    // Minions that did not answer a ping come last, so that many that fail together do not keep living ones from being asked.
+    const pinged = [
+      ...silent.filter((id) => !this.#asked.has(id)),
+      ...silent.filter((id) => this.#asked.has(id)),
+    ].slice(0, places);
     if (this.#round % presenceRounds === 0) this.#untried = gone;
     this.#round += 1;
     pinged.push(...this.#untried.splice(0, places - pinged.length));
     if (pinged.length === 0) return;
+    for (const id of pinged) this.#asked.add(id);
     this.counters.pings += pinged.length;
     this.#options.ping(this.#targetsOf(pinged)).catch(this.#options.onFault);
+  }
+
+  /** Lists of a third of a large fleet would cost more than they tell. */
+  #places(): number {
+    const { accepted, isListed } = this.#options;
+    return isListed ? presencePingsMax : Math.max(presencePingsMax, Math.ceil(accepted.size / presenceRoundsSilent));
   }
 
   #targetsOf(ids: readonly string[]): readonly PingTarget[] {

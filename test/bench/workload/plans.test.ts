@@ -44,7 +44,13 @@ describe("planJobs", () => {
         delayMs: parseDistribution("0..5000"),
       },
       Float64Array.from({ length: count }, (_, index) => index * 1_000),
-      { ids, everybody: "sim-*", jids: new JidSource(), random: seededRandom(1) },
+      {
+        ids,
+        everybody: { expression: "sim-*", kind: "glob" },
+        isListed: false,
+        jids: new JidSource(),
+        random: seededRandom(1),
+      },
     );
 
   it("expects returns of the minions that the glob names, after the publish and in the order of their times", () => {

@@ -1,14 +1,19 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { listTargets, pingTargets } from "../../../src/master/presence/ping-targets.ts";
+import { matches } from "../../../src/target/match.ts";
+import { parseTarget } from "../../../src/target/parse.ts";
 
 const sorted = (ids: readonly string[]) => [...ids].sort();
 
-/** Ids that the targets name, each as often as a target names it. */
+/** Ids that the targets name, each as often as a target names it, as our own reader of targets matches them. */
 function named(targets: ReturnType<typeof pingTargets>, fleet: readonly string[]): string[] {
-  return targets.flatMap((target) =>
-    target.kind === "list" ? target.ids : fleet.filter((id) => new RegExp(`^${target.expression}`).test(id)),
-  );
+  const none = { grains: new Map(), pillar: new Map() };
+  return targets.flatMap((target) => {
+    if (target.kind === "list") return target.ids;
+    const parsed = parseTarget("pcre", target.expression);
+    return fleet.filter((id) => matches(parsed, { id, ...none }));
+  });
 }
 
 describe("pingTargets", () => {
@@ -42,6 +47,22 @@ describe("pingTargets", () => {
     assert.deepEqual(sorted(named(targets, ids)), sorted([...silent]));
     const first = pingTargets(new Set(ids), ids, 1);
     assert.equal(first[0]?.kind === "pcre" && first[0].expression, "a$");
+  });
+
+  it("joins small ranges up to the minions that may answer at once", () => {
+    const blocks = Array.from({ length: 12 }, (_, block) => fleet.slice(block * 256, block * 256 + 128));
+    const targets = pingTargets(new Set(blocks.flat()), fleet, 700);
+    assert.equal(targets.length, 3);
+    const all = named(targets, fleet);
+    assert.deepEqual(sorted(all), sorted(blocks.flat()));
+  });
+
+  it("names ids with spaces and letters of other languages as minions match them", () => {
+    const ids = sorted(Array.from({ length: 300 }, (_, index) => `Ünï\u00a0b ${index}.é-x`));
+    const silent = ids.slice(0, 150);
+    const all = named(pingTargets(new Set(silent), ids, 2_000), ids);
+    assert.ok(silent.every((id) => all.includes(id)));
+    assert.ok(all.length <= 256);
   });
 
   it("lists ids whose beginnings could end within a character", () => {

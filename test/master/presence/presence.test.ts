@@ -24,7 +24,7 @@ function openPresence(accepted: string[]) {
 
 function namedBy(target: PingTarget, fleet: readonly string[]): readonly string[] {
   if (target.kind === "list") return target.ids;
-  const expression = new RegExp(`^${target.expression}`);
+  const expression = new RegExp(`^(?:${target.expression})`);
   return fleet.filter((id) => expression.test(id));
 }
 
@@ -94,6 +94,25 @@ describe("Presence", () => {
       assert.ok(JSON.stringify(targets).length < 16_384, `${JSON.stringify(targets).length}`);
       for (const target of targets) presence.noteContacts(namedBy(target, fleet));
       assert.equal(presence.connected().length, fleet.length, `round ${round}`);
+    }
+  });
+
+  it("asks living minions in time although many others fail together", () => {
+    const fleet = Array.from({ length: 12_000 }, (_, index) => `m${String(index).padStart(5, "0")}`);
+    const { presence, pinged, clock } = openPresence(fleet);
+    presence.noteContacts(fleet);
+    // The ones that come first in the order of ids.
+    const dead = new Set(fleet.slice(0, 5_000));
+    const living = fleet.slice(5_000);
+    for (let round = 0; round < 12; round += 1) {
+      clock.nowMs += 10_000;
+      presence.pingSilent();
+      for (const target of pinged.splice(0).flat())
+        presence.noteContacts(namedBy(target, fleet).filter((id) => !dead.has(id)));
+      assert.ok(
+        living.every((id) => presence.isConnected(id)),
+        `round ${round}`,
+      );
     }
   });
 
