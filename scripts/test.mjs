@@ -29,26 +29,24 @@ const aloneFiles = [
   /interop\/real-minions\./,
 ];
 /**
- * Files with many of Salt's minions, which all work at once: beside two busy lanes a slow machine does not let them answer in time. They come first, one
+ * Files with many of Salt's minions, which all work at once: beside two other lanes a slow machine does not let them answer in time. They come first, one
  * at a time, beside the files that wait.
  */
-const saltFleetFiles = [/interop\/(?:golden\/commands|site\/site)\./];
-/** Files with one of Salt's minions, which use a third of one core: they run beside the files above, and not beside two busy lanes either. */
-const saltMinionFiles = [/interop\/golden\/salt-commands\./];
+const saltFleetFiles = [/interop\/(?:golden\/(?:salt-commands|commands)|site\/site)\./];
 /** Files that mostly wait and use less than half of one core: they have a lane beside the others. */
 const waitingFiles = [
   /fault\/(?:chaos-day|disk-errors|clock-jumps|clock-jumps-minions)\./,
-  /fleet\/(?:benches\/bench-and-tune|golden\/masters|jobs\/(?:missing-returns|deliver-within|schedules)|masters\/worker-loss|rights\/key-removals)\./,
-  /interop\/(?:deliver-within|golden\/waits|syndic\/syndic)\./,
+  /fleet\/(?:benches\/bench-and-tune|jobs\/(?:missing-returns|deliver-within|schedules)|masters\/worker-loss|rights\/key-removals)\./,
+  /interop\/(?:deliver-within|golden\/waits)\./,
   /workers\/(?:threads\/lane-pool|lanes\/(?:runner-lane|external-lane))\./,
   /master\/(?:ports\/publish-front|jobs\/deliveries|upkeep\/salt-files|shutdown\/leave)\./,
   /cli\/(?:top|log\/syslog)\.|pillar\/external\./,
 ];
 /** The longest files come first, so that the lanes end together. */
 const longFiles = [
-  /interop\/(?:golden\/waits|syndic\/syndic)\./,
-  /interop\/(?:sidecar\/plugins|api\/replay)\.|fleet\/golden\/(?:jobs|masters)\.|fleet\/benches\/(?:bench-and-tune|scenarios)\./,
-  /interop\/(?:real-masters|sidecar\/job-cache)\.|fleet\/(?:benches\/peers|golden\/commands|masters\/(?:daemons|kill-nine))\.|fault\/chaos-day\./,
+  /interop\/golden\/waits\./,
+  /fleet\/golden\/(?:commands|jobs|masters)\.|fleet\/benches\/bench-and-tune\./,
+  /interop\/real-masters\.|fleet\/benches\/(?:scenarios|peers)\.|fleet\/masters\/(?:daemons|kill-nine)\.|fault\/chaos-day\./,
   /interop\/(?:mines|pillars|runners)\.|fleet\/jobs\/missing-returns\./,
 ];
 /** One more lane runs the files that wait. */
@@ -201,9 +199,7 @@ async function runHeavy(group, files) {
   const waiting = beside.filter(isWaiting);
   const isSaltFleet = isOneOf(saltFleetFiles);
   const ofSalt = beside.filter(isSaltFleet);
-  const isSaltMinion = isOneOf(saltMinionFiles);
-  const ofOneMinion = beside.filter(isSaltMinion);
-  const busy = beside.filter((file) => !isWaiting(file) && !isSaltFleet(file) && !isSaltMinion(file));
+  const busy = beside.filter((file) => !isWaiting(file) && !isSaltFleet(file));
   const lane = async (...queues) => {
     for (const queue of queues) {
       for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
@@ -212,7 +208,7 @@ async function runHeavy(group, files) {
     }
   };
   const besideThem = async () => {
-    await Promise.all([lane(ofSalt), lane(ofOneMinion)]);
+    await lane(ofSalt);
     await Promise.all(Array.from({ length: lanes }, () => lane(busy, waiting)));
   };
   await Promise.all([lane(waiting), besideThem()]);
