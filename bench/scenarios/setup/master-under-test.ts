@@ -24,6 +24,8 @@ export type MasterChoice = {
   readonly running?: RunningMaster;
 };
 
+/** Starts with other ports each time. */
+const portTriesMax = 3;
 const keyCommandTimeoutMs = 60_000;
 const ourProgram = fileURLToPath(new URL("../../../src/cli/main.js", import.meta.url));
 
@@ -44,15 +46,15 @@ export async function startMaster(
 ): Promise<MasterUnderTest> {
   if (choice.running !== undefined) return openRunningMaster(choice.running);
   if (choice.kind === "floor") return startFloor();
-  // A master has to hold all connections of the scenario, so it gets the system's limit of descriptors.
-  const descriptors = { least: 0, wanted: descriptorLimits().hard };
   const command = commandOf(choice);
   const isOurs = choice.kind === "saltworks";
-  const [metricsPort = 0] = isOurs ? await freePorts(1) : [];
-  const own = isOurs ? { metrics_port: metricsPort, ...config } : config;
-  const master = await MasterProcess.start({
-    ...{ command, config: own, descriptors },
-    ...(signal === undefined ? {} : { signal }),
+  // A master has to hold all connections of the scenario, so it gets the system's limit of descriptors.
+  const descriptors = { least: 0, wanted: descriptorLimits().hard };
+  const { master, own } = await withFreePorts(async () => {
+    const [metricsPort = 0] = isOurs ? await freePorts(1) : [];
+    const merged = isOurs ? { metrics_port: metricsPort, ...config } : config;
+    const options = { command, config: merged, descriptors, ...(signal === undefined ? {} : { signal }) };
+    return { master: await MasterProcess.start(options), own: merged };
   });
   const handle = handleOf(master, choice.kind, versionOf(choice));
   const deleteKey = (id: string) => runKeyCommand(choice, ["-c", master.configDirectory, "-d", id, "-y"]);
@@ -60,6 +62,18 @@ export async function startMaster(
   const ours = { counters: () => readCounters(master.client()), metrics: () => readMetrics(metricsUrl) };
   // `Object.assign` keeps the getters of the target, so the process id is read anew each time.
   return Object.assign(handle, { deleteKey }, isOurs ? ours : {});
+}
+
+/** Another program may take a port between its choice and its use. */
+async function withFreePorts<Result>(start: () => Promise<Result>): Promise<Result> {
+  for (let tried = 1; ; tried += 1) {
+    try {
+      return await start();
+    } catch (error) {
+      const isTaken = error instanceof SaltworksError && /EADDRINUSE|[Aa]ddress already in use/.test(error.message);
+      if (!isTaken || tried >= portTriesMax) throw error;
+    }
+  }
 }
 
 function commandOf({ kind, salt }: MasterChoice): string[] {
