@@ -75,7 +75,7 @@ function demandOwn(directory: string): void {
 }
 
 /**
- * Refuses a directory that does not have keys for so many minions.
+ * Refuses a directory that has keys for fewer minions.
  *
  * @throws SaltworksError USAGE
  */

@@ -29,7 +29,7 @@ export const programsFolder = join(repositoryRoot, "test/interop/programs");
  */
 export function daemonWords(
   release: SaltRelease,
-  daemon: "salt-master" | "salt-minion" | "salt-syndic",
+  daemon: "salt-master" | "salt-minion",
 ): readonly [command: string, ...words: string[]] {
   return [release.program("python"), join(programsFolder, daemon)];
 }

@@ -36,7 +36,7 @@ describe("stageSchedule", () => {
 });
 
 describe("planJobs", () => {
-  const plan = (target: JobTarget, count: number) =>
+  const plan = (target: JobTarget, count: number, isListed = false) =>
     planJobs(
       {
         ...{ kind: "job", name: "job", rate: 1, function: "test.ping", target },
@@ -47,7 +47,7 @@ describe("planJobs", () => {
       {
         ids,
         everybody: { expression: "sim-*", kind: "glob" },
-        isListed: false,
+        isListed,
         jids: new JidSource(),
         random: seededRandom(1),
       },
@@ -61,6 +61,12 @@ describe("planJobs", () => {
     assert.ok(planned.plannedMs.every((atMs, index) => atMs >= (planned.plannedMs[index - 1] ?? 0)));
     assert.ok(planned.plannedMs.every((atMs, index) => atMs >= (planned.returns.job[index] ?? 0) * 1_000));
     assert.ok(planned.returns.bytes.every((bytes) => bytes >= 64 && bytes <= 80));
+  });
+
+  it("names a glob's minions one by one on a master that has others, and refuses a glob of none", () => {
+    const { jobs } = plan({ kind: "glob", glob: "*1" }, 1, true);
+    assert.deepEqual(jobs[0]?.target, { expression: ["sim-1", "sim-11"], kind: "list" });
+    assert.throws(() => plan({ kind: "glob", glob: "web*" }, 1), /'web\*' matches no simulated minion/);
   });
 
   it("draws other minions for each job of a share, and names them", () => {

@@ -59,6 +59,8 @@ operations:
     ]);
     assert.equal(read.versions.length, 100);
     assert.equal(read.versions.filter((version) => version === 2).length, 25);
+    // Also of a small fleet.
+    assert.equal(read.versions.slice(0, 8).filter((version) => version === 2).length, 2);
     const [job, scheduled] = read.operations;
     assert.deepEqual(job?.kind === "job" && job.target, { kind: "share", share: 0.1 });
     assert.deepEqual(scheduled?.kind === "return" && scheduled.bytes, { kind: "fixed", value: 64 });
@@ -110,6 +112,12 @@ operations:
       /operations\.1\.bytes: 1\.\.x is not a distribution/,
     ],
     ["an API call that waits for minions", "kind: pillar", "kind: api, call: {client: local}", /write local_async/],
+    [
+      "mines of several sizes",
+      "kind: pillar",
+      "kind: mine_get, target: a, bytes: 1, rate: 1}\n  - {kind: mine_get, name: b, target: a, bytes: 2",
+      /all mine_get must have the same bytes/,
+    ],
     [
       "two targets",
       "kind: pillar",

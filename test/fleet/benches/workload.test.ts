@@ -104,7 +104,7 @@ describe("a workload file", () => {
       assert.ok(cpu.totalMs > 0);
       assert.equal(ended.result.master.kind, "saltworks");
       assert.equal(ended.result.master.address, `127.0.0.1:${master.requestPort}`);
-      assert.match(ended.err, /keys stay on the master until you delete them: salt-key -y -d 'sim-\*'/);
+      assert.match(ended.err, /stay on the master until you delete the keys: salt-key -y -d 'sim-\[0-9\]\*'/);
     });
 
     it("is recorded from its metrics and job cache, as a file that can be read and run", async () => {
