@@ -17,7 +17,10 @@ type Operation = { readonly kind: string; readonly name: string; readonly rate: 
 export function workloadYaml(load: FleetLoad, peak: Rates): string {
   const requests = peak.returns + peak.events + peak.mineGets + peak.pillars + peak.auths;
   const wanted = load.jobs.map((job) => (job.perDay * load.peak) / daySeconds);
-  const secondsMost = stageSeconds([rateLeast], requests + sum(wanted));
+  const secondsMost = stageSeconds(
+    [rateLeast],
+    wanted.reduce((total, rate) => total + rate, requests),
+  );
   const remarks: string[] = [];
   const names = namesOf(load.jobs);
   const jobs = load.jobs.flatMap((job, index) => {
@@ -37,7 +40,7 @@ export function workloadYaml(load: FleetLoad, peak: Rates): string {
     minions: load.minions,
     seconds: stageSeconds(
       operations.map(({ rate }) => rate),
-      requests + sum(jobs.map(({ rate }) => rate)),
+      jobs.reduce((total, { rate }) => total + rate, requests),
     ),
     operations: operations.map((operation) => ({ ...operation, rate: ceilRate(operation.rate) })),
   });
@@ -107,8 +110,4 @@ function othersOf(load: FleetLoad, peak: Rates): Operation[] {
 function ceilRate(rate: number): number {
   const digits = 10 ** (3 - Math.floor(Math.log10(rate)));
   return Number((Math.ceil(rate * digits - 1e-6) / digits).toPrecision(4));
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }
