@@ -75,7 +75,7 @@ function nothingSeen({ jobs, rates }: Recorded, seen: readonly Operation[]): Sal
     ...(rates === undefined ? [] : [`in ${Math.round(rates.seconds)} seconds of the metrics (--seconds)`]),
   ].join(" and ");
   const what = seen.length === 0 ? "nothing was seen" : "nothing was seen often enough for a workload";
-  return new SaltworksError("USAGE", `${what} ${where}: record for longer, or while the master works`);
+  return new SaltworksError("USAGE", `${what} ${where}: record while the master works, or other hours (--hours)`);
 }
 
 /** What the file says, and what it cannot say, as lines for the reader. */
