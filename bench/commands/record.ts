@@ -6,11 +6,13 @@ import type { OptionsOf } from "../../src/cli/options/parse.ts";
 import { loadMasterConfig, type MasterConfig } from "../../src/config/load.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import { acceptedKeys } from "../fleet/accepted-keys.ts";
-import { metricsUrlOf } from "../scenarios/setup/running-master.ts";
+import { demandFile } from "../results/files.ts";
+import { demandMetrics, metricsUrlOf } from "../scenarios/setup/running-master.ts";
 import { workloadText } from "../workload/recorded-file.ts";
 import { type RecordedJobs, recordJobs } from "../workload/recorded-jobs.ts";
 import { type RecordedRates, recordRates } from "../workload/recorded-rates.ts";
 import { Interruption } from "./interruption.ts";
+import { demandOwn } from "./own-options.ts";
 import { inRange } from "./run-request.ts";
 import { readRunningMaster } from "./running-request.ts";
 
@@ -33,7 +35,9 @@ export async function recordWorkload(
       "which file? saltworks bench record FILE -c DIR (or --master HOST --metrics URL)",
     );
   }
+  demandOwn("bench", options, "saltworks bench record", ["master", "configDir", "metrics", "seconds", "hours"]);
   if (existsSync(file)) throw new SaltworksError("USAGE", `${file} exists; name another file`);
+  demandFile(file);
   const running = readRunningMaster(options);
   if (running === undefined)
     throw new SaltworksError("USAGE", "of which master? -c DIR, or --master HOST --metrics URL");
@@ -47,6 +51,7 @@ export async function recordWorkload(
   const interruption = new Interruption(host);
   try {
     const { signal } = interruption;
+    if (url !== undefined) await demandMetrics(url);
     const rates = url === undefined ? undefined : await withPhase(progress, () => recordRates(url, seconds, signal));
     const jobs = config === undefined ? undefined : await readJobs(config, hours, progress, signal);
     const accepted = config === undefined ? 0 : acceptedKeys(config.pki_dir).length;

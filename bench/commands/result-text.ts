@@ -1,6 +1,6 @@
 /** A result as text for the terminal: one line for each class of operation, then the scenario's own figures and the faults. */
 import { curveCells, curveHeadings, curveTitle, kneeSentence, mastersOf } from "../report/curve.ts";
-import { formatFigure, formatNumber, formatPercentileMs, percentileNote } from "../report/format.ts";
+import { formatFigure, formatNumber, formatPercentileMs, notSeen, percentileNote } from "../report/format.ts";
 import { headFacts } from "../report/head-facts.ts";
 import { figureNamesOf, masterName, operationsOf, type Run, runsOf } from "../report/runs.ts";
 import { hasSpending, spendingCells, spendingHeadings } from "../report/spending.ts";
@@ -62,7 +62,7 @@ function operationsText(runs: readonly Run[]): string {
       ...shownPercentiles.map((percentile) => formatPercentileMs(operation, percentile)),
       formatNumber(operation.late),
       // All classes share this figure, so it is printed once.
-      index > 0 ? "" : point.isUsageUnknown === true ? "not seen" : formatNumber(point.cpu.usPerOperation),
+      index > 0 ? "" : point.isUsageUnknown === true ? notSeen : formatNumber(point.cpu.usPerOperation),
     ]),
   );
   if (rows.length === 0) return "";

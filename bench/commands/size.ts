@@ -11,7 +11,16 @@ import { formatNumber } from "../report/format.ts";
 import { demandDirectory, demandFile } from "../results/files.ts";
 import { calibrate } from "../size/calibrate.ts";
 import { type Calibration, readCalibration, shippedCalibration } from "../size/calibration.ts";
-import { type CheckRow, checkPlan, errorMax, errorText, isWithin } from "../size/check.ts";
+import {
+  type CheckRow,
+  checkPlan,
+  checkSpan,
+  demandCheck,
+  errorMax,
+  errorText,
+  isWithin,
+  peakMost,
+} from "../size/check.ts";
 import type { Estimate } from "../size/law.ts";
 import { type Laws, lawsOf } from "../size/laws.ts";
 import { type FleetLoad, grown, jobsDefault, loadDefaults, readJob } from "../size/load.ts";
@@ -20,6 +29,7 @@ import { planText } from "../size/plan-text.ts";
 import { measureSpeed, slowdown } from "../size/speed.ts";
 import { workloadYaml } from "../size/workload-file.ts";
 import { Interruption } from "./interruption.ts";
+import { demandOwn } from "./own-options.ts";
 import { directoryOf, inRange } from "./run-request.ts";
 import { textTable } from "./text-table.ts";
 
@@ -42,7 +52,14 @@ export async function sizeCommand(argv: readonly string[], host: Host, progress:
   if (positionals.length > 0) {
     throw new SaltworksError("USAGE", `size takes no words; '${positionals.join(" ")}' is too much`);
   }
-  if (options.isCalibrating) return await runCalibration(options, host, progress);
+  if (options.isCalibrating) {
+    demandOwn("size", options, "saltworks size --calibrate", ["isCalibrating", "minutes", "outputDirectory"]);
+    return await runCalibration(options, host, progress);
+  }
+  if (options.minutes !== undefined || options.outputDirectory !== undefined) {
+    const name = options.minutes === undefined ? "--output" : "--minutes";
+    throw new SaltworksError("USAGE", `${name} goes with --calibrate`);
+  }
   const load = readLoad(options);
   if (options.workloadFile !== undefined) demandFile(options.workloadFile);
   const path = options.calibrationFile ?? shippedCalibration;
@@ -52,10 +69,12 @@ export async function sizeCommand(argv: readonly string[], host: Host, progress:
   const machine = { cores: availableParallelism(), memoryBytes: totalmem(), descriptorsMax };
   const plan = planOf({ laws, scale, ...machine }, load);
   const isShipped = options.calibrationFile === undefined;
+  if (options.isChecking) demandCheck(plan.load, plan.peak);
+  const workload = options.workloadFile === undefined ? "" : workloadYaml(plan.load, plan.peak);
   if (options.isJson) host.write(`${JSON.stringify(jsonOf(plan, laws, calibration))}\n`);
   else host.write(planText(plan, laws, { calibration, path, isShipped }));
   if (options.workloadFile !== undefined) {
-    writeFileSync(options.workloadFile, workloadYaml(plan.load, plan.peak));
+    writeFileSync(options.workloadFile, workload);
     host.complain(`Workload: ${options.workloadFile}\n`);
   }
   return options.isChecking ? await runCheck({ plan, laws, scale, workers: calibration.workers }, host, progress) : 0;
@@ -93,7 +112,7 @@ function readLoad(options: SizeOptions): FleetLoad {
     mineGetsPerDay: perDay("--mine-gets-a-day", options.mineGetsPerDay, loadDefaults.mineGetsPerDay),
     authsPerDay: perDay("--auths-a-day", options.authsPerDay, loadDefaults.authsPerDay),
     pillarMs: options.pillarMs === undefined ? undefined : readNumber("--pillar-ms", options.pillarMs, 0, 600_000),
-    peak: options.peak === undefined ? loadDefaults.peak : readNumber("--peak", options.peak, 1, 1_000),
+    peak: options.peak === undefined ? loadDefaults.peak : readNumber("--peak", options.peak, 1, peakMost),
   };
   const percent = options.growth === undefined ? 0 : readNumber("--growth", options.growth.replace(/%$/, ""), 0, 1_000);
   const years = inRange("--years", options.years, 0, 20) ?? (percent > 0 ? 1 : 0);
@@ -119,8 +138,12 @@ async function runCalibration(options: SizeOptions, host: Host, progress: Progre
     .replace(/\.\d+Z$/, "Z");
   const path = join(directory, `calibration-${time}.json`);
   const interruption = new Interruption(host);
+  let runsWhole = 0;
   try {
-    const onRun = (calibration: Calibration): void => writeFileSync(path, `${JSON.stringify(calibration)}\n`);
+    const onRun = (calibration: Calibration): void => {
+      writeFileSync(path, `${JSON.stringify(calibration)}\n`);
+      runsWhole = calibration.runs.length;
+    };
     const { runs } = await calibrate({ minutes, progress, signal: interruption.signal, onRun });
     const voids = runs.filter(({ point }) => point.generator.isVoid).length;
     if (voids > 0)
@@ -129,7 +152,9 @@ async function runCalibration(options: SizeOptions, host: Host, progress: Progre
     return 0;
   } catch (error) {
     if (!interruption.signal.aborted) throw error;
-    host.complain(`saltworks size: interrupted; ${path} has the runs that were whole\n`);
+    const left =
+      runsWhole === 0 ? "before a run was whole: nothing was written" : `${path} has the runs that were whole`;
+    host.complain(`saltworks size: interrupted${runsWhole === 0 ? " " : "; "}${left}\n`);
     return interruption.exitCode;
   } finally {
     interruption.end();
@@ -144,6 +169,8 @@ async function runCheck(
   const interruption = new Interruption(host);
   try {
     const { load, peak } = plan;
+    const { seconds } = checkSpan(load, peak);
+    host.complain(`The check sends the peak for ${formatNumber(Math.ceil(seconds))} seconds.\n`);
     const own = { laws, load, peak, workers, scale: scale.value, progress, signal: interruption.signal };
     const { rows, point } = await checkPlan(own);
     host.write(

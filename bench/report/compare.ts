@@ -2,6 +2,7 @@
 import { studentQuantile } from "../peers/bootstrap.ts";
 import { percentileNames, samplesNeeded } from "../results/percentiles.ts";
 import type { Point, RunResult } from "../results/schema.ts";
+import { conditionIn, conditionsOf, differingConditions } from "./conditions.ts";
 import { formatValue } from "./format.ts";
 import { masterName, operationsOf } from "./runs.ts";
 
@@ -37,6 +38,9 @@ export function refusals(before: RunResult, after: RunResult): string[] {
       `the parameter ${key} differs: ${formatValue(left[key] ?? "none")} and ${formatValue(right[key] ?? "none")}`,
     );
   }
+  const [was, is] = [conditionsOf(before), conditionsOf(after)];
+  for (const condition of differingConditions([was, is]))
+    found.push(`the ${condition} differs: ${conditionIn(was, condition)} and ${conditionIn(is, condition)}`);
   return found;
 }
 
@@ -49,12 +53,6 @@ export function warnings(before: RunResult, after: RunResult): string[] {
   }
   const [left, right] = [masterName(before.master), masterName(after.master)];
   if (left !== right) found.push(`the masters differ: ${left} and ${right}`);
-  for (const key of new Set([...Object.keys(before.master.config), ...Object.keys(after.master.config)])) {
-    const [was, is] = [before.master.config[key], after.master.config[key]].map((value) =>
-      value === undefined ? "its default" : formatValue(value),
-    );
-    if (was !== is) found.push(`the masters' ${key} differs: ${was} and ${is}`);
-  }
   for (const [name, { points }] of [
     ["first", before],
     ["second", after],
@@ -101,8 +99,10 @@ function valuesOf(points: readonly Point[]): Map<string, number[]> {
       add(`${name} per second`, perSecond);
       add(`${name} failed or timed out`, failed + timedOut);
     }
-    add("CPU µs per operation", point.cpu.usPerOperation);
-    add("memory MiB", point.memory.rssBytes / 1_048_576);
+    if (point.isUsageUnknown !== true) {
+      add("CPU µs per operation", point.cpu.usPerOperation);
+      add("memory MiB", point.memory.rssBytes / 1_048_576);
+    }
     for (const [name, value] of Object.entries(point.figures)) add(name, value);
   }
   return values;

@@ -2,7 +2,7 @@
 import { kneeFactor, reachedShareMin } from "../results/curve.ts";
 import { isRough } from "../results/percentiles.ts";
 import type { Curve, CurveLine, CurveRate } from "../results/schema.ts";
-import { formatMs, formatNumber, tooFewSamples } from "./format.ts";
+import { formatMs, formatNumber, notSeen, tooFewSamples } from "./format.ts";
 import type { LinePlot } from "./line-plot.ts";
 import { masterName } from "./runs.ts";
 
@@ -24,7 +24,8 @@ export function curveCells(line: CurveLine, rate: CurveRate): string[] {
     return isRough({ completed: rate.samples }, percentile) ? `≈ ${formatMs(us)}` : formatMs(us);
   });
   const numbers = [rate.rate, rate.perSecond].map(formatNumber);
-  return [...numbers, ...latencies, formatNumber(rate.cpuUsPerOperation), remarkOn(line, rate)];
+  const cpu = rate.cpuUsPerOperation === undefined ? notSeen : formatNumber(rate.cpuUsPerOperation);
+  return [...numbers, ...latencies, cpu, remarkOn(line, rate)];
 }
 
 function remarkOn({ knee }: CurveLine, { rate, isVoid, isReached }: CurveRate): string {

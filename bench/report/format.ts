@@ -27,6 +27,9 @@ function grouped(value: number): string {
   return value.toLocaleString("en-US", { maximumFractionDigits: 0 });
 }
 
+/** CPU time and memory of a running master that the bench cannot read. */
+export const notSeen = "not seen";
+
 /** Microseconds as milliseconds, the unit in which latencies are shown. */
 export function formatMs(us: number): string {
   return formatNumber(us / 1_000);

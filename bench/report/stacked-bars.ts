@@ -1,5 +1,5 @@
 /** CPU per operation as one stacked bar for each run, divided by role of thread. Plain HTML, which prints and needs no script. */
-import { escapeHtml, formatNumber } from "./format.ts";
+import { escapeHtml, formatNumber, notSeen } from "./format.ts";
 import { cpuByRole, type Run } from "./runs.ts";
 
 /** Colours of the page's palette. Further roles share the last one as "others". */
@@ -19,7 +19,7 @@ export function cpuBars(runs: readonly Run[]): string {
         ? ""
         : `<span class="p${index}" style="width:${((us / usMax) * 100).toFixed(3)}%" title="${escapeHtml(`${role}: ${formatNumber(us)} µs`)}"></span>`,
     );
-    const us = `${formatNumber(run.point.cpu.usPerOperation)} µs`;
+    const us = run.point.isUsageUnknown === true ? notSeen : `${formatNumber(run.point.cpu.usPerOperation)} µs`;
     return `<div>${escapeHtml(run.title)}</div><div class="bar">${pieces.join("")}</div><div>${us}</div>`;
   });
   const isCut = colours.size > named.length;

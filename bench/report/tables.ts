@@ -8,6 +8,7 @@ import {
   formatNumber,
   formatPercentileMs,
   formatValue,
+  notSeen,
   percentileNote,
 } from "./format.ts";
 import { figureNamesOf, operationsOf, type Run } from "./runs.ts";
@@ -75,16 +76,19 @@ export function operationsTable(runs: readonly Run[]): string {
 }
 
 export function costTable(runs: readonly Run[]): string {
-  const rows = runs.map(({ title, point: { cpu, memory, wallMs } }) => ({
-    head: title,
-    cells: [
-      cpu.usPerOperation,
-      cpu.totalMs / 1_000,
-      wallMs / 1_000,
-      right(formatMebibytes(memory.rssBytes)),
-      right(formatMebibytes(memory.peakRssBytes)),
-    ],
-  }));
+  const rows = runs.map(({ title, point: { cpu, isUsageUnknown, memory, wallMs } }) => {
+    const seen = (text: string): Cell => right(isUsageUnknown === true ? notSeen : text);
+    return {
+      head: title,
+      cells: [
+        seen(formatNumber(cpu.usPerOperation)),
+        seen(formatNumber(cpu.totalMs / 1_000)),
+        wallMs / 1_000,
+        seen(formatMebibytes(memory.rssBytes)),
+        seen(formatMebibytes(memory.peakRssBytes)),
+      ],
+    };
+  });
   return tableHtml(["run", "CPU µs / operation", "CPU s", "span s", "memory MiB", "peak MiB"], rows);
 }
 

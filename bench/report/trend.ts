@@ -1,6 +1,7 @@
 /** Many results of one scenario over time: rows, lines for each machine and load, and what changed from the first to the last. Pure. */
 import { percentileUs } from "../results/percentiles.ts";
 import type { Point, RunResult } from "../results/schema.ts";
+import { conditionIn, conditionsOf, differingConditions } from "./conditions.ts";
 import { formatChange, formatMebibytes, formatNumber, formatValue } from "./format.ts";
 import type { LinePlot } from "./line-plot.ts";
 import { masterName } from "./runs.ts";
@@ -13,7 +14,7 @@ export type TrendRow = {
   readonly commit: string;
   /** A letter, for `machines`. */
   readonly machine: string;
-  /** Rows with the same series are values of one line: master, machine, parameters and point are the same. */
+  /** Rows with the same series are values of one line: master, machine, parameters, workload file, settings and point are the same. */
   readonly series: string;
   readonly figures: Readonly<Record<string, number>>;
   readonly path: string;
@@ -44,7 +45,11 @@ export function trendOf(files: readonly TrendFile[]): Trend | undefined {
   const [first] = sorted;
   if (first === undefined) return undefined;
   const machines = lettersOf(sorted.map(({ result }) => machineName(result)));
-  const varying = varyingParameters(sorted.map(({ result }) => result));
+  const results = sorted.map(({ result }) => result);
+  const varying = {
+    parameters: varyingParameters(results),
+    conditions: differingConditions(results.map(conditionsOf)),
+  };
   const rows = sorted.flatMap((file) => rowsOf(file, machines.get(machineName(file.result)) ?? "", varying));
   const { scenario } = first.result;
   return {
@@ -80,21 +85,30 @@ function lettersOf(names: readonly string[]): Map<string, string> {
   return letters;
 }
 
-/** Parameters that differ between the results: only results that agree in them are one line. */
 function varyingParameters(results: readonly RunResult[]): string[] {
   const keys = new Set(results.flatMap(({ scenario }) => Object.keys(scenario.parameters)));
   return [...keys].filter((key) => new Set(results.map(({ scenario }) => scenario.parameters[key])).size > 1);
 }
 
-function rowsOf({ path, result }: TrendFile, machine: string, varying: readonly string[]): TrendRow[] {
+/** Names of what differs between the results: only results that agree in it are one line. */
+type Varying = { readonly parameters: readonly string[]; readonly conditions: readonly string[] };
+
+function rowsOf({ path, result }: TrendFile, machine: string, varying: Varying): TrendRow[] {
   const valid = result.points.filter(({ generator }) => !generator.isVoid);
-  const load = varying.map((key) => `${key}=${formatValue(result.scenario.parameters[key] ?? "none")}`);
+  const conditions = conditionsOf(result);
+  // A result that does not say a setting stays in the line without it.
+  const under = varying.conditions.flatMap((name) => {
+    const value = conditionIn(conditions, name);
+    return value === undefined ? [] : [`${name}=${value}`];
+  });
+  const load = varying.parameters.map((key) => `${key}=${formatValue(result.scenario.parameters[key] ?? "none")}`);
   return [...groupedBy(valid, ({ label }) => label)].map(([label, points]) => ({
     ...{ startedAt: result.startedAt, commit: result.tool.commit, machine, path },
     series: [
       `machine ${machine}`,
       ...(result.master.kind === "saltworks" ? [] : [masterName(result.master)]),
       ...load,
+      ...under,
       label,
     ].join(", "),
     figures: figuresOf(points),
@@ -106,9 +120,12 @@ function figuresOf(points: readonly Point[]): Record<string, number> {
   const add = (name: string, values: readonly number[]): void => {
     if (values.length > 0) figures[name] = values.reduce((sum, value) => sum + value, 0) / values.length;
   };
+  // A mean of zeros that the bench did not see would be a claim.
+  const isUsageKnown = points.every(({ isUsageUnknown }) => isUsageUnknown !== true);
+  const ofUsage = isUsageKnown ? points : [];
   add(
     "CPU µs/op",
-    points.map(({ cpu }) => cpu.usPerOperation),
+    ofUsage.map(({ cpu }) => cpu.usPerOperation),
   );
   for (const name of new Set(points.flatMap(({ operations }) => Object.keys(operations))))
     for (const percentile of ["p50", "p99"] as const) {
@@ -122,7 +139,7 @@ function figuresOf(points: readonly Point[]): Record<string, number> {
     }
   add(
     "memory MiB",
-    points.map(({ memory }) => memory.rssBytes / 1_048_576),
+    ofUsage.map(({ memory }) => memory.rssBytes / 1_048_576),
   );
   return figures;
 }

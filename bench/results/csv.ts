@@ -22,7 +22,7 @@ export function operationsCsv(result: RunResult): string {
       return [
         ...[master.kind, master.version, point.label, repeatOf(point), name],
         ...[planned, completed, failed, timedOut, late, perSecond, ...latencies],
-        ...[point.cpu.usPerOperation, point.memory.rssBytes, point.memory.peakRssBytes],
+        ...usageCells(point),
         ...[point.correctness.missing, point.generator.isVoid ? 1 : 0],
         // Empty, where it is not known: 0 would be a claim.
         ...[operation.toMasterBytes ?? "", operation.fromMasterBytes ?? ""],
@@ -48,6 +48,11 @@ export function seriesCsv(result: RunResult): string {
 
 function eachPoint({ master, points, peers = [] }: RunResult): [Side, Point][] {
   return [{ master, points }, ...peers].flatMap((side) => side.points.map((point): [Side, Point] => [side, point]));
+}
+
+/** Empty, where the bench could not see it. */
+function usageCells({ cpu, memory, isUsageUnknown }: Point): Cell[] {
+  return isUsageUnknown === true ? ["", "", ""] : [cpu.usPerOperation, memory.rssBytes, memory.peakRssBytes];
 }
 
 function repeatOf({ parameters }: Point): Cell {

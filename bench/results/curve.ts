@@ -14,9 +14,13 @@ const arrivalDeviations = 2;
 /** With fewer rates neither a floor nor a bend can be seen. */
 const ratesMin = 3;
 
+/** The parameter of workloads that multiplies every rate. */
+const scaleKey = "scale";
+const usPerSecond = 1e6;
+
 /** Parameters that are rates of operations, or multiply all of them. */
 export function isRateKey(key: string): boolean {
-  return /rate$/i.test(key) || key === "scale" || key === "reactions";
+  return /rate$/i.test(key) || key === scaleKey || key === "reactions";
 }
 
 /** Points of one master. `byValue`: those of each swept value, in which a label may come several times, for repeats. */
@@ -37,7 +41,8 @@ function linesOf(key: string, rates: readonly number[], { master, byValue }: Swe
   const named = new Map<string, { readonly place: string; readonly operation: string }>();
   for (const [index, points] of byValue.entries())
     for (const point of points)
-      for (const operation of Object.keys(point.operations)) {
+      for (const [operation, result] of Object.entries(point.operations)) {
+        if (isUnswept(key, result)) continue;
         const place = placeOf(point, rates[index] ?? 0);
         named.set(`${place}: ${operation}`, { place, operation });
       }
@@ -65,6 +70,7 @@ function rateOf(key: string, rate: number, name: string, points: readonly Point[
   const percentile = (of: PercentileName): number | undefined =>
     median(operations.flatMap((operation) => percentileUs(operation, of) ?? []));
   const [p50, p99, p999] = [percentile("p50"), percentile("p99"), percentile("p999")];
+  const cpuUs = median(counted.flatMap(({ cpu, isUsageUnknown }) => (isUsageUnknown ? [] : [cpu.usPerOperation])));
   const perSecond = median(operations.map((operation) => operation.perSecond)) ?? 0;
   return {
     rate,
@@ -73,29 +79,46 @@ function rateOf(key: string, rate: number, name: string, points: readonly Point[
     ...(p99 !== undefined && { p99Us: p99 }),
     ...(p999 !== undefined && { p999Us: p999 }),
     samples: Math.min(...operations.map(({ completed }) => completed)),
-    cpuUsPerOperation: median(counted.map(({ cpu }) => cpu.usPerOperation)) ?? 0,
+    ...(cpuUs !== undefined && { cpuUsPerOperation: cpuUs }),
     isVoid: valid.length === 0,
     isReached: isReached(key, name, counted),
   };
 }
 
+/** Users of a closed loop call when they have an answer, however the rates are scaled. */
+function isUnswept(key: string, { loop }: OperationResult): boolean {
+  return key === scaleKey && loop === "closed";
+}
+
 function isReached(key: string, name: string, points: readonly Point[]): boolean {
   const shares = points.flatMap((point) => {
     const operation = point.operations[name];
-    const planned = operation && plannedPerSecond(key, name, point, operation);
-    if (operation === undefined || planned === undefined) return [];
+    if (operation === undefined) return [];
+    const completed = operation.completed / Math.max(1, operation.planned);
+    if (key === scaleKey) return [completed * (1 - lagShare(operation))];
+    const planned = plannedPerSecond(key, name, point);
+    if (planned === undefined) return [];
     const isRandom = point.parameters.arrivals !== "constant";
     const slack = isRandom ? arrivalDeviations / Math.sqrt(Math.max(1, operation.planned)) : 0;
-    const completed = operation.completed / Math.max(1, operation.planned);
     return [Math.min(completed, operation.perSecond / planned + slack)];
   });
   return (median(shares) ?? 1) >= reachedShareMin;
 }
 
+/**
+ * By which share of the time until the last reply the replies were behind their planned times. Returns of jobs are planned until long after the
+ * last publish, so that the length of the stage does not say when the last one was planned; its latency does. The p99 stands for it, because it
+ * is near the longest latency where all wait for each other, and one slow reply does not decide it.
+ */
+function lagShare(operation: OperationResult): number {
+  const lagUs = percentileUs(operation, "p99");
+  if (lagUs === undefined || operation.completed === 0) return 0;
+  return Math.min(1, (lagUs * operation.perSecond) / operation.completed / usPerSecond);
+}
+
 /** Undefined for operations whose rate is not the swept one. */
-function plannedPerSecond(key: string, name: string, point: Point, { planned }: OperationResult): number | undefined {
-  const { [key]: value, seconds } = point.parameters;
-  if (key === "scale") return typeof seconds === "number" && seconds > 0 ? planned / seconds : undefined;
+function plannedPerSecond(key: string, name: string, point: Point): number | undefined {
+  const { [key]: value } = point.parameters;
   // `returnRate` is that of "return", `rate` that of the scenario's first class.
   const stem = key.replace(/rate$/i, "").toLowerCase();
   const own = Object.keys(point.operations).find((operation) => operation.toLowerCase().startsWith(stem));

@@ -160,8 +160,8 @@ export type CurveRate = {
   p999Us?: number;
   /** Answered operations; of repeats the fewest. */
   samples: number;
-  /** Over all classes of the point. */
-  cpuUsPerOperation: number;
+  /** Over all classes of the point. Undefined: the bench could not see the master's CPU time. */
+  cpuUsPerOperation?: number;
   isVoid: boolean;
   /** Whether 98 % of the planned rate was answered. */
   isReached: boolean;

@@ -52,7 +52,10 @@ const ofMaster: ReadonlyMap<string, { readonly unit: Unit; readonly of: (point: 
   ["answers.duplicates", { unit: "number", of: ({ correctness }) => correctness.duplicates }],
 ]);
 
-const form = /^\s*([A-Za-z]\w*)\.(p99\.9|\w+)\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)?)\s*([A-Za-zµ%]*)\s*$/;
+/** The quantity is the last word, because an operation's name may have points, spaces and colons in it: `pings: publish`, `state.apply`. */
+const form = /^\s*([^\s<>].*?)\.(p99\.9|[A-Za-z]\w*)\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)?)\s*([A-Za-zµ%]*)\s*$/;
+/** Subjects that a running master may not show. */
+const ofUsage: readonly string[] = ["cpu", "memory"];
 const example =
   "such as return.p99>50ms, return.rate<1000, cpu.perOperation>100us, memory.peak>2GiB or figures.downtimeMs>500";
 
@@ -99,6 +102,7 @@ function factorOf(kind: Unit, unit: string): number | undefined {
 export function judgeThresholds(thresholds: readonly Threshold[], points: readonly Point[]): readonly Judgement[] {
   return thresholds.flatMap((threshold) => {
     demandSamples(threshold, points);
+    demandSeen(threshold, points);
     const judged = points.flatMap((point) => {
       const observed = observedIn(threshold, point);
       return observed === undefined ? [] : [judge(threshold, point.label, observed)];
@@ -119,6 +123,17 @@ function demandSamples({ text, subject, quantity }: Threshold, points: readonly 
     const fault = `too few samples: ${samples}; ${quantity} needs ${samplesNeeded(percentile)}`;
     throw new SaltworksError("USAGE", `--fail-if '${text}': ${fault}`);
   }
+}
+
+/** Zeros of a master whose CPU time and memory the bench cannot read would cross nothing. */
+function demandSeen({ text, subject }: Threshold, points: readonly Point[]): void {
+  if (!ofUsage.includes(subject)) return;
+  const unseen = points.find(({ isUsageUnknown }) => isUsageUnknown === true);
+  if (unseen === undefined) return;
+  throw new SaltworksError(
+    "USAGE",
+    `--fail-if '${text}': the master's ${subject} was not seen in ${unseen.label}: give -c DIR, --metrics URL or --pid PID`,
+  );
 }
 
 function observedIn({ subject, quantity, unit }: Threshold, point: Point): number | undefined {

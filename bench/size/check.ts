@@ -1,4 +1,5 @@
 /** Runs a plan's peak hour with simulated minions on this machine, and sets what was predicted beside what was measured. */
+import { SaltworksError } from "../../src/errors.ts";
 import { descriptorLimits } from "../fleet/descriptors.ts";
 import { formatNumber } from "../report/format.ts";
 import type { Point } from "../results/schema.ts";
@@ -26,8 +27,32 @@ const secondsLeast = 20;
 /** A shorter run measures steps of LMDB's file and not its growth. */
 const returnsLeast = 3_000;
 const secondsMost = 300;
+/** The scenario sends whole rounds: one return of each minion. A longer one is refused. */
+const roundSecondsMost = 1_800;
+const rateLeast = 0.1;
+/** The most that --peak takes. */
+export const peakMost = 1_000;
 const growthBytesLeast = 8 * 1024 * 1024;
 const usPerMs = 1_000;
+
+/** `rate`: returns a second. `rounds`: of the whole fleet, in `seconds`. */
+export function checkSpan({ minions }: Pick<FleetLoad, "minions">, { returns }: Pick<Rates, "returns">) {
+  const rate = Math.max(rateLeast, returns);
+  const wanted = Math.min(secondsMost, Math.max(secondsLeast, Math.ceil(returnsLeast / rate)));
+  const rounds = Math.max(1, Math.round((rate * wanted) / minions));
+  return { rate, rounds, seconds: (rounds * minions) / rate };
+}
+
+/** @throws SaltworksError USAGE for a plan whose fleet takes too long for one return of each minion */
+export function demandCheck(load: Pick<FleetLoad, "minions" | "peak">, peak: Pick<Rates, "returns">): void {
+  const { rate, seconds } = checkSpan(load, peak);
+  if (seconds <= roundSecondsMost) return;
+  const [minutes, most] = [seconds, roundSecondsMost].map((each) => formatNumber(Math.ceil(each / 60)));
+  const factor = Math.ceil((load.peak * load.minions) / roundSecondsMost / Math.max(peak.returns, 1e-9));
+  const why = `at ${formatNumber(rate)} returns a second one return of each minion takes ${minutes} minutes, and a check at most ${most}`;
+  const instead = factor <= peakMost ? `--peak ${factor}, or more jobs (--job)` : "more jobs (--job)";
+  throw new SaltworksError("USAGE", `--check: ${why}: give ${instead}`);
+}
 
 export async function checkPlan(o: {
   readonly laws: Laws;
@@ -44,13 +69,10 @@ export async function checkPlan(o: {
     connectionsMax,
     Math.floor((descriptorLimits().hard - masterDescriptors) / 2),
   );
-  const rate = Math.max(0.1, peak.returns);
-  const seconds = Math.min(secondsMost, Math.max(secondsLeast, Math.ceil(returnsLeast / rate)));
-  // The scenario sends whole rounds of the fleet.
-  const rounds = Math.max(1, Math.round((rate * seconds) / load.minions));
+  const { rate, rounds, seconds } = checkSpan(load, peak);
   const meanBytes = Math.round(peak.returnBytes / rate);
   const parameters = {
-    ...{ minions: load.minions, connections, seconds: (rounds * load.minions) / rate, warmUp: 1 },
+    ...{ minions: load.minions, connections, seconds, warmUp: 1 },
     ...{ returnRate: rate, returnBytes: String(meanBytes), mineRate: peak.mineGets, eventRate: peak.events },
     ...{ pillarRate: peak.pillars, authRate: peak.auths },
   };

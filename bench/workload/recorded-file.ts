@@ -1,13 +1,18 @@
 /** Makes the text of a workload file from what was recorded of a running master. */
 import { stringify } from "yaml";
+import { SaltworksError } from "../../src/errors.ts";
 import type { FunctionRecord, RecordedJobs } from "./recorded-jobs.ts";
 import type { RecordedRates } from "./recorded-rates.ts";
+import { rateLeast, secondsMost, stageSeconds } from "./recorded-seconds.ts";
 
 /** Functions with an operation of their own; the rest are one operation. */
 const functionsMax = 12;
 /** Parts of a recorded distribution, each with the mean of its share of the sample. */
 const partsMax = 10;
-const secondsRecorded = 60;
+/** A stage with more than the mean's rates is worth a run of its own. */
+const busiestFactorLeast = 1.05;
+/** The most that a workload file takes. */
+const busiestFactorMost = 1_000;
 
 export type Recorded = {
   readonly master: string;
@@ -20,21 +25,57 @@ export type Recorded = {
   readonly rates: RecordedRates | undefined;
 };
 
+/** `minionsEach`: returns that one operation brings. */
+type Operation = {
+  readonly kind: string;
+  readonly name: string;
+  readonly rate: number;
+  readonly minionsEach: number;
+  readonly members: object;
+};
+
+/** @throws SaltworksError USAGE if nothing was seen that a workload could have */
 export function workloadText(recorded: Recorded): string {
   const { at, jobs, master, minions, rates } = recorded;
-  const operations = [
+  const seen = [
     ...(jobs === undefined ? [] : jobOperations(jobs, minions)),
     ...(rates === undefined ? [] : rateOperations(rates, jobs)),
   ];
-  const factor = jobs?.busiestHourFactor ?? 1;
+  const operations = seen.filter(({ rate }) => rate >= rateLeast);
+  if (operations.length === 0) throw nothingSeen(recorded, seen);
+  const factor = Math.min(busiestFactorMost, jobs?.busiestHourFactor ?? 1);
   const stages = [
-    { name: "mean", seconds: secondsRecorded },
-    ...(factor > 1.05
-      ? [{ name: "busiest hour", seconds: secondsRecorded, rate: `${Math.round(factor * 100)}%` }]
+    { name: "mean", seconds: secondsOf(operations, 1) },
+    ...(factor > busiestFactorLeast
+      ? [{ name: "busiest hour", seconds: secondsOf(operations, factor), rate: `${Math.round(factor * 100)}%` }]
       : []),
   ];
-  const body = stringify({ name: `recorded from ${master}`, minions, stages, operations }, { lineWidth: 0 });
-  return [...remarks(recorded).map((line) => `# ${line}`), `# Recorded at ${at}.`, body].join("\n");
+  const body = stringify(
+    {
+      ...{ name: `recorded from ${master}`, minions, stages },
+      operations: operations.map(({ kind, name, rate, members }) => ({ kind, name, rate, ...members })),
+    },
+    { lineWidth: 0 },
+  );
+  const lines = [...remarks(recorded), ...remarksOnStages(seen, stages, rates !== undefined)];
+  return [...lines.map((line) => `# ${line}`), `# Recorded at ${at}.`, body].join("\n");
+}
+
+function secondsOf(operations: readonly Operation[], factor: number): number {
+  const total = sum(operations.map(({ rate, minionsEach }) => rate * minionsEach));
+  return stageSeconds(
+    operations.map(({ rate }) => rate * factor),
+    total * factor,
+  );
+}
+
+function nothingSeen({ jobs, rates }: Recorded, seen: readonly Operation[]): SaltworksError {
+  const where = [
+    ...(jobs === undefined ? [] : [`in the job cache of ${(jobs.seconds / 3_600).toFixed(1)} hours (--hours)`]),
+    ...(rates === undefined ? [] : [`in ${Math.round(rates.seconds)} seconds of the metrics (--seconds)`]),
+  ].join(" and ");
+  const what = seen.length === 0 ? "nothing was seen" : "nothing was seen often enough for a workload";
+  return new SaltworksError("USAGE", `${what} ${where}: record while the master works, or other hours (--hours)`);
 }
 
 /** What the file says, and what it cannot say, as lines for the reader. */
@@ -44,6 +85,9 @@ function remarks({ jobs, rates }: Recorded): string[] {
   else {
     lines.push(`Jobs: of the last ${(jobs.seconds / 3_600).toFixed(1)} hours, from the job cache.`);
     if (jobs.jobsLeftOut > 0) lines.push(`${jobs.jobsLeftOut} or more older jobs of that time were left out.`);
+    const undelayed = foldSmall(jobs.published).filter(({ delaysMs }) => delaysMs.length === 0);
+    if (undelayed.length > 0)
+      lines.push(`Delays are not known, and are 0, of: ${undelayed.map(({ name }) => name).join(", ")}.`);
   }
   if (rates === undefined) {
     lines.push("Events, mines, pillars, files and authentications are not known: the master's metrics were not read.");
@@ -54,48 +98,86 @@ function remarks({ jobs, rates }: Recorded): string[] {
   return lines;
 }
 
-function jobOperations({ own, published, seconds }: RecordedJobs, minions: number): object[] {
-  const jobs = foldSmall(published).map((record) => ({
-    kind: "job",
-    name: record.name,
-    rate: perSecond(record.targets.length, seconds),
-    target: targetOf(record, minions),
-    function: record.name.split(",")[0],
-    bytes: distributionOf(record.bytes),
-    delayMs: distributionOf(record.delaysMs),
-  }));
-  const returns = foldSmall(own).map((record) => ({
-    kind: "return",
-    name: `${record.name} of minions`,
-    rate: perSecond(record.targets.length, seconds),
-    function: record.name.split(",")[0],
-    bytes: distributionOf(record.bytes),
-  }));
+type RecordedStage = { readonly name: string; readonly seconds: number; readonly rate?: string };
+
+/** What will not come, and what a stage makes of rates that were seen at another time. */
+function remarksOnStages(seen: readonly Operation[], stages: readonly RecordedStage[], hasRates: boolean): string[] {
+  const factors = stages.map(({ rate, seconds }) => (seconds * Number.parseFloat(rate ?? "100")) / 100);
+  const perRun = Math.max(...factors);
+  const names = (of: readonly Operation[]): string => of.map(({ name }) => name).join(", ");
+  const tooSeldom = seen.filter(({ rate }) => rate < rateLeast);
+  const absent = seen.filter(({ rate }) => rate >= rateLeast && Math.round(rate * perRun) === 0);
+  const lines: string[] = [];
+  if (tooSeldom.length > 0)
+    lines.push(`Left out, because a file takes no rate below ${rateLeast} a second: ${names(tooSeldom)}.`);
+  if (absent.length > 0)
+    lines.push(`Will not come, because a stage is at most ${secondsMost} seconds long: ${names(absent)}.`);
+  if (stages.length > 1 && hasRates)
+    lines.push("The busiest hour is that of the jobs. Its factor multiplies the rates from the metrics, too.");
+  const seconds = sum(stages.map((stage) => stage.seconds));
+  lines.push(
+    `The stages take ${seconds} seconds. --set timeScale=0.1 shortens them; rare operations then do not come.`,
+  );
+  return lines;
+}
+
+function jobOperations({ own, published, seconds }: RecordedJobs, minions: number): Operation[] {
+  const jobs = foldSmall(published).map(
+    (record): Operation => ({
+      kind: "job",
+      name: record.name,
+      rate: perSecond(record.targets.length, seconds),
+      minionsEach: meanTargets(record),
+      members: {
+        target: targetOf(record, minions),
+        function: record.function,
+        bytes: distributionOf(record.bytes),
+        delayMs: distributionOf(record.delaysMs),
+      },
+    }),
+  );
+  const returns = foldSmall(own).map(
+    (record): Operation => ({
+      kind: "return",
+      name: `${record.name} of minions`,
+      rate: perSecond(record.targets.length, seconds),
+      minionsEach: 1,
+      members: { function: record.function, bytes: distributionOf(record.bytes) },
+    }),
+  );
   return [...jobs, ...returns];
 }
 
-function rateOperations(rates: RecordedRates, jobs: RecordedJobs | undefined): object[] {
-  const returns = jobs === undefined ? [{ kind: "return", rate: rates.returns, bytes: "64" }] : [];
+function rateOperations(rates: RecordedRates, jobs: RecordedJobs | undefined): Operation[] {
+  const returns = jobs === undefined ? [{ kind: "return", rate: rates.returns, members: { bytes: "64" } }] : [];
   const others = [
-    { kind: "event", rate: rates.events, bytes: 256 },
-    { kind: "mine", rate: rates.mines, bytes: 256 },
-    { kind: "mine_get", rate: rates.mineReads, target: "sim-1?", bytes: 256 },
-    { kind: "pillar", rate: rates.pillars },
-    { kind: "file", rate: rates.files, bytes: 4_096 },
-    { kind: "auth", rate: rates.auths },
+    { kind: "event", rate: rates.events, members: { bytes: 256 } },
+    { kind: "mine", rate: rates.mines, members: { bytes: 256 } },
+    { kind: "mine_get", rate: rates.mineReads, members: { target: "sim-1?", bytes: 256 } },
+    { kind: "pillar", rate: rates.pillars, members: {} },
+    { kind: "file", rate: rates.files, members: { bytes: 4_096 } },
+    { kind: "auth", rate: rates.auths, members: {} },
   ];
-  return [...returns, ...others].filter(({ rate }) => rate > 0).map((one) => ({ ...one, rate: significant(one.rate) }));
+  return [...returns, ...others]
+    .filter(({ rate }) => rate > 0)
+    .map(({ kind, rate, members }) => ({ kind, name: kind, rate: significant(rate), minionsEach: 1, members }));
 }
 
-/** The functions with most returned bytes, and one record of all others. */
-function foldSmall(records: ReadonlyMap<string, FunctionRecord>): FunctionRecord[] {
+/** `function`: a real one, also of a record of several functions. */
+type Folded = FunctionRecord & { readonly function: string };
+
+/** The functions with most returned bytes, and one record of all others, with the function that most of their jobs have. */
+function foldSmall(records: ReadonlyMap<string, FunctionRecord>): Folded[] {
   const weight = ({ bytes, targets }: FunctionRecord): number =>
     sum(targets) * (64 + sum(bytes) / Math.max(1, bytes.length));
-  const ranked = [...records.values()].sort((a, b) => weight(b) - weight(a));
+  const named = (record: FunctionRecord): Folded => ({ ...record, function: record.name.split(",")[0] ?? record.name });
+  const ranked = [...records.values()].sort((a, b) => weight(b) - weight(a)).map(named);
   if (ranked.length <= functionsMax) return ranked;
   const rest = ranked.slice(functionsMax - 1);
+  const [most] = rest.toSorted((a, b) => b.targets.length - a.targets.length);
   const folded = {
     name: "other functions",
+    function: most?.function ?? "test.ping",
     targets: rest.flatMap(({ targets }) => targets),
     bytes: rest.flatMap(({ bytes }) => bytes),
     delaysMs: rest.flatMap(({ delaysMs }) => delaysMs),
@@ -103,8 +185,12 @@ function foldSmall(records: ReadonlyMap<string, FunctionRecord>): FunctionRecord
   return [...ranked.slice(0, functionsMax - 1), folded];
 }
 
-function targetOf({ targets }: FunctionRecord, minions: number): object {
-  const mean = Math.max(1, Math.round(sum(targets) / Math.max(1, targets.length)));
+function meanTargets({ targets }: FunctionRecord): number {
+  return Math.max(1, Math.round(sum(targets) / Math.max(1, targets.length)));
+}
+
+function targetOf(record: FunctionRecord, minions: number): object {
+  const mean = meanTargets(record);
   return mean >= minions * 0.98 ? { share: "100%" } : { count: mean };
 }
 
@@ -130,9 +216,8 @@ function perSecond(count: number, seconds: number): number {
   return significant(count / seconds);
 }
 
-/** The least rate that a workload file takes is one operation in almost three hours. */
 function significant(rate: number): number {
-  return Math.max(0.0001, Number(rate.toPrecision(3)));
+  return Number(rate.toPrecision(3));
 }
 
 function sum(values: readonly number[]): number {

@@ -1,7 +1,8 @@
 /** What a master's job cache tells of its days: for each function how often, to how many minions, and with which returns and delays. */
 import { openJobCacheReadOnly } from "../../src/client/read-job-cache.ts";
 import type { MasterConfig } from "../../src/config/load.ts";
-import { allReturns, type JobCacheReader } from "../../src/store/jobs/job-cache.ts";
+import { returnPageBytesMax } from "../../src/limits.ts";
+import { compareIds, type JobCacheReader, type StoredReturn } from "../../src/store/jobs/job-cache.ts";
 import { isJid, jidTime } from "../../src/wire/jid.ts";
 import { decode, encode } from "../../src/wire/msgpack.ts";
 import type { ValueMap } from "../../src/wire/values.ts";
@@ -15,7 +16,7 @@ export type FunctionRecord = {
 };
 
 export type RecordedJobs = {
-  /** From the oldest recorded job until now. */
+  /** The time that the jobs are of: all that was asked for and that the cache keeps, or from the oldest job that was read. */
   readonly seconds: number;
   /** Jobs that operators published, by function. */
   readonly published: ReadonlyMap<string, FunctionRecord>;
@@ -28,72 +29,107 @@ export type RecordedJobs = {
 };
 
 const jobsMax = 20_000;
-/** Returns read of one job, and of all jobs of a function. */
+/** Returns read of one job, spread over its minions, and of all jobs of a function. */
 const returnsPerJobMax = 50;
 const returnsPerFunctionMax = 2_000;
 const msPerHour = 3_600_000;
 
-/** `onJob`: called for each job that was read. */
-export async function recordJobs(
-  config: MasterConfig,
-  o: { readonly hours: number; readonly nowMs: number; readonly signal: AbortSignal; readonly onJob: () => void },
-): Promise<RecordedJobs> {
+type Asked = {
+  readonly hours: number;
+  readonly nowMs: number;
+  readonly signal: AbortSignal;
+  /** Called for each job that was read. */
+  readonly onJob: () => void;
+};
+type Kept = Pick<MasterConfig, "keep_jobs_seconds" | "keep_jobs_count">;
+type Reader = Pick<JobCacheReader, "job" | "list" | "returns">;
+
+export async function recordJobs(config: MasterConfig, o: Asked): Promise<RecordedJobs> {
   const jobs = openJobCacheReadOnly(config);
   try {
-    const sinceMs = o.nowMs - o.hours * msPerHour;
-    const listed = await jobs.list({ newestFirst: true, limit: jobsMax + 1 });
-    const dated = listed.flatMap((jid) => {
-      const atMs = isJid(jid) ? jidTime(jid).getTime() : undefined;
-      return atMs === undefined || atMs < sinceMs || atMs > o.nowMs ? [] : [{ jid, atMs }];
-    });
-    const read = dated.slice(0, jobsMax);
-    const published = new Map<string, FunctionRecord>();
-    const own = new Map<string, FunctionRecord>();
-    const returnsByHour = new Map<number, number>();
-    for (const { jid, atMs } of read) {
-      o.signal.throwIfAborted();
-      const found = await jobs.job(jid);
-      o.onJob();
-      if (found === undefined) continue;
-      const load = decode(found.load);
-      if (!(load instanceof Map)) continue;
-      const name = nameOf(load);
-      const into = isOwn(load) ? own : published;
-      const record = into.get(name) ?? { name, targets: [], bytes: [], delaysMs: [] };
-      into.set(name, record);
-      record.targets.push(found.minions.length);
-      const hour = Math.floor((o.nowMs - atMs) / msPerHour);
-      returnsByHour.set(hour, (returnsByHour.get(hour) ?? 0) + found.minions.length);
-      if (record.bytes.length < returnsPerFunctionMax) await sampleReturns(jobs, jid, atMs, record);
-    }
-    const oldestMs = read.at(-1)?.atMs ?? o.nowMs;
-    const seconds = Math.max(1, (o.nowMs - oldestMs) / 1_000);
-    const counts = [...returnsByHour.values()];
-    const mean = counts.reduce((sum, count) => sum + count, 0) / Math.max(1, Math.ceil(seconds / 3_600));
-    const busiestHourFactor = mean > 0 ? Math.max(...counts) / mean : 1;
-    return { seconds, published, own, busiestHourFactor, jobsLeftOut: dated.length - read.length };
+    return await recordFrom(jobs, config, o);
   } finally {
     await jobs.close();
   }
 }
 
+/** `kept`: how long the cache keeps jobs. */
+export async function recordFrom(jobs: Reader, kept: Kept, o: Asked): Promise<RecordedJobs> {
+  const hoursKept = kept.keep_jobs_seconds === 0 ? o.hours : (kept.keep_jobs_seconds * 1_000) / msPerHour;
+  const sinceMs = o.nowMs - Math.min(o.hours, hoursKept) * msPerHour;
+  const listed = await jobs.list({ newestFirst: true, limit: jobsMax + 1 });
+  const dated = listed.flatMap((jid) => {
+    const atMs = isJid(jid) ? jidTime(jid).getTime() : undefined;
+    return atMs === undefined || atMs < sinceMs || atMs > o.nowMs ? [] : [{ jid, atMs }];
+  });
+  const read = dated.slice(0, jobsMax);
+  const published = new Map<string, FunctionRecord>();
+  const own = new Map<string, FunctionRecord>();
+  const returnsByHour = new Map<number, number>();
+  for (const { jid, atMs } of read) {
+    o.signal.throwIfAborted();
+    const found = await jobs.job(jid);
+    o.onJob();
+    if (found === undefined) continue;
+    const load = decode(found.load);
+    if (!(load instanceof Map)) continue;
+    const name = nameOf(load);
+    const into = isOwn(load) ? own : published;
+    const record = into.get(name) ?? { name, targets: [], bytes: [], delaysMs: [] };
+    into.set(name, record);
+    record.targets.push(found.minions.length);
+    const hour = Math.floor((o.nowMs - atMs) / msPerHour);
+    returnsByHour.set(hour, (returnsByHour.get(hour) ?? 0) + found.minions.length);
+    if (record.bytes.length < returnsPerFunctionMax)
+      await sampleReturns(jobs, { jid, publishedMs: atMs, minions: found.minions }, record);
+  }
+  const jobsLeftOut = dated.length - read.length;
+  // Of older jobs nothing is known.
+  const isCut = jobsLeftOut > 0 || (kept.keep_jobs_count > 0 && listed.length >= kept.keep_jobs_count);
+  const seconds = Math.max(1, (o.nowMs - (isCut ? (read.at(-1)?.atMs ?? sinceMs) : sinceMs)) / 1_000);
+  const busiestHourFactor = busiestFactor([...returnsByHour.values()], seconds);
+  return { seconds, published, own, busiestHourFactor, jobsLeftOut };
+}
+
+/** `counts`: returns of each hour that has any. */
+function busiestFactor(counts: readonly number[], seconds: number): number {
+  const mean = counts.reduce((sum, count) => sum + count, 0) / Math.max(1, (seconds * 1_000) / msPerHour);
+  return mean > 0 ? Math.max(1, Math.max(...counts) / mean) : 1;
+}
+
+type SampledJob = { readonly jid: string; readonly publishedMs: number; readonly minions: readonly string[] };
+
 async function sampleReturns(
-  jobs: Pick<JobCacheReader, "returns">,
-  jid: string,
-  publishedMs: number,
+  jobs: Pick<Reader, "returns">,
+  job: SampledJob,
   { bytes, delaysMs }: FunctionRecord,
 ): Promise<void> {
-  let seen = 0;
-  for await (const { body } of allReturns(jobs, jid)) {
-    seen += 1;
-    if (seen > returnsPerJobMax) return;
+  for await (const { body } of spreadReturns(jobs, job)) {
     const load = decode(body);
     if (!(load instanceof Map)) continue;
     bytes.push(encode(load.get("return") ?? null, "bin").length);
     // In UTC without a zone, as minions send it.
     const stamp = load.get("_stamp");
-    const delayMs = typeof stamp === "string" ? Date.parse(`${stamp}Z`) - publishedMs : Number.NaN;
+    const delayMs = typeof stamp === "string" ? Date.parse(`${stamp}Z`) - job.publishedMs : Number.NaN;
     if (delayMs >= 0 && delayMs < msPerHour) delaysMs.push(delayMs);
+  }
+}
+
+/** At most `returnsPerJobMax`: the first one after each of as many marks, which are spread over all minions of the job. */
+async function* spreadReturns(
+  jobs: Pick<Reader, "returns">,
+  { jid, minions }: SampledJob,
+): AsyncGenerator<StoredReturn, void> {
+  const ids = minions.toSorted(compareIds);
+  let after: string | undefined;
+  for (let step = 0; step < returnsPerJobMax; step += 1) {
+    const mark = ids[Math.floor((step * ids.length) / returnsPerJobMax) - 1];
+    if (mark !== undefined && (after === undefined || compareIds(mark, after) > 0)) after = mark;
+    const { returns } = await jobs.returns(jid, { after, limit: 1, bytesMax: returnPageBytesMax });
+    const [found] = returns;
+    if (found === undefined) return;
+    yield found;
+    after = found.minionId;
   }
 }
 

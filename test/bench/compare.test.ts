@@ -34,20 +34,49 @@ describe("refusals", () => {
       "the parameter rate differs: none and 10",
     ]);
   });
+
+  it("names another workload file, another address and settings that differ", () => {
+    const [one, two] = ["a", "b"].map((source) => scenario({ source }));
+    assert.ok(one && two);
+    assert.deepEqual(refusals(one, two), ["the workload file differs: ca978112 and 3e23e816"]);
+    assert.deepEqual(refusals(base, one), ["the workload file differs: none and ca978112"]);
+    assert.deepEqual(refusals(one, one), []);
+    const master = (change: Partial<RunResult["master"]>) => sampleResult({ master: { ...base.master, ...change } });
+    assert.deepEqual(refusals(base, master({ address: "salt:4506" })), [
+      "the address differs: a master of the bench and salt:4506",
+    ]);
+    assert.deepEqual(refusals(base, master({ config: { worker_threads: 4 } })), [
+      "the worker_threads differs: 2 and 4",
+    ]);
+    const settings = { worker_threads: 2, batch_linger_us: 500 };
+    assert.deepEqual(refusals(master({ settings: { worker_threads: 2 } }), master({ settings })), [
+      "the batch_linger_us differs: its default and 500",
+    ]);
+    // A result that does not have its settings says nothing about them.
+    assert.deepEqual(refusals(base, master({ settings })), []);
+  });
+
+  it("does not take the directory of a run for a setting", () => {
+    const [one, two] = [11, 12].map((id) =>
+      sampleResult({
+        master: { ...base.master, config: { file_roots: [`/tmp/saltworks-bench-highstate-${id}/states`] } },
+      }),
+    );
+    assert.ok(one && two);
+    assert.deepEqual(refusals(one, two), []);
+  });
 });
 
 describe("warnings", () => {
-  it("says what the reader must know: other machine, other settings, void runs", () => {
+  it("says what the reader must know: other machine, void runs", () => {
     const base = sampleResult();
     const point = samplePoint();
     const other = sampleResult({
       machine: { ...base.machine, cores: 8 },
-      master: { ...base.master, config: { worker_threads: 4 } },
       points: [{ ...point, generator: { ...point.generator, isVoid: true } }],
     });
     assert.deepEqual(warnings(base, other), [
       "the machines differ in cores: 4 and 8",
-      "the masters' worker_threads differs: 2 and 4",
       "1 of 1 runs of the second result are void and left out",
     ]);
     assert.deepEqual(warnings(base, base), []);
@@ -66,6 +95,15 @@ describe("differences", () => {
       "cpuUsPerReturn",
     ]);
     assert.deepEqual(differences(sampleResult(), sampleResult({ points: [samplePoint({ label: "other" })] })), []);
+  });
+
+  it("does not have CPU and memory that the bench could not see", () => {
+    const unseen = sampleResult({ points: [samplePoint({ isUsageUnknown: true })] });
+    for (const found of [differences(sampleResult(), unseen), differences(unseen, unseen)])
+      assert.deepEqual(
+        found.filter(({ name }) => /CPU|memory/.test(name)),
+        [],
+      );
   });
 
   it("leaves out percentiles of which a run has too few samples, and names them", () => {

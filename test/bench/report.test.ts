@@ -216,3 +216,13 @@ describe("reportHtml", () => {
     assert.match(html, /id="correctness"/);
   });
 });
+
+describe("the report of a master whose CPU and memory the bench could not see", () => {
+  it("says so instead of 0", () => {
+    const cpu = { totalMs: 0, usPerOperation: 0, byThreadMs: {} };
+    const memory = { rssBytes: 0, peakRssBytes: 0 };
+    const html = reportHtml(sampleResult({ points: [samplePoint({ cpu, memory, isUsageUnknown: true })] }));
+    const cost = /id="cost".*?<\/section>/s.exec(html)?.[0] ?? "";
+    assert.equal(cost.match(/>not seen</g)?.length, 4);
+  });
+});

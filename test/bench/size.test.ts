@@ -1,10 +1,9 @@
 /** Plans: laws find the coefficients that made their points, loads become rates, and needs grow with the fleet. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { parse } from "yaml";
 import type { Amounts } from "../../bench/size/amounts.ts";
 import { readCalibration, shippedCalibration } from "../../bench/size/calibration.ts";
-import { errorText, isWithin } from "../../bench/size/check.ts";
+import { checkSpan, demandCheck, errorText, isWithin } from "../../bench/size/check.ts";
 import { fitLaw, predict } from "../../bench/size/law.ts";
 import { lawsOf, requestsPerBatch } from "../../bench/size/laws.ts";
 import {
@@ -20,6 +19,9 @@ import { planOf } from "../../bench/size/plan.ts";
 import { planText } from "../../bench/size/plan-text.ts";
 import { slowdown } from "../../bench/size/speed.ts";
 import { workloadYaml } from "../../bench/size/workload-file.ts";
+import { workloadScenario } from "../../bench/workload/scenario.ts";
+import { operationsIn } from "../../bench/workload/stage-schedule.ts";
+import { readWorkloadText } from "./workload/read-text.ts";
 
 const nothing: Amounts = {
   ...{ returns: 0, returnBytes: 0, events: 0, mineGets: 0, pillars: 0, auths: 0, copies: 0, batches: 0 },
@@ -140,14 +142,60 @@ describe("a plan from the shipped calibration", () => {
 
 describe("a plan's peak", () => {
   it("is a workload file with the rates of the peak hour", () => {
-    const file = parse(workloadYaml(load, peakRates(load)));
-    assert.equal(file.minions, 1_000);
-    assert.deepEqual(file.operations[0].target, { share: "100%" });
-    assert.equal(file.operations[0].rate, Number(((24 * 3) / 86_400).toPrecision(4)));
+    const { minions, operations, stages } = readWorkloadText(workloadYaml(load, peakRates(load)));
+    assert.equal(minions, 1_000);
+    const [ping, apply] = operations;
+    assert.ok(ping?.kind === "job" && apply?.kind === "job");
+    assert.deepEqual(ping.target, { kind: "share", share: 1 });
+    assert.ok(Math.abs(ping.rate / ((24 * 3) / 86_400) - 1) < 0.001);
+    // A quarter of a highstate an hour is one of a quarter of the fleet.
+    assert.deepEqual(apply.target, { kind: "share", share: 0.25 });
+    assert.ok(Math.abs(apply.rate * 3_600 - 1) < 0.001);
     assert.deepEqual(
-      file.operations.map(({ kind }: { kind: string }) => kind),
-      ["job", "job", "event", "mine", "mine_get", "pillar", "auth"],
+      operations.map(({ name }) => name),
+      ["test.ping", "state.apply", "event", "mine", "mine_get", "pillar", "auth"],
     );
+    for (const operation of operations)
+      assert.ok("rate" in operation && stages[0] && operationsIn(operation.rate, stages[0]) >= 1, operation.name);
+  });
+
+  it("is a workload file that can be read for jobs of one function, fleets of any size and rare requests", () => {
+    const job = { function: "state.apply", targetShare: 0.07, perDay: 30_000, bytes: "64" };
+    const twice = { ...load, jobs: [job, { ...job, function: "auth" }, { ...job, bytes: "4096" }] };
+    const { operations, stages } = readWorkloadText(workloadYaml(twice, peakRates(twice)));
+    assert.deepEqual(
+      operations.slice(0, 3).map((one) => [one.name, one.kind === "job" && one.function]),
+      [
+        ["state.apply", "state.apply"],
+        ["auth 2", "auth"],
+        ["state.apply 2", "state.apply"],
+      ],
+    );
+    assert.ok((stages[0]?.seconds ?? 0) <= 3_600);
+    for (const minions of [1, 30, 1_000_000]) {
+      const sized = { ...load, minions };
+      const scenario = workloadScenario(readWorkloadText(workloadYaml(sized, peakRates(sized))));
+      assert.equal(scenario.defaults.minions, minions);
+    }
+    const rare = workloadYaml({ ...load, authsPerDay: 0.001 }, peakRates({ ...load, authsPerDay: 0.001 }));
+    assert.match(rare, /^# Left out, as less than one comes in a stage: auth\.$/m);
+    assert.equal(readWorkloadText(rare).operations.length, 6);
+    const idle = { ...load, jobs: [], eventsPerDay: 0, minePutsPerDay: 0, mineGetsPerDay: 0, pillarsPerDay: 0 };
+    assert.throws(() => workloadYaml({ ...idle, authsPerDay: 0 }, peakRates({ ...idle, authsPerDay: 0 })), {
+      code: "USAGE",
+      message: /nothing of this load/,
+    });
+  });
+
+  it("is not checked where one return of each minion takes too long, and is told by when", () => {
+    const seldom = { minions: 1_000, peak: 3 };
+    assert.doesNotThrow(() => demandCheck(load, peakRates(load)));
+    assert.throws(() => demandCheck(seldom, { returns: 0.2 }), {
+      code: "USAGE",
+      message: /one return of each minion takes 84 minutes, and a check at most 30: give --peak 9, or more jobs/,
+    });
+    assert.doesNotThrow(() => demandCheck({ ...seldom, peak: 9 }, { returns: 0.6 }));
+    assert.deepEqual(checkSpan(load, { returns: 1_000 }), { rate: 1_000, rounds: 20, seconds: 20 });
   });
 
   it("is within the bound only if each figure is", () => {

@@ -140,7 +140,7 @@ async function demandAnswer(client: LocalClient, address: string): Promise<void>
   }
 }
 
-async function demandMetrics(url: string): Promise<void> {
+export async function demandMetrics(url: string): Promise<void> {
   const samples = parseMetrics(await readMetrics(url));
   if (samples.some(({ name }) => name === "process_cpu_seconds_total")) return;
   throw new SaltworksError("MASTER_UNREACHABLE", `${url} does not give the metrics of a Saltworks master`);

@@ -44,6 +44,11 @@ describe("a result's tables", () => {
     assert.ok(Number(cell("p50_us")) > 0 && Number(cell("p90_us")) > 0 && Number(cell("max_us")) > 0);
   });
 
+  it("have empty cells for CPU and memory that the bench could not see", () => {
+    const unseen = operationsCsv(sampleResult({ points: [samplePoint({ isUsageUnknown: true })] }));
+    assert.match(unseen, /,,,,0,0,,,,,,\r\n$/);
+  });
+
   it("have a row for each second, with empty cells for what a master does not tell", () => {
     const lines = seriesCsv(result).split("\r\n");
     assert.equal(lines[0], "master,version,point,repeat,at_ms,queueDepth,queueWaitUs,rssBytes");

@@ -102,3 +102,48 @@ describe("the curve of a sweep over a rate", () => {
     assert.match(html, /"curve":\[\{"title":"returns\/s: return".*"mark":\{"x":1000,"label":"knee"\}/s);
   });
 });
+
+describe("the curve of a sweep over scale", () => {
+  /** A stage of 60 seconds with 10 returns a second to jobs, each up to 20 seconds after its job. */
+  function stage(scale: number, o: { readonly p99Ms: number; readonly lastReplyS: number; readonly lost?: number }) {
+    const planned = 600 * scale;
+    const completed = planned - (o.lost ?? 0);
+    const percentilesUs = { p50: 1_000, p90: 2_000, p99: o.p99Ms * 1_000, p999: 90_000, max: 95_000 };
+    const own = { ...sampleOperation(4), percentilesUs, planned, completed, perSecond: completed / o.lastReplyS };
+    const users = { ...sampleOperation(4), perSecond: 3, loop: "closed" as const };
+    const point = samplePoint({
+      label: "day",
+      parameters: { scale, seconds: 60 },
+      operations: { pings: own, dashboard: users },
+      isUsageUnknown: true,
+    });
+    return sampleResult({ points: [point] });
+  }
+  const scaled = (...results: RunResult[]) =>
+    sweptResult({ key: "scale", values: results.map((_, index) => String(index + 1)) }, results);
+
+  it("has a knee for jobs whose returns come long after the publish, and no line for users", () => {
+    const steady = { p99Ms: 10, lastReplyS: 79 };
+    const result = scaled(stage(1, steady), stage(2, steady), stage(3, { p99Ms: 90, lastReplyS: 79 }));
+    assert.deepEqual(
+      result.curve?.lines.map(({ operation }) => operation),
+      ["pings"],
+    );
+    const [line] = result.curve?.lines ?? [];
+    assert.deepEqual(
+      line?.rates.map(({ isReached }) => isReached),
+      [true, true, true],
+    );
+    assert.deepEqual(line?.knee, { rate: 2, p99Us: 10_000, floorUs: 10_000, isLast: false });
+    assert.match(resultText(result), / not seen +knee$/m);
+  });
+
+  it("does not reach a rate whose answers are missing, or come later and later", () => {
+    const steady = { p99Ms: 10, lastReplyS: 79 };
+    const reached = (last: Parameters<typeof stage>[1]) =>
+      scaled(stage(1, steady), stage(2, last)).curve?.lines[0]?.rates[1]?.isReached;
+    assert.equal(reached(steady), true);
+    assert.equal(reached({ ...steady, lost: 30 }), false);
+    assert.equal(reached({ p99Ms: 40_000, lastReplyS: 120 }), false);
+  });
+});

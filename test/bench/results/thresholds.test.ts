@@ -52,6 +52,32 @@ describe("conditions of --fail-if", () => {
     );
   });
 
+  it("name operations with points, spaces and colons", () => {
+    const names = ["state.apply", "pings: publish", "my-job", "state.apply of minions", "p99.9"];
+    const many = samplePoint({
+      operations: Object.fromEntries(names.map((name) => [name, { ...operation, percentilesUs }])),
+    });
+    for (const name of names)
+      for (const [quantity, observed] of [
+        ["p99>1ms", 20],
+        ["p99.9>1ms", 30],
+      ] as const) {
+        const text = `${name}.${quantity}`;
+        const [found] = judgeThresholds([readThreshold(text)], [many]);
+        assert.deepEqual([found?.observed, found?.isCrossed], [observed, true], text);
+      }
+  });
+
+  it("on CPU and memory are refused where the bench does not see them", () => {
+    const unseen = samplePoint({ label: "mean", isUsageUnknown: true });
+    for (const text of ["cpu.perOperation>60us", "memory.peak>1GiB"])
+      assert.throws(() => judgeThresholds([readThreshold(text)], [unseen]), {
+        code: "USAGE",
+        message: /--fail-if '(?:cpu|memory)\..*': the master's (?:cpu|memory) was not seen in mean: give -c DIR/,
+      });
+    assert.equal(judgeThresholds([readThreshold("return.p50>1ms")], [unseen]).length, 1);
+  });
+
   it("are refused before a run if they cannot be read", () => {
     const refused: readonly (readonly [string, RegExp])[] = [
       ["return.p99", /--fail-if 'return\.p99': write a quantity, a comparison and a number, such as /],

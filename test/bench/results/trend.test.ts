@@ -62,6 +62,28 @@ describe("trendOf", () => {
     assert.equal(trend?.changes.length, 1);
   });
 
+  it("makes lines of their own for another workload file, another master and other settings", () => {
+    const { master, scenario } = sampleResult();
+    const file = (source: string) => ({ scenario: { ...scenario, source } });
+    const of = (...results: RunResult[]) => trendOf(files(...results))?.rows.map(({ series }) => series);
+    assert.deepEqual(of(on(1, 100, file("a")), on(2, 30, file("b")), on(3, 50, file("a"))), [
+      "machine A, workload file=ca978112, storm",
+      "machine A, workload file=3e23e816, storm",
+      "machine A, workload file=ca978112, storm",
+    ]);
+    const others = { master: { ...master, config: { worker_threads: 4 }, address: "salt:4506" } };
+    assert.deepEqual(of(on(1, 100), on(2, 30, others)), [
+      "machine A, worker_threads=2, address=a master of the bench, storm",
+      "machine A, worker_threads=4, address=salt:4506, storm",
+    ]);
+  });
+
+  it("does not show CPU and memory that the bench could not see", () => {
+    const unseen = samplePoint({ isUsageUnknown: true });
+    const [row] = trendOf(files(on(1, 1, { points: [unseen] })))?.rows ?? [];
+    assert.deepEqual(Object.keys(row?.figures ?? {}), ["return p50 ms", "return p99 ms"]);
+  });
+
   it("leaves out and names other scenarios, other versions and void results", () => {
     const { scenario } = sampleResult();
     const point = samplePoint();

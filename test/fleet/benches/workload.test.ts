@@ -109,7 +109,7 @@ describe("a workload file", () => {
 
     it("is recorded from its metrics and job cache, as a file that can be read and run", async () => {
       const recorded = join(folder, "recorded.yaml");
-      const words = ["bench", "record", recorded, "-c", master.configDirectory, "--seconds", "1"];
+      const words = ["bench", "record", recorded, "-c", master.configDirectory, "--hours", "1", "--seconds", "1"];
       const { exitCode, stdout, stderr } = await runCli(words, timeoutMs);
       assert.equal(exitCode, 0, stderr);
       assert.match(stdout, /20 minions, \d+ jobs and 0 of minions themselves/);
