@@ -12,7 +12,7 @@ import { cliFile } from "../our-master.ts";
 
 const timeoutMs = 300_000;
 /** Far more than it takes, and less than an orderly stop of all parts may take. */
-const endedWithinMs = 5_000;
+const endedWithinMs = 15_000;
 const lookMs = 5;
 
 const folder = mkdtempSync(join(tmpdir(), "saltworks-interrupted-"));
