@@ -85,10 +85,11 @@ function readPorts(text: string): NonNullable<RunningMaster["ports"]> {
 }
 
 function readUrl(text: string): string {
-  const url = URL.parse(/^https?:\/\//.test(text) ? text : `http://${text}`);
-  if (url === null || url.hostname === "") {
+  const whole = /^https?:\/\//.test(text) ? text : `http://${text}`;
+  if (!URL.canParse(whole)) {
     throw new SaltworksError("USAGE", `--metrics takes a URL such as http://master:9149/metrics, not '${text}'`);
   }
+  const url = new URL(whole);
   if (url.pathname === "/") url.pathname = "/metrics";
   return url.href;
 }
