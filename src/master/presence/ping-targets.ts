@@ -3,10 +3,10 @@
  * whose neighbours in the order of ids are silent, too, are named by the beginnings that their ids share.
  */
 
-/** `pcre`: beginnings of ids, which may also match neighbours that are not silent. `minions`: how many ids of the fleet it names. */
+/** `pcre`: beginnings of ids, which may also match neighbours that are not silent. `ids`: all ids of the fleet that it names. */
 export type PingTarget =
   | { readonly kind: "list"; readonly ids: readonly string[] }
-  | { readonly kind: "pcre"; readonly expression: string; readonly minions: number };
+  | { readonly kind: "pcre"; readonly ids: readonly string[]; readonly expression: string };
 
 /** Neighbours that are looked at together. */
 const blockIds = 128;
@@ -48,13 +48,14 @@ function joined(targets: readonly PingTarget[], minionsMax: number): PingTarget[
   const result: PingTarget[] = [];
   for (const target of targets) {
     const last = result.at(-1);
-    const isSmall = last?.kind === "pcre" && target.kind === "pcre" && last.minions + target.minions <= minionsMax;
+    const isSmall =
+      last?.kind === "pcre" && target.kind === "pcre" && last.ids.length + target.ids.length <= minionsMax;
     if (!isSmall) {
       result.push(target);
       continue;
     }
     const expression = `${last.expression}|${target.expression}`;
-    result[result.length - 1] = { kind: "pcre", expression, minions: last.minions + target.minions };
+    result[result.length - 1] = { kind: "pcre", ids: [...last.ids, ...target.ids], expression };
   }
   return result;
 }
@@ -77,7 +78,7 @@ function rangeTargets(
     const ids = sorted.slice(first, end);
     // A beginning could end within such a character.
     if (ids.some((id) => surrogate.test(id))) targets.push({ kind: "list", ids });
-    else targets.push({ kind: "pcre", expression: beginningsOf(sorted, first, end), minions: ids.length });
+    else targets.push({ kind: "pcre", ids, expression: beginningsOf(sorted, first, end) });
   }
   return targets;
 }

@@ -32,9 +32,11 @@ export function presenceOf({ config, start, pool, logger }: PresenceParts, publi
         // Spread over half of the round, so that answers of a large fleet do not come at once.
         if (index > 0) await wait(timeoutMs / presenceRounds / 2 / targets.length, undefined, { ref: false });
         const named = target.kind === "list" ? target.ids : target.expression;
-        const job = { ...ownJob("test.ping", [], named, target.kind, config.user, true), jid };
+        const job = ownJob("test.ping", [], named, target.kind, config.user, true);
         // The others of the round are asked all the same.
-        await publisher.publish(job).catch((error: unknown) => logger.warn({ err: error }, "presence ping failed"));
+        await publisher
+          .send(job, jid, target.ids)
+          .catch((error: unknown) => logger.warn({ err: error }, "presence ping failed"));
       }
     },
     onFault: (error) => logger.warn({ err: error }, "presence ping failed"),

@@ -140,6 +140,23 @@ export class Publisher {
     }
   }
 
+  /**
+   * Sends a job that is neither stored nor announced. The caller knows its minions, so that no target is matched, which costs as much as the fleet is
+   * large.
+   *
+   * @throws SaltworksError QUEUE_FULL, or what workers throw
+   */
+  async send(job: Job, jid: string, ids: readonly string[]): Promise<void> {
+    this.#enter();
+    try {
+      const published = { jid, minions: TextList.of(ids), missing: [] };
+      await this.#inTurn(() => this.#send({ ...job, target: targetOnWire(job) }, published));
+      this.counters.jobs += 1;
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+
   /** Sends a stored job to some of its minions alone, under its own id. */
   async deliver(job: DeliveredJob, jid: string, ids: readonly string[]): Promise<void> {
     this.#enter();
