@@ -33,7 +33,7 @@ export function masterName({ kind, version, address }: RunResult["master"]): str
   return { saltworks: `Saltworks ${place}`, salt: `Salt ${place}`, floor: "C floor", unknown: `master ${place}` }[kind];
 }
 
-/** Classes of operations by name, in the scenario's order. A class without operations, such as that of an idle master, is none. */
+/** Classes of operations by name, in the scenario's order. Classes without operations, such as those of an idle master, are left out. */
 export function operationsOf(point: Point): [string, OperationResult][] {
   return Object.entries(point.operations).filter(([, { planned }]) => planned > 0);
 }
@@ -42,7 +42,7 @@ export function operationsOf(point: Point): [string, OperationResult][] {
 const ofLoad =
   /^generatorCpu|(?:Verified|Repeated|Events|BytesMean)$|^(?:sealedAheadShare|authConnections|requestsPerHighstate|looks|jobs|eventsFired|pillars|expectedMinions)$/;
 
-/** Names of the figures of runs in their order. A parameter that is repeated as a figure is none. */
+/** Names of the figures of runs in their order. Parameters that are repeated as figures are left out. */
 export function figureNamesOf(runs: readonly Run[], kind: "measured" | "load"): string[] {
   const names = runs.flatMap(({ point: { figures, parameters } }) =>
     Object.keys(figures).filter((name) => parameters[name] === undefined),

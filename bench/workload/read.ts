@@ -2,19 +2,15 @@
 import { SaltworksError } from "../../src/errors.ts";
 import type { RequestVersion } from "../fleet/minion-options.ts";
 import { type Distribution, largestOf, parseDistribution } from "../load/distribution.ts";
+import { bytesMost, daySeconds, minionsMost, perSecondMost } from "../scenarios/setup/parameter-checks.ts";
 import type { JobTarget, Operation, Stage, Workload } from "./schema.ts";
 import { kinds } from "./schema.ts";
 import { type Place, readYamlFile } from "./yaml-reader.ts";
 
-const minionsMost = 1_000_000;
-const perSecondMost = 1_000_000;
 const usersMost = 10_000;
-const daySeconds = 86_400;
 const factorMost = 1_000;
 const operationsMost = 64;
 const stagesMost = 64;
-/** The default of `request_max_bytes`. */
-const bytesMost = 100 * 1024 * 1024;
 const delayMsMost = 3_600_000;
 
 const topMembers = [

@@ -7,12 +7,12 @@ import { targetCases } from "../../targeting/synthetic-fleet.ts";
 /** The expected value, as in "takes ..."; undefined if the value can be used. */
 type Check = (value: ParameterValue) => string | undefined;
 
-const minionsMost = 1_000_000;
-const perSecondMost = 1_000_000;
-const daySeconds = 86_400;
+export const minionsMost = 1_000_000;
+export const perSecondMost = 1_000_000;
+export const daySeconds = 86_400;
 const tenMinutesMs = 600_000;
 /** The default of `request_max_bytes`: a master closes the connection of a client that sends more. */
-const bytesMost = 100 * 1024 * 1024;
+export const bytesMost = 100 * 1024 * 1024;
 
 function whole(min: number, max: number): Check {
   return (value) =>
