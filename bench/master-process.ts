@@ -1,9 +1,7 @@
 /** A master as a program of its own in a private directory on free ports: ours or real Salt's. It can be killed and started again. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { randomInt } from "node:crypto";
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -11,6 +9,7 @@ import { withoutNodeVariables } from "../src/cli/daemon/node-environment.ts";
 import { ownUserName } from "../src/config/host/user.ts";
 import { hasCode, SaltworksError } from "../src/errors.ts";
 import { type DescriptorNeed, withDescriptors } from "./fleet/descriptors.ts";
+import { freePorts } from "./free-ports.ts";
 import { LocalClient } from "./local-client.ts";
 
 export type MasterOptions = {
@@ -230,31 +229,4 @@ function endOnSignals(): void {
   ] as const) {
     if (process.listenerCount(signal) === 0) process.on(signal, () => process.exit(exitCode));
   }
-}
-
-/**
- * Below the kernel's range of outgoing ports (from 32,768 on Linux). Otherwise a fleet of thousands of connections could take a port
- * between the check and the master's start.
- */
-const portMin = 10_240;
-const portMax = 32_767;
-const portTriesMax = 100;
-
-/** `count` ports that were free when checked. @throws SaltworksError MASTER_UNREACHABLE */
-export async function freePorts(count: number): Promise<number[]> {
-  const found: number[] = [];
-  for (let tried = 0; tried < portTriesMax && found.length < count; tried += 1) {
-    const port = randomInt(portMin, portMax + 1);
-    if (!found.includes(port) && (await isFree(port))) found.push(port);
-  }
-  if (found.length === count) return found;
-  throw new SaltworksError("MASTER_UNREACHABLE", `no free port among ${portTriesMax} that were tried`);
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once("error", () => resolve(false));
-    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
-  });
 }

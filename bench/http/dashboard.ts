@@ -16,8 +16,9 @@ import type { Page } from "playwright-core";
 import { SaltworksError } from "../../src/errors.ts";
 import { descriptorsForMaster } from "../fleet/descriptors.ts";
 import { type Fleet, openFleet } from "../fleet/fleet.ts";
+import { freePorts } from "../free-ports.ts";
 import { thisMachine } from "../machine.ts";
-import { freePorts, MasterProcess } from "../master-process.ts";
+import { MasterProcess } from "../master-process.ts";
 import { openBrowser } from "./chromium.ts";
 
 const cliFile = fileURLToPath(new URL("../../src/cli/main.js", import.meta.url));

@@ -17,8 +17,9 @@ import type { LoadToPut } from "../../src/store/jobs/job-cache.ts";
 import { jidAt } from "../../src/wire/jid.ts";
 import { encode } from "../../src/wire/msgpack.ts";
 import { descriptorsForMaster } from "../fleet/descriptors.ts";
+import { freePorts } from "../free-ports.ts";
 import { thisMachine } from "../machine.ts";
-import { freePorts, MasterProcess } from "../master-process.ts";
+import { MasterProcess } from "../master-process.ts";
 
 type Asked = { readonly what: string; readonly path: string; readonly body?: unknown };
 

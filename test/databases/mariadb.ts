@@ -1,15 +1,15 @@
 /** A MariaDB server of a test's own: on loopback, with a private data directory, a free port and an unprivileged user. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../../bench/free-ports.ts";
 import { loadMasterConfig, type MasterConfig, type Overrides } from "../../src/config/load.ts";
 import type { MysqlOptions } from "../../src/databases/mysql/client.ts";
 
 const unprivileged = "nobody";
-const startMsMax = 30_000;
+const startMsMax = 120_000;
 const lookMs = 25;
 /** The server listens in the directories of Debian's package, which are not in every PATH. */
 const serverFile = ["/usr/sbin/mariadbd", "/usr/sbin/mysqld"].find(existsSync);
@@ -24,14 +24,6 @@ export function mariadbMissing(): string | undefined {
   } catch {
     return "the package mysql2 is not installed";
   }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 export type MysqlOptionsOfTest = Readonly<Record<`mysql.${string}`, string | number>>;
@@ -102,6 +94,8 @@ export class MariadbServer {
 
   /** Starts the server on its data, also after `kill`, and waits until it answers. */
   async run(): Promise<void> {
+    const logFile = join(this.#directory, "log");
+    const log = openSync(logFile, "a");
     const ended = spawn(
       serverFile ?? "mariadbd",
       [
@@ -116,8 +110,9 @@ export class MariadbServer {
         ...this.#settings,
         ...asUser(),
       ],
-      { stdio: "ignore" },
+      { stdio: ["ignore", "ignore", log] },
     );
+    closeSync(log);
     this.#process = ended;
     const endMs = performance.now() + startMsMax;
     for (;;) {
@@ -125,7 +120,9 @@ export class MariadbServer {
         this.sql("SELECT 1");
         return;
       } catch (error) {
-        if (performance.now() > endMs || ended.exitCode !== null) throw error;
+        if (performance.now() > endMs || ended.exitCode !== null) {
+          throw new Error(`MariaDB does not start:\n${readFileSync(logFile, "utf8")}`, { cause: error });
+        }
         await new Promise((resolve) => setTimeout(resolve, lookMs));
       }
     }

@@ -1,10 +1,10 @@
 /** A private folder with masters, minions and operators' commands. Ends everything that it started, and shows logs on failure. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { it, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
+import { freePort } from "../../bench/free-ports.ts";
 import { EventWatch } from "./event-watch.ts";
 import { Program } from "./program.ts";
 import type { SaltRelease } from "./salt-releases.ts";
@@ -23,15 +23,6 @@ const shownWidthMax = 400;
 
 export function makerName(maker: Maker): string {
   return maker === "ours" ? "saltworks" : `salt ${maker.version}`;
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
 }
 
 /** JSON is YAML: one option a line, so that an error message has the right line. */

@@ -14,10 +14,11 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { freePort } from "../../bench/free-ports.ts";
 
 export type Service = {
   readonly port: number;
@@ -57,15 +58,6 @@ export function isThere(program: string): boolean {
 export function skipWithout(...programs: readonly string[]): string | false {
   const missing = programs.filter((program) => !isThere(program));
   return missing.length === 0 || process.env.CI === "true" ? false : `not installed: ${missing.join(", ")}`;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 function makeDirectory(asOther: boolean): string {

@@ -6,7 +6,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { SaltworksError } from "../../../src/errors.ts";
 import { cpuTimeMs } from "../../cpu-time.ts";
 import { type Fleet, openFleet } from "../../fleet/fleet.ts";
-import { freePorts } from "../../master-process.ts";
+import { freePorts } from "../../free-ports.ts";
 import { untilCpuRests } from "../../scenarios/measures/usage.ts";
 import type { MasterUnderTest } from "../../scenarios/setup/master-contract.ts";
 import { type MasterChoice, masterConfigOf, startMaster } from "../../scenarios/setup/master-under-test.ts";

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 import { type Fleet, openFleet } from "../../../bench/fleet/fleet.ts";
-import { freePorts, type MasterProcess } from "../../../bench/master-process.ts";
+import { freePorts } from "../../../bench/free-ports.ts";
+import type { MasterProcess } from "../../../bench/master-process.ts";
 import { startOurMaster } from "../our-master.ts";
 import { ask } from "./api-load.ts";
 

@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
-import { freePorts } from "../../../bench/master-process.ts";
+import { freePorts } from "../../../bench/free-ports.ts";
 import { dispatch } from "../../../src/cli/dispatch.ts";
 import { TestHost } from "../../cli/test-host.ts";
 import { EventWatch } from "../../interop/event-watch.ts";

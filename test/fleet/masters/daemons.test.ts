@@ -18,6 +18,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
+import { freePorts } from "../../../bench/free-ports.ts";
 import { Datagrams } from "../../cli/log/datagrams.ts";
 import { needsRoot, type OrdinaryUser, ordinaryUser } from "../ordinary-user.ts";
 import { cliFile } from "../our-master.ts";
@@ -37,19 +38,18 @@ async function until<Found>(look: () => Found | undefined | false): Promise<Foun
 }
 
 /** Throws if the port is in use. */
-async function freePort(wanted = 0): Promise<number> {
-  const server = createServer().listen(wanted, "127.0.0.1");
+async function assertFree(port: number): Promise<void> {
+  const server = createServer().listen(port, "127.0.0.1");
   await once(server, "listening");
-  const address = server.address();
   server.close();
-  return typeof address === "object" && address !== null ? address.port : 0;
+  await once(server, "close");
 }
 
 /** Ports that only root may open on an ordinary machine. */
 async function freeLowPorts(count: number): Promise<number[]> {
   const found: number[] = [];
   for (let port = 1023; found.length < count; port -= 1) {
-    await freePort(port).then(
+    await assertFree(port).then(
       () => found.push(port),
       () => undefined,
     );
@@ -112,7 +112,7 @@ describe("daemons", { skip: needsRoot }, () => {
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), "sw-"));
     spawnSync("chmod", ["755", folder]);
-    ports = [await freePort(), await freePort()];
+    ports = await freePorts(2);
     mkdirSync(join(folder, "conf"));
     const places = (role: string) => ({
       pki_dir: join(folder, role, "pki"),

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { type Fleet, openFleet } from "../../../bench/fleet/fleet.ts";
+import { freePort } from "../../../bench/free-ports.ts";
 import type { LocalClient } from "../../../bench/local-client.ts";
 import type { MasterProcess } from "../../../bench/master-process.ts";
 import { limitCounters } from "../../../src/master/metrics/limit-counters.ts";
@@ -25,18 +25,6 @@ const hasPromtool = spawnSync("promtool", ["--version"]).error === undefined;
 const promtoolSkip = hasPromtool || process.env.CI === "true" ? false : "promtool is not installed";
 
 type Families = ReadonlyMap<string, Family>;
-
-/** A port that was free when checked. */
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
-    });
-  });
-}
 
 describe("the metrics of a master with a fleet", () => {
   let master: MasterProcess;

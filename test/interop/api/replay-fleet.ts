@@ -2,10 +2,11 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { request as send } from "node:http";
 import { join } from "node:path";
+import { freePort } from "../../../bench/free-ports.ts";
 import type { EventWatch } from "../event-watch.ts";
 import { Operator } from "../operator.ts";
 import type { SaltRelease } from "../salt-releases.ts";
-import { freePort, MasterUnderTest, MinionUnderTest, type TestBed } from "../test-bed.ts";
+import { MasterUnderTest, MinionUnderTest, type TestBed } from "../test-bed.ts";
 import type { Headers } from "./recorded.ts";
 
 const startTimeoutMs = 60_000;

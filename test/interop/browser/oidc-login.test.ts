@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { after, before, describe } from "node:test";
 // @ts-expect-error the package has no types
 import Provider from "oidc-provider";
-import { freePort, type TestBed } from "../test-bed.ts";
+import { freePort } from "../../../bench/free-ports.ts";
+import type { TestBed } from "../test-bed.ts";
 import { type ApiSite, startMinion, startSite } from "./api-site.ts";
 import { browserBed } from "./browser-bed.ts";
 import { skipsBrowser, type WatchedPage } from "./watched-page.ts";

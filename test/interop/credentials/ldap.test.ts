@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import { after, before, describe, it } from "node:test";
+import { freePort } from "../../../bench/free-ports.ts";
 import type { ConfigMap } from "../../../src/config/yaml/values.ts";
 import { decode } from "../../../src/wire/msgpack.ts";
 import { checkCredential } from "../../../src/workers/credentials/backends.ts";
-import { freePort } from "../../databases/mariadb.ts";
 import { type Certificates, makeCertificates } from "../../services/certificates.ts";
 import { powerless, type Service, skipWithout, startSlapd } from "../../services/service.ts";
 import { decided } from "./decided.ts";

@@ -1,8 +1,9 @@
 /** The backend `mysql` against MariaDB: who may log in, and what names and passwords must not achieve. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { freePort } from "../../../bench/free-ports.ts";
 import { checkCredential } from "../../../src/workers/credentials/backends.ts";
-import { freePort, MariadbServer, mariadbMissing } from "../../databases/mariadb.ts";
+import { MariadbServer, mariadbMissing } from "../../databases/mariadb.ts";
 import { decided } from "./decided.ts";
 
 const byHash = 'SELECT username FROM users WHERE username = "{0}" AND password = SHA2("{1}", 256)';

@@ -6,7 +6,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { freePorts } from "../../../bench/master-process.ts";
+import { freePorts } from "../../../bench/free-ports.ts";
 import { withoutNodeVariables } from "../../../src/cli/daemon/node-environment.ts";
 import { checkPorts } from "../../../src/master/ports/port-check.ts";
 import { cliFile } from "../../fleet/our-master.ts";

@@ -1,0 +1,38 @@
+/** Ports for servers that a benchmark or a test starts, free when they were looked at. */
+import { randomInt } from "node:crypto";
+import { createServer } from "node:net";
+import { SaltworksError } from "../src/errors.ts";
+
+/**
+ * Below the kernel's range of outgoing ports (from 32,768 on Linux). Otherwise a fleet of thousands of connections could take a port
+ * between the check and the master's start.
+ */
+const portMin = 10_240;
+const portMax = 32_767;
+const portTriesMax = 100;
+
+/** `count` ports that were free when checked. @throws SaltworksError MASTER_UNREACHABLE */
+export async function freePorts(count: number): Promise<number[]> {
+  const found: number[] = [];
+  for (let tried = 0; tried < portTriesMax && found.length < count; tried += 1) {
+    const port = randomInt(portMin, portMax + 1);
+    if (!found.includes(port) && (await isFree(port))) found.push(port);
+  }
+  if (found.length === count) return found;
+  throw new SaltworksError("MASTER_UNREACHABLE", `no free port among ${portTriesMax} that were tried`);
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
+}
+
+/** One such port. @throws SaltworksError MASTER_UNREACHABLE */
+export async function freePort(): Promise<number> {
+  const [port] = await freePorts(1);
+  if (port === undefined) throw new RangeError("no port");
+  return port;
+}
