@@ -3,7 +3,8 @@ import type { OperationResult } from "../results/schema.ts";
 import type { CalibrationRun } from "./calibration.ts";
 
 /**
- * `copies`: publishes times minions that get them. `connections`: minions with a request and a subscription connection. `busyMasters`: 1 if
+ * `copies`: publishes times minions that get them. `authsAtOnce`: authentications that come all together. `coldBatches`: see `coldBatchesOf`. `minions`: whose keys,
+ * sessions, grains and pillars the master keeps. `connections`: minions with a request and a subscription connection. `busyMasters`: 1 if
  * requests come. `bulkMasters`: how far the buffers of large returns are in use, at most 1.
  */
 export type Term =
@@ -13,11 +14,14 @@ export type Term =
   | "mineGets"
   | "pillars"
   | "auths"
+  | "authsAtOnce"
   | "copies"
   | "batches"
+  | "coldBatches"
   | "seconds"
   | "minionSeconds"
   | "masters"
+  | "minions"
   | "connections"
   | "busyMasters"
   | "bulkMasters";
@@ -31,23 +35,36 @@ export function amountsOf({ minions, point, scenario }: CalibrationRun): Amounts
   const done = (name: string): number => point.operations[name]?.completed ?? 0;
   const returns = done("return");
   const seconds = point.wallMs / 1_000;
-  const requests = returns + done("event") + done("mine_get") + done("pillar");
+  const requests = returns + done("event") + done("mine_get") + done("pillar") + done("auth");
+  const batches = point.storage?.batches ?? point.storage?.syncs ?? 0;
+  const isAuthStorm = scenario === "auth-storm";
   return {
     returns,
     returnBytes: textBytesOf(point.operations.return),
     events: done("event"),
     mineGets: done("mine_get"),
     pillars: done("pillar"),
-    auths: done("auth"),
+    auths: isAuthStorm ? 0 : done("auth"),
+    authsAtOnce: isAuthStorm ? done("auth") : 0,
     copies: scenario === "ping-all" ? returns : 0,
-    batches: point.storage?.batches ?? point.storage?.syncs ?? 0,
+    batches,
+    coldBatches: coldBatchesOf(batches, seconds),
     seconds,
     minionSeconds: seconds * minions,
     masters: 1,
+    minions,
     connections: Math.min(minions, Number(point.parameters.connections) || minions),
     busyMasters: requests > 0 ? 1 : 0,
     bulkMasters: bulkOf(textBytesOf(point.operations.return) / seconds),
   };
+}
+
+/** Of a batch's CPU: batches that come more often find warmer caches and fewer sleeping threads, so that their cost grows slower than their rate. */
+const coldExponent = 0.75;
+
+/** Batches by what they cost: a second of them counts as their rate to the power of `coldExponent`. */
+export function coldBatchesOf(batches: number, seconds: number): number {
+  return batches === 0 || seconds === 0 ? 0 : seconds * (batches / seconds) ** coldExponent;
 }
 
 /** From this rate on more bytes of returns do not need more buffers: they are used again. */

@@ -40,9 +40,15 @@ const steps: readonly Step[] = [
   { scenario: "auth-storm", parameters: () => ({ minions: 300, rounds: 2, warmUp: 1 }) },
   { scenario: "ping-all", parameters: () => ({ minions: 300, publishes: 8, warmUp: 5 }) },
   { scenario: "ping-all", parameters: () => ({ minions: 1_500, publishes: 4, warmUp: 2 }) },
-  { scenario: "pillars", parameters: () => ({ minions: 100, rounds: 4, warmUp: 2, isFromGit: false }) },
+  { scenario: "mixed-day", parameters: (seconds) => ({ ...quiet, returnRate: 30, pillarRate: 15, seconds }) },
+  { scenario: "mixed-day", parameters: (seconds) => ({ ...quiet, returnRate: 30, authRate: 15, seconds }) },
   { scenario: "mixed-day", parameters: (seconds) => ({ ...quiet, returnRate: 30, eventRate: 150, seconds }) },
   { scenario: "mixed-day", parameters: (seconds) => ({ ...quiet, returnRate: 30, mineRate: 80, seconds }) },
+  // More minions than connections: what the master keeps of a minion, and of a connection.
+  {
+    scenario: "mixed-day",
+    parameters: () => ({ ...quiet, minions: 4_000, connections: 400, returnRate: 400, warmUp: 1, seconds: 10 }),
+  },
   {
     scenario: "mixed-day",
     parameters: (seconds) => ({
@@ -76,6 +82,9 @@ const steps: readonly Step[] = [
   },
 ];
 
+/** The scenarios' minions do not answer presence pings, so that masters would go on asking. */
+export const withoutPings = { presence_timeout: 86_400 } as const;
+
 /** Starting masters and fleets takes two thirds of a calibration. */
 const secondsPerMinute = 2.4;
 const secondsLeast = 4;
@@ -100,7 +109,7 @@ export async function calibrate(o: {
     for (const { scenario, parameters } of steps) {
       const { points, scenario: ran } = await runScenario({
         ...{ scenario, parameters: parameters(seconds), progress: o.progress, signal: o.signal },
-        master: { kind: "saltworks", workers },
+        master: { kind: "saltworks", workers, config: withoutPings },
       });
       runs.push(...points.map((point) => ({ scenario, minions: Number(ran.parameters.minions), point })));
       o.onRun({ ...head, runs });

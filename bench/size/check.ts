@@ -5,9 +5,11 @@ import { formatNumber } from "../report/format.ts";
 import type { Point } from "../results/schema.ts";
 import { runScenario } from "../scenarios/run.ts";
 import type { Progress } from "../scenarios/scenario.ts";
-import { type Amounts, bulkOf } from "./amounts.ts";
+import { type Amounts, bulkOf, coldBatchesOf } from "./amounts.ts";
+import { requestsPerBatch } from "./batch-law.ts";
+import { withoutPings } from "./calibrate.ts";
 import { predict } from "./law.ts";
-import { type Laws, requestsOf, requestsPerBatch } from "./laws.ts";
+import { type Laws, requestsOf } from "./laws.ts";
 import type { FleetLoad, Rates } from "./load.ts";
 import { syncsOf } from "./plan.ts";
 
@@ -78,7 +80,7 @@ export async function checkPlan(o: {
   };
   const { points } = await runScenario({
     ...{ scenario: "mixed-day", parameters, progress: o.progress, signal: o.signal },
-    master: { kind: "saltworks", workers },
+    master: { kind: "saltworks", workers, config: withoutPings },
   });
   const [point] = points;
   if (point === undefined) throw new Error("the mixed day left no point");
@@ -94,13 +96,15 @@ function plannedAmounts(
 ): Amounts {
   const { rates, returns, seconds } = span;
   const own = {
-    ...{ returns, returnBytes: returns * span.meanBytes, events: rates.events * seconds, copies: 0 },
+    ...{ returns, returnBytes: returns * span.meanBytes, events: rates.events * seconds, copies: 0, authsAtOnce: 0 },
     ...{ mineGets: rates.mineGets * seconds, pillars: rates.pillars * seconds, auths: rates.auths * seconds },
-    ...{ seconds, minionSeconds: seconds * span.minions, masters: 1, connections: span.connections, busyMasters: 1 },
+    ...{ seconds, minionSeconds: seconds * span.minions, masters: 1, busyMasters: 1 },
+    ...{ minions: span.minions, connections: span.connections },
     bulkMasters: bulkOf((returns * span.meanBytes) / seconds),
   };
   const requests = requestsOf(own);
-  return { ...own, batches: requests / requestsPerBatch(laws.batch, requests / seconds, workers) };
+  const batches = requests / requestsPerBatch(laws.batch, requests / seconds, workers);
+  return { ...own, batches, coldBatches: coldBatchesOf(batches, seconds) };
 }
 
 function rowsOf(o: { laws: Laws; amounts: Amounts; point: Point; scale: number }): CheckRow[] {

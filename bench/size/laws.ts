@@ -1,23 +1,15 @@
 /** The laws of a calibration. docs/size.md has each formula. Pure. */
 import { SaltworksError } from "../../src/errors.ts";
-import { leastSquares } from "../tune/usl.ts";
 import { type Amounts, amountsOf, type Term, threadUs } from "./amounts.ts";
+import { type BatchLaw, type BatchPoint, fitBatchLaw } from "./batch-law.ts";
 import type { Calibration, CalibrationRun } from "./calibration.ts";
 import { fitLaw, type Law } from "./law.ts";
-
-/** Requests of a batch at `rate` requests a second of one worker: 1 + k · rate ^ p. */
-export type BatchLaw = {
-  readonly k: number;
-  readonly p: number;
-  readonly points: number;
-  readonly rateMax: number;
-  readonly scatter: number;
-};
 
 export const resources = [
   "cpuUs",
   "mainUs",
   "workerUs",
+  "publishUs",
   "writtenBytes",
   "cacheBytes",
   "toMasterBytes",
@@ -33,29 +25,30 @@ export type Laws = {
   readonly reach: { readonly requestsPerSecond: number; readonly minions: number; readonly bytesPerReturn: number };
 };
 
-const requests: readonly Term[] = ["returns", "returnBytes", "events", "mineGets", "pillars", "auths", "copies"];
-const work: readonly Term[] = [...requests, "batches", "seconds", "minionSeconds"];
-const ofReturns: readonly Term[] = ["returns", "returnBytes"];
+const spread: readonly Term[] = ["returns", "returnBytes", "events", "mineGets", "pillars", "auths", "copies"];
+const requests: readonly Term[] = [...spread, "authsAtOnce"];
+const work: readonly Term[] = [...requests, "coldBatches", "seconds", "minionSeconds"];
+/** The cache of pillars grows until it has one of each minion. */
+const stored: readonly Term[] = ["returns", "returnBytes", "pillars"];
 
 const termsOf: Readonly<Record<Resource, readonly Term[]>> = {
   cpuUs: work,
   mainUs: work,
   workerUs: work,
-  writtenBytes: [...requests, "batches"],
-  cacheBytes: ofReturns,
+  publishUs: ["copies"],
+  writtenBytes: [...spread, "batches"],
+  cacheBytes: stored,
   toMasterBytes: requests,
   fromMasterBytes: requests,
-  memoryBytes: ["masters", "connections", "busyMasters", "bulkMasters"],
+  memoryBytes: ["masters", "minions", "connections", "busyMasters", "bulkMasters"],
 };
 
 /** Growth that the steps of LMDB's file do not hide. */
-const growthBytesLeast = 2 * 1024 * 1024;
+const growthBytesLeast = 4 * 1024 * 1024;
 
 function amountUsed(resource: Resource, run: CalibrationRun): number {
   const { cpu, storage, network, memory } = run.point;
   const growth = (storage?.cacheBytesAfter ?? 0) - (storage?.cacheBytesBefore ?? 0);
-  // Other records than returns are not in the law of what is stored.
-  const hasOnlyReturns = run.scenario === "return-storm";
   switch (resource) {
     case "cpuUs":
       return cpu.totalMs * 1_000;
@@ -63,11 +56,13 @@ function amountUsed(resource: Resource, run: CalibrationRun): number {
       return threadUs(run, "main");
     case "workerUs":
       return threadUs(run, "sw-worker-");
+    case "publishUs":
+      return run.scenario === "ping-all" ? threadUs(run, "sw-publish") : 0;
     case "writtenBytes":
-      // An idle master writes now and then, which says nothing of requests.
-      return run.scenario === "idle-hold" ? 0 : (storage?.writtenBytes ?? 0);
+      // A master without requests that are stored writes now and then, which says nothing of requests.
+      return run.scenario === "idle-hold" || run.scenario === "auth-storm" ? 0 : (storage?.writtenBytes ?? 0);
     case "cacheBytes":
-      return hasOnlyReturns && growth >= growthBytesLeast ? growth : 0;
+      return growth >= growthBytesLeast ? growth : 0;
     case "toMasterBytes":
       return network?.toMasterBytes ?? 0;
     case "fromMasterBytes":
@@ -99,7 +94,7 @@ export function lawsOf({ runs, workers }: Calibration): Laws {
     minions: Math.max(...all.map(({ connections }) => connections)),
     bytesPerReturn: Math.max(...all.map(({ returnBytes, returns }) => returnBytes / Math.max(1, returns))),
   };
-  return { of, batch: fitBatchLaw(all, workers), reach };
+  return { of, batch: fitBatchLaw(batchPointsOf(all, workers)), reach };
 }
 
 /** Requests that come in batches. Authentications have a queue of their own. */
@@ -112,29 +107,11 @@ export function requestsOf({
   return returns + events + mineGets + pillars;
 }
 
-/** Least squares of the logarithms. A span without several requests in a batch says nothing. */
-function fitBatchLaw(all: readonly Amounts[], workers: number): BatchLaw {
-  const points = all.flatMap((amounts) => {
+function batchPointsOf(all: readonly Amounts[], workers: number): BatchPoint[] {
+  return all.flatMap((amounts) => {
     const count = requestsOf(amounts);
     // Bursts of publishes have a rate of their own, which is not that of the span.
-    if (amounts.copies > 0 || amounts.auths >= count || amounts.batches === 0 || amounts.seconds === 0) return [];
-    const size = count / amounts.batches;
-    return size <= 1 ? [] : [{ rate: count / amounts.seconds / workers, above: size - 1 }];
+    if (amounts.copies > 0 || count === 0 || amounts.batches === 0 || amounts.seconds === 0) return [];
+    return [{ rate: count / amounts.seconds / workers, size: Math.max(1, count / amounts.batches) }];
   });
-  if (points.length < 2) throw new SaltworksError("CONFIG_INVALID", "the calibration has too few points with batches");
-  const rows = points.map(({ rate, above }) => ({ terms: [1, Math.log(rate)], value: Math.log(above) }));
-  const [logK = 0, p = 0] = leastSquares(
-    rows,
-    rows.map(() => 1),
-  );
-  const misses = rows.map(({ terms: [, logRate = 0], value }) => Math.exp(Math.abs(value - logK - p * logRate)) - 1);
-  const scatter = Math.sqrt(misses.reduce((sum, miss) => sum + miss ** 2, 0) / misses.length);
-  const rateMax = Math.max(...points.map(({ rate }) => rate));
-  return { k: Math.exp(logK), p, points: points.length, rateMax, scatter };
-}
-
-/** Requests in a batch at this rate of the whole master. Beyond the calibration batches stay as large as at its end. */
-export function requestsPerBatch({ k, p, rateMax }: BatchLaw, requestsPerSecond: number, workers: number): number {
-  const rate = Math.min(requestsPerSecond / workers, rateMax);
-  return rate <= 0 ? 1 : 1 + k * rate ** p;
 }

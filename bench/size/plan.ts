@@ -1,8 +1,10 @@
 /** A plan: what a fleet's load needs of a master, from the laws of a calibration. Pure. */
-import { type Amounts, bulkOf } from "./amounts.ts";
+import { type Amounts, bulkOf, coldBatchesOf } from "./amounts.ts";
+import { requestsPerBatch } from "./batch-law.ts";
 import { type Estimate, predict, scaled } from "./law.ts";
-import { type Laws, requestsOf, requestsPerBatch } from "./laws.ts";
+import { type Laws, requestsOf } from "./laws.ts";
 import { type FleetLoad, meanRates, peakRates, type Rates, withMinions } from "./load.ts";
+import { pingAnswerBytes, pingBytes, pingsOf } from "./pings.ts";
 
 /** `scale`: CPU time here of what took one second where the calibration was made, with its own uncertainty. */
 export type PlanContext = {
@@ -64,38 +66,54 @@ const returnsPerTransaction = 1_000;
 const extrapolationMax = 3;
 const minionsMost = 10_000_000;
 
-/** A second of the load. `isPeak` is a master whose buffers are in use. */
-export function amountsOfSecond(laws: Laws, rates: Rates, minions: number, workers: number): Amounts {
-  const own = { ...rates, seconds: 1, minionSeconds: minions, masters: 1, connections: minions };
+/** A second of the load. Answers of pings are work as returns are, but are not stored. */
+export function amountsOfSecond(laws: Laws, rates: Rates, minions: number, workers: number, answers = 0): Amounts {
+  const own = {
+    ...rates,
+    returns: rates.returns + answers,
+    seconds: 1,
+    minionSeconds: minions,
+    masters: 1,
+    minions,
+    connections: minions,
+  };
   const requests = requestsOf(own);
+  const batches = requests / requestsPerBatch(laws.batch, requests, workers);
   return {
     ...own,
+    authsAtOnce: 0,
     busyMasters: 1,
     bulkMasters: bulkOf(rates.returnBytes),
-    batches: requests / requestsPerBatch(laws.batch, requests, workers),
+    batches,
+    coldBatches: coldBatchesOf(batches, 1),
   };
 }
 
 export function needsOf({ laws, scale }: PlanContext, load: FleetLoad): Needs {
   const [peak, mean] = [peakRates(load), meanRates(load)];
   let workerThreads = 1;
-  let amounts = amountsOfSecond(laws, peak, load.minions, workerThreads);
+  const pings = pingsOf(load.minions, requestsOf(peak) + peak.auths);
+  let amounts = amountsOfSecond(laws, peak, load.minions, workerThreads, pings.answers);
   let workerCores = onThisMachine(scaled(predict(laws.of.workerUs, amounts), 1 / usPerSecond), scale);
   // More workers take smaller batches, which cost more.
   while (workerCores.value / workerThreads > busyShareMax && workerThreads < 256) {
     workerThreads = Math.max(workerThreads + 1, Math.ceil(workerCores.value / busyShareMax));
-    amounts = amountsOfSecond(laws, peak, load.minions, workerThreads);
+    amounts = amountsOfSecond(laws, peak, load.minions, workerThreads, pings.answers);
     workerCores = onThisMachine(scaled(predict(laws.of.workerUs, amounts), 1 / usPerSecond), scale);
   }
-  const cpu = onThisMachine(scaled(predict(laws.of.cpuUs, amounts), 1 / usPerSecond), scale);
+  const publishUs = scaled(predict(laws.of.publishUs, { ...amounts, copies: 1 }), pings.copies);
+  const cpu = onThisMachine(scaled(sum(predict(laws.of.cpuUs, amounts), publishUs), 1 / usPerSecond), scale);
   const busyCores = withPillars(cpu, laws, load, peak);
   const cores = Math.max(workerThreads + 1, Math.ceil(busyCores.value / busyShareMax));
+  const stored = amountsOfSecond(laws, peak, load.minions, workerThreads);
   const atRest = predict(laws.of.memoryBytes, amounts);
   const jobs = mean.returns * hourSeconds * load.peak * jobMinionBytes;
   const memoryBytes = { value: atRest.value + jobs, low: atRest.low + jobs, high: atRest.high + jobs };
   const ofDay = amountsOfSecond(laws, mean, load.minions, workerThreads);
-  const stored = scaled(predict(laws.of.cacheBytes, ofDay), load.retentionHours * hourSeconds * freePagesFactor);
-  const auth = { ...amounts, ...nothing, auths: load.minions, seconds: 0, minionSeconds: 0 };
+  const kept = load.retentionHours * hourSeconds;
+  const pillars = load.minions / kept;
+  const diskBytes = scaled(predict(laws.of.cacheBytes, { ...ofDay, pillars }), kept * freePagesFactor);
+  const auth = { ...amounts, ...nothing, authsAtOnce: load.minions, seconds: 0, minionSeconds: 0 };
   return {
     busyCores,
     mainThread: onThisMachine(scaled(predict(laws.of.mainUs, amounts), 1 / usPerSecond), scale),
@@ -104,17 +122,28 @@ export function needsOf({ laws, scale }: PlanContext, load: FleetLoad): Needs {
     workerThreads,
     memoryBytes,
     machineMemoryBytes: memoryBytes.value * memoryReserve + systemBytes,
-    diskBytes: stored,
+    diskBytes,
     writtenBytesPerDay: scaled(predict(laws.of.writtenBytes, ofDay), daySeconds),
-    syncsPerSecond: syncsOf(laws, amounts),
-    toMasterBytesPerSecond: predict(laws.of.toMasterBytes, amounts),
-    fromMasterBytesPerSecond: predict(laws.of.fromMasterBytes, amounts),
+    syncsPerSecond: syncsOf(laws, stored),
+    toMasterBytesPerSecond: sum(predict(laws.of.toMasterBytes, stored), exactly(pings.answers * pingAnswerBytes)),
+    fromMasterBytesPerSecond: sum(predict(laws.of.fromMasterBytes, stored), exactly(pings.copies * pingBytes)),
     descriptors: load.minions * connectionsPerMinion + descriptorsOfMaster,
     allAuthSeconds: onThisMachine(scaled(predict(laws.of.cpuUs, auth), 1 / usPerSecond / cores), scale),
   };
 }
 
-const nothing = { returns: 0, returnBytes: 0, events: 0, mineGets: 0, pillars: 0, copies: 0, batches: 0 } as const;
+const nothing = {
+  ...{ returns: 0, returnBytes: 0, events: 0, mineGets: 0, pillars: 0, auths: 0, copies: 0 },
+  ...{ batches: 0, coldBatches: 0 },
+} as const;
+
+function sum(one: Estimate, other: Estimate): Estimate {
+  return { value: one.value + other.value, low: one.low + other.low, high: one.high + other.high };
+}
+
+function exactly(value: number): Estimate {
+  return { value, low: value, high: value };
+}
 
 function onThisMachine({ value, low, high }: Estimate, scale: Estimate): Estimate {
   return { value: value * scale.value, low: low * scale.low, high: high * scale.high };

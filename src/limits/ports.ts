@@ -116,6 +116,8 @@ export const authHoldMsMax = 50;
 
 /** Silent minions that one publish pings: they answer at once. A round has as many places, or a third of the fleet if that is more. */
 export const presencePingsMax = 2_000;
+/** Publishes of a round in a large fleet: each goes to every minion. A publish then pings more than `presencePingsMax` minions. */
+export const presencePublishes = 3;
 /** Rounds of pings in one `presence_timeout`. */
 export const presenceRounds = 6;
 /** Rounds that are left until the timeout of a minion that has been silent for half of it. */

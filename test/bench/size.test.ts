@@ -2,10 +2,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Amounts } from "../../bench/size/amounts.ts";
+import { fitBatchLaw, requestsPerBatch } from "../../bench/size/batch-law.ts";
 import { readCalibration, shippedCalibration } from "../../bench/size/calibration.ts";
 import { checkSpan, demandCheck, errorText, isWithin } from "../../bench/size/check.ts";
 import { fitLaw, predict } from "../../bench/size/law.ts";
-import { lawsOf, requestsPerBatch } from "../../bench/size/laws.ts";
+import { lawsOf } from "../../bench/size/laws.ts";
 import {
   type FleetLoad,
   grown,
@@ -15,6 +16,7 @@ import {
   peakRates,
   readJob,
 } from "../../bench/size/load.ts";
+import { pingsOf } from "../../bench/size/pings.ts";
 import { planOf } from "../../bench/size/plan.ts";
 import { planText } from "../../bench/size/plan-text.ts";
 import { slowdown } from "../../bench/size/speed.ts";
@@ -24,8 +26,9 @@ import { operationsIn } from "../../bench/workload/stage-schedule.ts";
 import { readWorkloadText } from "./workload/read-text.ts";
 
 const nothing: Amounts = {
-  ...{ returns: 0, returnBytes: 0, events: 0, mineGets: 0, pillars: 0, auths: 0, copies: 0, batches: 0 },
-  ...{ seconds: 0, minionSeconds: 0, masters: 1, connections: 0, busyMasters: 0, bulkMasters: 0 },
+  ...{ returns: 0, returnBytes: 0, events: 0, mineGets: 0, pillars: 0, auths: 0, authsAtOnce: 0, copies: 0 },
+  ...{ batches: 0, coldBatches: 0 },
+  ...{ seconds: 0, minionSeconds: 0, masters: 1, minions: 0, connections: 0, busyMasters: 0, bulkMasters: 0 },
 };
 const load: FleetLoad = { minions: 1_000, jobs: jobsDefault, pillarMs: undefined, ...loadDefaults };
 const calibration = readCalibration(shippedCalibration);
@@ -64,6 +67,41 @@ describe("a law", () => {
 
   it("of nothing does not exist", () => {
     assert.equal(fitLaw(["returns"], [{ amounts: nothing, value: 0 }]), undefined);
+  });
+});
+
+describe("the law of batches", () => {
+  it("goes through its points, by the ratio of rates between them, and stays at its end", () => {
+    const points = [
+      { rate: 10, size: 2 },
+      { rate: 1_000, size: 8 },
+      { rate: 100, size: 4 },
+    ];
+    const law = fitBatchLaw(points);
+    const size = (rate: number, workers = 1) => Number(requestsPerBatch(law, rate, workers).toFixed(6));
+    for (const point of points) assert.equal(size(point.rate), point.size);
+    assert.equal(size(10 ** 1.5), Number((2 ** 1.5).toFixed(6)));
+    assert.equal(size(20, 2), 2, "each worker has its own batches");
+    assert.equal(size(5), 1.5);
+    assert.equal(size(1e6), 8);
+    assert.ok(law.scatter < 1e-9);
+    assert.ok(fitBatchLaw([...points, { rate: 101, size: 6 }]).scatter > 0.3);
+    assert.throws(() => fitBatchLaw(points.slice(1, 2)), /too few points/);
+  });
+});
+
+describe("presence pings", () => {
+  it("ask each idle minion some twice in a presence_timeout, and no minion that is never silent", () => {
+    const idle = pingsOf(1_000, 0);
+    assert.ok(Math.abs(idle.answers - 1_000 / 52.5) < 0.1);
+    assert.equal(idle.copies, 1_000 / 15, "one publish a round, to everybody");
+    const busy = pingsOf(1_000, 1_000);
+    assert.ok(busy.answers < 1e-6 && busy.copies < 1e-3);
+    assert.ok(pingsOf(1_000, 50).answers < idle.answers / 2);
+  });
+
+  it("come in a few publishes of a round, however large the fleet is", () => {
+    assert.equal(pingsOf(100_000, 0).copies, (100_000 * 3) / 15);
   });
 });
 

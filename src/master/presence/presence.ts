@@ -2,7 +2,13 @@
  * Tracks the connected minions: a verified request came from them within `presence_timeout`. ZeroMQ does not tell which peer came or went, so
  * silent minions are pinged, a bounded number at a time. docs/compatibility.md, "Presence".
  */
-import { connectedCountAgeMsMax, presencePingsMax, presenceRounds, presenceRoundsSilent } from "../../limits.ts";
+import {
+  connectedCountAgeMsMax,
+  presencePingsMax,
+  presencePublishes,
+  presenceRounds,
+  presenceRoundsSilent,
+} from "../../limits.ts";
 import { listTargets, type PingTarget, pingTargets } from "./ping-targets.ts";
 
 export type PresenceOptions = {
@@ -132,7 +138,8 @@ export class Presence {
 
   #targetsOf(ids: readonly string[]): readonly PingTarget[] {
     if (this.#options.isListed) return listTargets(ids, presencePingsMax);
-    return pingTargets(new Set(ids), this.#inOrder(), presencePingsMax);
+    const each = Math.max(presencePingsMax, Math.ceil(this.#places() / presencePublishes));
+    return pingTargets(new Set(ids), this.#inOrder(), each);
   }
 
   /** Neighbours come in one round, so that few bytes name them. */
