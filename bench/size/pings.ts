@@ -22,7 +22,8 @@ export function pingsOf(minions: number, contactsPerSecond: number): Pings {
   const cycleSeconds = each > 0 ? (1 - Math.exp(-pingedAfterSeconds * each)) / each : pingedAfterSeconds;
   const answers = (minions * isSilent) / cycleSeconds;
   const inRound = answers * roundSeconds;
-  const ofPublish = Math.max(presencePingsMax, minions / presenceRoundsSilent / presencePublishes);
+  const places = Math.max(presencePingsMax, minions / presenceRoundsSilent);
+  const ofPublish = presencePingsMax + places / presencePublishes;
   // A round without a silent minion publishes nothing.
   const publishes = inRound < 1 ? inRound : Math.ceil(inRound / ofPublish);
   return { copies: (publishes * minions) / roundSeconds, answers };

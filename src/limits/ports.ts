@@ -114,9 +114,9 @@ export const authHoldMsMax = 50;
 
 // # Presence
 
-/** Silent minions that one publish pings: they answer at once. A round has as many places, or a third of the fleet if that is more. */
+/** Silent minions that a round pings, or a third of the fleet if that is more: they answer at once. */
 export const presencePingsMax = 2_000;
-/** Publishes of a round in a large fleet: each goes to every minion. A publish then pings more than `presencePingsMax` minions. */
+/** Publishes of a round in a large fleet: each goes to every minion. A publish pings a share of the round's, and up to `presencePingsMax` more. */
 export const presencePublishes = 3;
 /** Rounds of pings in one `presence_timeout`. */
 export const presenceRounds = 6;

@@ -102,6 +102,7 @@ describe("presence pings", () => {
 
   it("come in a few publishes of a round, however large the fleet is", () => {
     assert.equal(pingsOf(100_000, 0).copies, (100_000 * 3) / 15);
+    assert.equal(pingsOf(1_000_000, 0).copies, (1_000_000 * 3) / 15);
   });
 });
 

@@ -138,7 +138,8 @@ export class Presence {
 
   #targetsOf(ids: readonly string[]): readonly PingTarget[] {
     if (this.#options.isListed) return listTargets(ids, presencePingsMax);
-    const each = Math.max(presencePingsMax, Math.ceil(this.#places() / presencePublishes));
+    // With room for neighbours that are not silent, so that they do not make one publish more.
+    const each = presencePingsMax + Math.ceil(this.#places() / presencePublishes);
     return pingTargets(new Set(ids), this.#inOrder(), each);
   }
 
