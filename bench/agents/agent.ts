@@ -18,13 +18,20 @@ export type AgentLimits = Beats & {
   readonly handshakeMs: number;
   /** For it to say its version after that. */
   readonly helloMs: number;
+  /** In which at most `refusalLinesMax` refusals are told. */
+  readonly refusalSpanMs: number;
 };
 
 /** Longer than a bench waits for an agent, because a bench also does work between runs that holds up its event loop. */
 const silentBeatsMax = 30;
-const limitsDefault: AgentLimits = { ...beatsDefault, silentMax: silentBeatsMax, handshakeMs: 5_000, helloMs: 5_000 };
+const limitsDefault: AgentLimits = {
+  ...{ ...beatsDefault, silentMax: silentBeatsMax },
+  ...{ handshakeMs: 5_000, helloMs: 5_000, refusalSpanMs: 60_000 },
+};
 /** Connections at a time: the bench's, and the ones that are still to be refused. */
 const connectionsMax = 16;
+/** Lines about refused clients in `refusalSpanMs`. Over it they are counted, and their number is told with a later line. */
+const refusalLinesMax = 20;
 
 export type AgentOptions = {
   readonly address: Address;
@@ -43,6 +50,7 @@ export class Agent {
   readonly #limits: AgentLimits;
   readonly #server: Server;
   #guest: Guest | undefined;
+  #refusals = { sinceMs: Number.NEGATIVE_INFINITY, told: 0, untold: 0 };
   /** Resolves when the last guest's processes have ended. */
   #cleared: Promise<void> = Promise.resolve();
 
@@ -56,7 +64,10 @@ export class Agent {
       this.#tellRefused(peerOf(socket), refusalText(error));
       socket.destroy();
     });
-    this.#server.on("drop", () => options.tell(`refused a connection: ${connectionsMax} are open`));
+    this.#server.on("drop", (drop) => {
+      const from = { host: drop?.remoteAddress ?? "a client", port: drop?.remotePort ?? 0 };
+      this.#tellRefused(addressText(from), `${connectionsMax} connections are open`);
+    });
   }
 
   /** @throws SaltworksError PORT_UNUSABLE */
@@ -85,7 +96,17 @@ export class Agent {
   }
 
   #tellRefused(from: string, why: string): void {
-    this.#options.tell(`refused ${from}: ${why}`);
+    const nowMs = performance.now();
+    if (nowMs - this.#refusals.sinceMs >= this.#limits.refusalSpanMs) {
+      const { untold } = this.#refusals;
+      if (untold > 0) this.#options.tell(`refused ${untold} more`);
+      this.#refusals = { sinceMs: nowMs, told: 0, untold: 0 };
+    }
+    if (this.#refusals.told >= refusalLinesMax) this.#refusals.untold += 1;
+    else {
+      this.#refusals.told += 1;
+      this.#options.tell(`refused ${from}: ${why}`);
+    }
   }
 
   #greet(socket: TLSSocket): void {

@@ -19,6 +19,7 @@ export type Term =
   | "batches"
   | "coldBatches"
   | "seconds"
+  | "freshSeconds"
   | "minionSeconds"
   | "masters"
   | "minions"
@@ -50,6 +51,7 @@ export function amountsOf({ minions, point, scenario }: CalibrationRun): Amounts
     batches,
     coldBatches: coldBatchesOf(batches, seconds),
     seconds,
+    freshSeconds: freshSecondsOf(seconds),
     minionSeconds: seconds * minions,
     masters: 1,
     minions,
@@ -65,6 +67,13 @@ const coldExponent = 0.75;
 /** Batches by what they cost: a second of them counts as their rate to the power of `coldExponent`. */
 export function coldBatchesOf(batches: number, seconds: number): number {
   return batches === 0 || seconds === 0 ? 0 : seconds * (batches / seconds) ** coldExponent;
+}
+
+/** A master that has just started and been warmed up still optimizes code and collects garbage for so long, also without requests. */
+const freshSecondsMost = 20;
+
+export function freshSecondsOf(seconds: number): number {
+  return Math.min(seconds, freshSecondsMost);
 }
 
 /** From this rate on more bytes of returns do not need more buffers: they are used again. */

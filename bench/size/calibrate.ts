@@ -49,6 +49,11 @@ const steps: readonly Step[] = [
     scenario: "mixed-day",
     parameters: () => ({ ...quiet, minions: 4_000, connections: 400, returnRate: 400, warmUp: 1, seconds: 10 }),
   },
+  // The light load of a small fleet, long after the master's start.
+  {
+    scenario: "mixed-day",
+    parameters: (seconds) => ({ ...quiet, returnRate: 10, eventRate: 10, seconds: 8 * seconds }),
+  },
   {
     scenario: "mixed-day",
     parameters: (seconds) => ({

@@ -5,7 +5,7 @@ import { formatNumber } from "../report/format.ts";
 import type { Point } from "../results/schema.ts";
 import { runScenario } from "../scenarios/run.ts";
 import type { Progress } from "../scenarios/scenario.ts";
-import { type Amounts, bulkOf, coldBatchesOf } from "./amounts.ts";
+import { type Amounts, bulkOf, coldBatchesOf, freshSecondsOf } from "./amounts.ts";
 import { requestsPerBatch } from "./batch-law.ts";
 import { withoutPings } from "./calibrate.ts";
 import { predict } from "./law.ts";
@@ -98,7 +98,13 @@ function plannedAmounts(
   const own = {
     ...{ returns, returnBytes: returns * span.meanBytes, events: rates.events * seconds, copies: 0, authsAtOnce: 0 },
     ...{ mineGets: rates.mineGets * seconds, pillars: rates.pillars * seconds, auths: rates.auths * seconds },
-    ...{ seconds, minionSeconds: seconds * span.minions, masters: 1, busyMasters: 1 },
+    ...{
+      seconds,
+      freshSeconds: freshSecondsOf(seconds),
+      minionSeconds: seconds * span.minions,
+      masters: 1,
+      busyMasters: 1,
+    },
     ...{ minions: span.minions, connections: span.connections },
     bulkMasters: bulkOf((returns * span.meanBytes) / seconds),
   };

@@ -27,7 +27,7 @@ export type Laws = {
 
 const spread: readonly Term[] = ["returns", "returnBytes", "events", "mineGets", "pillars", "auths", "copies"];
 const requests: readonly Term[] = [...spread, "authsAtOnce"];
-const work: readonly Term[] = [...requests, "coldBatches", "seconds", "minionSeconds"];
+const work: readonly Term[] = [...requests, "coldBatches", "seconds", "freshSeconds", "minionSeconds"];
 /** The cache of pillars grows until it has one of each minion. */
 const stored: readonly Term[] = ["returns", "returnBytes", "pillars"];
 

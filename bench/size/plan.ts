@@ -72,6 +72,7 @@ export function amountsOfSecond(laws: Laws, rates: Rates, minions: number, worke
     ...rates,
     returns: rates.returns + answers,
     seconds: 1,
+    freshSeconds: 0,
     minionSeconds: minions,
     masters: 1,
     minions,

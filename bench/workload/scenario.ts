@@ -65,7 +65,7 @@ async function runWorkload(
     try {
       await warmUp(context, site, { rounds: p.warmUp, fun: warmUpFunction, returnBytes: "64", seed: p.seed });
       await fillReadMines(context, site, workload);
-      const session = await made.session(master);
+      const session = await made.session(master, context.signal);
       const jids = new JidSource();
       const points: Point[] = [];
       for (const [index, stage] of workload.stages.entries()) {

@@ -62,11 +62,11 @@ export class WorkloadSite {
     }
   }
 
-  async session(master: MasterUnderTest): Promise<ApiSession | undefined> {
+  async session(master: MasterUnderTest, signal: AbortSignal): Promise<ApiSession | undefined> {
     if (!this.#hasApi) return undefined;
     if (master.reach !== undefined) return { url: this.#workload.apiUrl, token: process.env[tokenVariable] ?? "" };
     const url = `http://127.0.0.1:${this.#apiPort}`;
-    return { url, token: await login(url) };
+    return { url, token: await login(url, signal) };
   }
 
   get #hasApi(): boolean {

@@ -28,7 +28,16 @@ import { readWorkloadText } from "./workload/read-text.ts";
 const nothing: Amounts = {
   ...{ returns: 0, returnBytes: 0, events: 0, mineGets: 0, pillars: 0, auths: 0, authsAtOnce: 0, copies: 0 },
   ...{ batches: 0, coldBatches: 0 },
-  ...{ seconds: 0, minionSeconds: 0, masters: 1, minions: 0, connections: 0, busyMasters: 0, bulkMasters: 0 },
+  ...{
+    seconds: 0,
+    freshSeconds: 0,
+    minionSeconds: 0,
+    masters: 1,
+    minions: 0,
+    connections: 0,
+    busyMasters: 0,
+    bulkMasters: 0,
+  },
 };
 const load: FleetLoad = { minions: 1_000, jobs: jobsDefault, pillarMs: undefined, ...loadDefaults };
 const calibration = readCalibration(shippedCalibration);

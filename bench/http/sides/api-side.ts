@@ -33,16 +33,18 @@ export function apiConfig(port: number): Readonly<Record<string, unknown>> {
   };
 }
 
-/** Logs in as the bench's user when the API answers. @throws SaltworksError MASTER_UNREACHABLE */
-export async function login(url: string): Promise<string> {
+/** Logs in as the bench's user when the API answers. @throws SaltworksError MASTER_UNREACHABLE; the signal's reason */
+export async function login(url: string, signal?: AbortSignal): Promise<string> {
   const body = JSON.stringify({ username: "bench", password: "any", eauth: "auto" });
   const headers = { "content-type": "application/json", accept: "application/json" };
   const endMs = performance.now() + loginTimeoutMs;
   while (performance.now() < endMs) {
-    const answer = await fetch(`${url}/login`, { method: "POST", headers, body }).catch(() => undefined);
+    const request = { method: "POST", headers, body, ...(signal === undefined ? {} : { signal }) };
+    const answer = await fetch(`${url}/login`, request).catch(() => undefined);
+    signal?.throwIfAborted();
     const id = answer?.headers.get("x-auth-token");
     if (id) return id;
-    await wait(loginPollMs);
+    await wait(loginPollMs, undefined, { signal });
   }
   throw new SaltworksError("MASTER_UNREACHABLE", `no login at ${url} within ${loginTimeoutMs} ms`);
 }

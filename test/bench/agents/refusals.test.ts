@@ -55,6 +55,21 @@ describe("an agent", () => {
     await site.line(/^refused .*: it did not say hello in time$/);
   });
 
+  it("tells of some refusals in a span, and the number of the others after it", async () => {
+    const flooded = await AgentSite.open({ ...quick, refusalSpanMs: 1_000 });
+    const garbage = async () => {
+      const socket = connectPlain(flooded.agent.address.port, "127.0.0.1", () =>
+        socket.write("GET / HTTP/1.1\r\n\r\n"),
+      );
+      socket.on("error", () => undefined).resume();
+      await once(socket, "close");
+    };
+    while (!flooded.lines.some((line) => /^refused [1-9]\d* more$/.test(line))) await garbage();
+    const before = flooded.lines.findIndex((line) => /^refused \d+ more$/.test(line));
+    assert.equal(before, 20);
+    await flooded.agent.close();
+  });
+
   it("refuses a huge frame from its header", async () => {
     await rogue(Buffer.of(0x7f, 0xff, 0xff, 0xff));
     await site.line(/^refused .*: it sent a piece of 2147483647 bytes, more than 1048576$/);
