@@ -34,7 +34,8 @@ const steps: readonly Step[] = [
     parameters: (seconds) => ({ ...storm, rate: 100, seconds, returnBytes: "lognormal:14000:1" }),
   },
   { scenario: "return-storm", parameters: (seconds) => ({ ...storm, rate: 40, seconds, returnBytes: "131072" }) },
-  { scenario: "idle-hold", parameters: (seconds) => ({ minions: 100, seconds: 2 * seconds, jobs: 1, bare: false }) },
+  // So long that most of it is not spent on the master's start.
+  { scenario: "idle-hold", parameters: (seconds) => ({ minions: 100, seconds: 8 * seconds, jobs: 1, bare: false }) },
   { scenario: "idle-hold", parameters: (seconds) => ({ minions: 1_000, seconds: 2 * seconds, jobs: 1, bare: false }) },
   { scenario: "idle-hold", parameters: (seconds) => ({ minions: 4_000, seconds: 2 * seconds, jobs: 1, bare: false }) },
   { scenario: "auth-storm", parameters: () => ({ minions: 300, rounds: 2, warmUp: 1 }) },
