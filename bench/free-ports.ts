@@ -1,5 +1,4 @@
 /** Ports for servers that a benchmark or a test starts, free when they were looked at. */
-import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
 import { SaltworksError } from "../src/errors.ts";
 
@@ -9,14 +8,22 @@ import { SaltworksError } from "../src/errors.ts";
  */
 const portMin = 10_240;
 const portMax = 32_767;
-const portTriesMax = 100;
+const portTriesMax = 1_000;
+const portCount = portMax - portMin + 1;
+/**
+ * Processes that start servers side by side look in different places: a port that one has found free is another's until its server listens. One
+ * process does not look at a port again before it has looked at all others.
+ */
+const portsPerProcess = 64;
+let looked = process.pid * portsPerProcess;
 
 /** `count` ports that were free when checked. @throws SaltworksError MASTER_UNREACHABLE */
 export async function freePorts(count: number): Promise<number[]> {
   const found: number[] = [];
   for (let tried = 0; tried < portTriesMax && found.length < count; tried += 1) {
-    const port = randomInt(portMin, portMax + 1);
-    if (!found.includes(port) && (await isFree(port))) found.push(port);
+    const port = portMin + (looked % portCount);
+    looked += 1;
+    if (await isFree(port)) found.push(port);
   }
   if (found.length === count) return found;
   throw new SaltworksError("MASTER_UNREACHABLE", `no free port among ${portTriesMax} that were tried`);
