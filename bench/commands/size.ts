@@ -37,7 +37,7 @@ type SizeOptions = OptionsOf<"size">;
 
 const minionsDefault = 1_000;
 const minionsMost = 1_000_000;
-const minutesDefault = 5;
+const minutesDefault = 10;
 const retentionHoursMost = 876_000;
 const perDayMost = 1_000_000;
 /** Uncertainty of a calibration that is scaled to another processor. */

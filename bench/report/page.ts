@@ -9,6 +9,7 @@ import { type PageData, plotData, scalingFits } from "./plot-data.ts";
 import { masterName, operationsOf, type Run, runsOf, voidCauseText } from "./runs.ts";
 import { cpuBars } from "./stacked-bars.ts";
 import {
+  agentsTable,
   comparisonsTable,
   correctnessTable,
   costTable,
@@ -73,7 +74,7 @@ function sections(result: RunResult, runs: readonly Run[], data: PageData): stri
     chosen("series", "Over time", data.series),
     section("correctness", "Correctness: every job and minion", correctnessTable(runs), "wide"),
     section("load", "How the load was made", figuresTable(runs, "load"), "wide"),
-    section("generator", "The load generator's check of itself", generatorTable(runs), "wide"),
+    section("generator", "The load generator's check of itself", generatorTable(runs) + agentsTable(runs), "wide"),
     `<div class="pair">${section("machine", "Machine", machineTable(result))}${section("parameters", "Parameters of the scenario", valuesTable(scenario.parameters))}</div>`,
     section("settings", `Settings of the master as it ran (${masterName(master)})`, valuesTable(master.settings ?? {})),
     section("config", `Configuration that the master was given (${masterName(master)})`, valuesTable(master.config)),

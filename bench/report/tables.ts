@@ -154,6 +154,23 @@ export function generatorTable(runs: readonly Run[]): string {
   return tableHtml(["run", "CPU share", "loop delay p99 ms", "late sends", "other programs", "verdict"], rows);
 }
 
+/** The hosts that generated the load, if agents did; else nothing. */
+export function agentsTable(runs: readonly Run[]): string {
+  const rows = runs.flatMap(({ title, point }) =>
+    (point.generator.agents ?? []).map((agent) => ({
+      head: title,
+      cells: [
+        `${agent.host} (${agent.address})`,
+        agent.minions,
+        `${formatNumber(agent.cores)} of ${agent.cpu}, Node.js ${agent.node}`,
+        right(`${Math.round(agent.cpuShare * 100)} %`),
+        right(`${agent.clockOffsetMs.toFixed(1)} ± ${agent.clockUncertaintyMs.toFixed(1)} ms`),
+      ],
+    })),
+  );
+  return rows.length === 0 ? "" : tableHtml(["run", "generator host", "minions", "cores", "CPU", "clock"], rows);
+}
+
 export function comparisonsTable(comparisons: readonly Comparison[]): string {
   const verdicts = { less: "good", more: "bad", "no verdict": "" } as const;
   const rows = comparisons.map(({ name, baseline, candidate, ratio, low, high, repeats, verdict }) => ({

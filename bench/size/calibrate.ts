@@ -92,7 +92,7 @@ const steps: readonly Step[] = [
 export const withoutPings = { presence_timeout: 86_400 } as const;
 
 /** Starting masters and fleets takes two thirds of a calibration. */
-const secondsPerMinute = 2.4;
+const secondsPerMinute = 1.2;
 const secondsLeast = 4;
 
 export async function calibrate(o: {

@@ -41,6 +41,18 @@ describe("reportHtml", () => {
     assert.match(html, /uPlot=function|var uPlot/);
   });
 
+  it("names the hosts that generated the load, if agents did", () => {
+    const { generator, ...point } = samplePoint();
+    assert.doesNotMatch(bodyOf(reportHtml(sampleResult())), /generator host/);
+    const clock = { clockOffsetMs: -1.25, clockUncertaintyMs: 0.4, minions: 250, cpuShare: 0.31 };
+    const agents = ["a", "b"].map((host) => {
+      return { host, address: `${host}.example.com:4530`, cores: 8, cpu: "a CPU", node: "v20.20.2", ...clock };
+    });
+    const body = bodyOf(reportHtml(sampleResult({ points: [{ ...point, generator: { ...generator, agents } }] })));
+    for (const word of ["a (a.example.com:4530)", "b (b.example.com:4530)", "8 of a CPU", "31 %", "-1.3 ± 0.4 ms"])
+      assert.ok(body.includes(word), word);
+  });
+
   it("holds every series, class of operation and run", () => {
     const point = samplePoint({ operations: { return: sampleOperation(4), auth: sampleOperation(40) } });
     const points = [point, samplePoint({ label: "later" })];

@@ -214,7 +214,7 @@ const fleetOptions = {
 
 const calibrationOptions = {
   isCalibrating: flag(["--calibrate"], "Run the scenarios of a calibration on this machine and write it to a file."),
-  minutes: int(["--minutes"], "M", "With --calibrate: about how long, on a quiet machine. Default: 5."),
+  minutes: int(["--minutes"], "M", "With --calibrate: about how long, on a quiet machine. Default: 10."),
   calibrationFile: text(["--calibration"], "FILE", "Use this calibration. Default: the one that comes with Saltworks."),
 };
 
