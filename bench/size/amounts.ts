@@ -3,9 +3,9 @@ import type { OperationResult } from "../results/schema.ts";
 import type { CalibrationRun } from "./calibration.ts";
 
 /**
- * `copies`: publishes times minions that get them. `authsAtOnce`: authentications that come all together. `coldBatches`: see `coldBatchesOf`. `minions`: whose keys,
- * sessions, grains and pillars the master keeps. `connections`: minions with a request and a subscription connection. `busyMasters`: 1 if
- * requests come. `bulkMasters`: how far the buffers of large returns are in use, at most 1.
+ * `copies`: publishes times minions that get them. `authsAtOnce`: authentications that come all together. `coldBatches`: see `coldBatchesOf`.
+ * `minions`: whose keys, sessions, grains and pillars the master keeps. `connections`: minions with a request and a subscription connection.
+ * `busyMasters`: how far the heaps of a busy master are in use. `bulkMasters`: how far the buffers of large returns are in use, at most 1.
  */
 export type Term =
   | "returns"
@@ -56,7 +56,7 @@ export function amountsOf({ minions, point, scenario }: CalibrationRun): Amounts
     masters: 1,
     minions,
     connections: Math.min(minions, Number(point.parameters.connections) || minions),
-    busyMasters: requests > 0 ? 1 : 0,
+    busyMasters: busyOf(requests / seconds, seconds),
     bulkMasters: bulkOf(textBytesOf(point.operations.return) / seconds),
   };
 }
@@ -74,6 +74,14 @@ const freshSecondsMost = 20;
 
 export function freshSecondsOf(seconds: number): number {
   return Math.min(seconds, freshSecondsMost);
+}
+
+/** With fewer requests a second V8 has time to give memory back; not so soon after the start. */
+const busyRequestsPerSecond = 50;
+
+export function busyOf(requestsPerSecond: number, seconds = Number.POSITIVE_INFINITY): number {
+  if (seconds <= freshSecondsMost) return requestsPerSecond > 0 ? 1 : 0;
+  return Math.min(1, requestsPerSecond / busyRequestsPerSecond);
 }
 
 /** From this rate on more bytes of returns do not need more buffers: they are used again. */

@@ -5,7 +5,7 @@ import { formatNumber } from "../report/format.ts";
 import type { Point } from "../results/schema.ts";
 import { runScenario } from "../scenarios/run.ts";
 import type { Progress } from "../scenarios/scenario.ts";
-import { type Amounts, bulkOf, coldBatchesOf, freshSecondsOf } from "./amounts.ts";
+import { type Amounts, bulkOf, busyOf, coldBatchesOf, freshSecondsOf } from "./amounts.ts";
 import { requestsPerBatch } from "./batch-law.ts";
 import { withoutPings } from "./calibrate.ts";
 import { predict } from "./law.ts";
@@ -34,7 +34,7 @@ const roundSecondsMost = 1_800;
 const rateLeast = 0.1;
 /** The most that --peak takes. */
 export const peakMost = 1_000;
-const growthBytesLeast = 8 * 1024 * 1024;
+const growthBytesLeast = 256 * 1024 * 1024;
 const usPerMs = 1_000;
 
 /** `rate`: returns a second. `rounds`: of the whole fleet, in `seconds`. */
@@ -103,14 +103,14 @@ function plannedAmounts(
       freshSeconds: freshSecondsOf(seconds),
       minionSeconds: seconds * span.minions,
       masters: 1,
-      busyMasters: 1,
     },
     ...{ minions: span.minions, connections: span.connections },
     bulkMasters: bulkOf((returns * span.meanBytes) / seconds),
   };
   const requests = requestsOf(own);
   const batches = requests / requestsPerBatch(laws.batch, requests / seconds, workers);
-  return { ...own, batches, coldBatches: coldBatchesOf(batches, seconds) };
+  const busyMasters = busyOf((requests + own.auths) / seconds, seconds);
+  return { ...own, busyMasters, batches, coldBatches: coldBatchesOf(batches, seconds) };
 }
 
 function rowsOf(o: { laws: Laws; amounts: Amounts; point: Point; scale: number }): CheckRow[] {

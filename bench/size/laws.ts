@@ -43,8 +43,8 @@ const termsOf: Readonly<Record<Resource, readonly Term[]>> = {
   memoryBytes: ["masters", "minions", "connections", "busyMasters", "bulkMasters"],
 };
 
-/** Growth that the steps of LMDB's file do not hide. */
-const growthBytesLeast = 4 * 1024 * 1024;
+/** Growth that the steps of files do not hide. */
+const growthBytesLeast = 16 * 1024 * 1024;
 
 function amountUsed(resource: Resource, run: CalibrationRun): number {
   const { cpu, storage, network, memory } = run.point;

@@ -1,5 +1,5 @@
 /** A plan: what a fleet's load needs of a master, from the laws of a calibration. Pure. */
-import { type Amounts, bulkOf, coldBatchesOf } from "./amounts.ts";
+import { type Amounts, bulkOf, busyOf, coldBatchesOf } from "./amounts.ts";
 import { requestsPerBatch } from "./batch-law.ts";
 import { type Estimate, predict, scaled } from "./law.ts";
 import { type Laws, requestsOf } from "./laws.ts";
@@ -83,7 +83,7 @@ export function amountsOfSecond(laws: Laws, rates: Rates, minions: number, worke
   return {
     ...own,
     authsAtOnce: 0,
-    busyMasters: 1,
+    busyMasters: busyOf(requests + rates.auths),
     bulkMasters: bulkOf(rates.returnBytes),
     batches,
     coldBatches: coldBatchesOf(batches, 1),
