@@ -11,7 +11,7 @@ const portMax = 32_767;
 const portTriesMax = 1_000;
 const portCount = portMax - portMin + 1;
 /**
- * Processes that start servers side by side look in different places: a port that one has found free is another's until its server listens. One
+ * Processes of one machine that start servers side by side look in different places: a port that one has found free is another's until its server listens. One
  * process does not look at a port again before it has looked at all others.
  */
 const portsPerProcess = 64;

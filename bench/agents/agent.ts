@@ -2,7 +2,7 @@
  * An agent: lends this machine to a bench on another one, which proves that it has the same secret. It serves one bench at a time, relays only, and ends
  * what it started when the bench goes.
  */
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, DropArgument } from "node:net";
 import { cpus, hostname } from "node:os";
 import { createServer, type Server, type TLSSocket } from "node:tls";
 import { SaltworksError } from "../../src/errors.ts";
@@ -65,8 +65,7 @@ export class Agent {
       socket.destroy();
     });
     this.#server.on("drop", (drop) => {
-      const from = { host: drop?.remoteAddress ?? "a client", port: drop?.remotePort ?? 0 };
-      this.#tellRefused(addressText(from), `${connectionsMax} connections are open`);
+      this.#tellRefused(peerOf(drop ?? {}), `${connectionsMax} connections are open`);
     });
   }
 
@@ -93,13 +92,13 @@ export class Agent {
     const closed = new Promise((resolve) => this.#server.close(resolve));
     this.#guest?.channel.end("the agent was stopped");
     await Promise.all([this.#cleared, closed]);
+    this.#tellUntold();
   }
 
   #tellRefused(from: string, why: string): void {
     const nowMs = performance.now();
     if (nowMs - this.#refusals.sinceMs >= this.#limits.refusalSpanMs) {
-      const { untold } = this.#refusals;
-      if (untold > 0) this.#options.tell(`refused ${untold} more`);
+      this.#tellUntold();
       this.#refusals = { sinceMs: nowMs, told: 0, untold: 0 };
     }
     if (this.#refusals.told >= refusalLinesMax) this.#refusals.untold += 1;
@@ -107,6 +106,11 @@ export class Agent {
       this.#refusals.told += 1;
       this.#options.tell(`refused ${from}: ${why}`);
     }
+  }
+
+  #tellUntold(): void {
+    const { untold } = this.#refusals;
+    if (untold > 0) this.#options.tell(`refused ${untold} more`);
   }
 
   #greet(socket: TLSSocket): void {
@@ -186,7 +190,6 @@ function versionText({ version, protocol }: { readonly version: string; readonly
   return `${String(version).slice(0, 40)} (protocol ${Number(protocol)})`;
 }
 
-function peerOf(socket: TLSSocket): string {
-  const { remoteAddress, remotePort } = socket;
+function peerOf({ remoteAddress, remotePort }: Pick<TLSSocket, "remoteAddress" | "remotePort"> | DropArgument): string {
   return remoteAddress === undefined ? "a client" : addressText({ host: remoteAddress, port: remotePort ?? 0 });
 }

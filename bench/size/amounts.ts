@@ -13,6 +13,7 @@ export type Term =
   | "events"
   | "mineGets"
   | "pillars"
+  | "pillarDepths"
   | "auths"
   | "authsAtOnce"
   | "copies"
@@ -45,6 +46,7 @@ export function amountsOf({ minions, point, scenario }: CalibrationRun): Amounts
     events: done("event"),
     mineGets: done("mine_get"),
     pillars: done("pillar"),
+    pillarDepths: done("pillar") * depthOf(minions),
     auths: isAuthStorm ? 0 : done("auth"),
     authsAtOnce: isAuthStorm ? done("auth") : 0,
     copies: scenario === "ping-all" ? returns : 0,
@@ -76,12 +78,17 @@ export function freshSecondsOf(seconds: number): number {
   return Math.min(seconds, freshSecondsMost);
 }
 
-/** With fewer requests a second V8 has time to give memory back; not so soon after the start. */
+/** Of a tree with a record of each minion: a write copies a page of each level. */
+export function depthOf(minions: number): number {
+  return Math.log2(1 + minions);
+}
+
+/** With fewer requests a second V8 has time to give memory back, the more the longer the master runs. */
 const busyRequestsPerSecond = 50;
 
 export function busyOf(requestsPerSecond: number, seconds = Number.POSITIVE_INFINITY): number {
-  if (seconds <= freshSecondsMost) return requestsPerSecond > 0 ? 1 : 0;
-  return Math.min(1, requestsPerSecond / busyRequestsPerSecond);
+  if (requestsPerSecond === 0) return 0;
+  return Math.min(1, Math.max(requestsPerSecond / busyRequestsPerSecond, freshSecondsMost / seconds));
 }
 
 /** From this rate on more bytes of returns do not need more buffers: they are used again. */

@@ -16,6 +16,8 @@ export type BatchLaw = {
 /** Points whose rates are nearer than this factor count as one. */
 const sameRateFactor = 1.3;
 const pointsLeast = 2;
+/** Where no point lies between others, so that none can be held against them. */
+const scatterUnknown = 0.5;
 
 /** @throws SaltworksError CONFIG_INVALID with fewer than two points */
 export function fitBatchLaw(points: readonly BatchPoint[]): BatchLaw {
@@ -29,7 +31,8 @@ export function fitBatchLaw(points: readonly BatchPoint[]): BatchLaw {
     const isBetween = point.rate > (others[0]?.rate ?? 0) && point.rate < (others.at(-1)?.rate ?? 0);
     return isBetween ? [point.size / sizeAt(others, point.rate) - 1] : [];
   });
-  const scatter = Math.sqrt(misses.reduce((sum, miss) => sum + miss ** 2, 0) / Math.max(1, misses.length));
+  const scatter =
+    misses.length === 0 ? scatterUnknown : Math.sqrt(misses.reduce((sum, miss) => sum + miss ** 2, 0) / misses.length);
   return { knots, points: points.length, rateMax: knots.at(-1)?.rate ?? 0, scatter };
 }
 

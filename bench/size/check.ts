@@ -5,7 +5,7 @@ import { formatNumber } from "../report/format.ts";
 import type { Point } from "../results/schema.ts";
 import { runScenario } from "../scenarios/run.ts";
 import type { Progress } from "../scenarios/scenario.ts";
-import { type Amounts, bulkOf, busyOf, coldBatchesOf, freshSecondsOf } from "./amounts.ts";
+import { type Amounts, bulkOf, busyOf, coldBatchesOf, depthOf, freshSecondsOf } from "./amounts.ts";
 import { requestsPerBatch } from "./batch-law.ts";
 import { withoutPings } from "./calibrate.ts";
 import { predict } from "./law.ts";
@@ -34,6 +34,7 @@ const roundSecondsMost = 1_800;
 const rateLeast = 0.1;
 /** The most that --peak takes. */
 export const peakMost = 1_000;
+/** A single growth is compared from this on, because files grow in steps of some mebibytes. */
 const growthBytesLeast = 256 * 1024 * 1024;
 const usPerMs = 1_000;
 
@@ -107,10 +108,11 @@ function plannedAmounts(
     ...{ minions: span.minions, connections: span.connections },
     bulkMasters: bulkOf((returns * span.meanBytes) / seconds),
   };
+  const pillarDepths = own.pillars * depthOf(span.minions);
   const requests = requestsOf(own);
   const batches = requests / requestsPerBatch(laws.batch, requests / seconds, workers);
   const busyMasters = busyOf((requests + own.auths) / seconds, seconds);
-  return { ...own, busyMasters, batches, coldBatches: coldBatchesOf(batches, seconds) };
+  return { ...own, pillarDepths, busyMasters, batches, coldBatches: coldBatchesOf(batches, seconds) };
 }
 
 function rowsOf(o: { laws: Laws; amounts: Amounts; point: Point; scale: number }): CheckRow[] {
@@ -124,7 +126,6 @@ function rowsOf(o: { laws: Laws; amounts: Amounts; point: Point; scale: number }
     ["syncs", syncsOf(laws, amounts).value - amounts.returns / 1_000, storage?.syncs],
     ["bytes to the master", predict(laws.of.toMasterBytes, amounts).value, network?.toMasterBytes],
     ["bytes from the master", predict(laws.of.fromMasterBytes, amounts).value, network?.fromMasterBytes],
-    // Growth that is smaller than some steps of LMDB's file cannot be measured; what is written can.
     cache >= growthBytesLeast
       ? ["growth of the cache, bytes", cache, growth]
       : ["written, bytes", predict(laws.of.writtenBytes, amounts).value, storage?.writtenBytes],

@@ -35,7 +35,10 @@ export function fitLaw(termsWanted: readonly Term[], observations: readonly Obse
   const coefficients = solveNotNegative(terms, usable);
   const freedom = Math.max(1, usable.length - Object.keys(coefficients).length);
   const widen = Math.sqrt(usable.length / freedom);
-  const residuals = usable.map(({ amounts, value }) => (value / sumOver(coefficients, amounts) - 1) * widen);
+  const isExact = usable.length <= Object.keys(coefficients).length;
+  const residuals = isExact
+    ? [-residualUnknown, residualUnknown]
+    : usable.map(({ amounts, value }) => (value / sumOver(coefficients, amounts) - 1) * widen);
   const random = seededRandom(seed);
   const any = (): number => residuals[Math.floor(random() * residuals.length)] ?? 0;
   const resampled = Array.from({ length: resamples }, () => {
@@ -48,6 +51,9 @@ export function fitLaw(termsWanted: readonly Term[], observations: readonly Obse
   const scatter = Math.sqrt(residuals.reduce((sum, part) => sum + part ** 2, 0) / residuals.length);
   return { terms, coefficients, points: usable.length, scatter, residuals, resampled };
 }
+
+/** As many coefficients as points meet them all, which says nothing of how far others would be. */
+const residualUnknown = 0.5;
 
 /** Keeps a resampled value above zero. */
 const residualLeast = 0.05;

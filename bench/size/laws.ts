@@ -28,23 +28,22 @@ export type Laws = {
 const spread: readonly Term[] = ["returns", "returnBytes", "events", "mineGets", "pillars", "auths", "copies"];
 const requests: readonly Term[] = [...spread, "authsAtOnce"];
 const work: readonly Term[] = [...requests, "coldBatches", "seconds", "freshSeconds", "minionSeconds"];
-/** The cache of pillars grows until it has one of each minion. */
-const stored: readonly Term[] = ["returns", "returnBytes", "pillars"];
+const ofReturns: readonly Term[] = ["returns", "returnBytes"];
 
 const termsOf: Readonly<Record<Resource, readonly Term[]>> = {
   cpuUs: work,
   mainUs: work,
   workerUs: work,
   publishUs: ["copies"],
-  writtenBytes: [...spread, "batches"],
-  cacheBytes: stored,
+  writtenBytes: ["returns", "returnBytes", "events", "mineGets", "pillarDepths", "auths", "copies", "batches"],
+  cacheBytes: ofReturns,
   toMasterBytes: requests,
   fromMasterBytes: requests,
   memoryBytes: ["masters", "minions", "connections", "busyMasters", "bulkMasters"],
 };
 
-/** Growth that the steps of files do not hide. */
-const growthBytesLeast = 16 * 1024 * 1024;
+/** Growth that the steps of files, of some mebibytes each, do not hide from a fit of several points. */
+const growthBytesLeast = 15_000_000;
 
 function amountUsed(resource: Resource, run: CalibrationRun): number {
   const { cpu, storage, network, memory } = run.point;

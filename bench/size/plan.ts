@@ -1,10 +1,10 @@
 /** A plan: what a fleet's load needs of a master, from the laws of a calibration. Pure. */
-import { type Amounts, bulkOf, busyOf, coldBatchesOf } from "./amounts.ts";
+import { type Amounts, bulkOf, busyOf, coldBatchesOf, depthOf } from "./amounts.ts";
 import { requestsPerBatch } from "./batch-law.ts";
 import { type Estimate, predict, scaled } from "./law.ts";
 import { type Laws, requestsOf } from "./laws.ts";
 import { type FleetLoad, meanRates, peakRates, type Rates, withMinions } from "./load.ts";
-import { pingAnswerBytes, pingBytes, pingsOf } from "./pings.ts";
+import { pingAnswerBytes, pingsOf } from "./pings.ts";
 
 /** `scale`: CPU time here of what took one second where the calibration was made, with its own uncertainty. */
 export type PlanContext = {
@@ -83,6 +83,7 @@ export function amountsOfSecond(laws: Laws, rates: Rates, minions: number, worke
   return {
     ...own,
     authsAtOnce: 0,
+    pillarDepths: rates.pillars * depthOf(minions),
     busyMasters: busyOf(requests + rates.auths),
     bulkMasters: bulkOf(rates.returnBytes),
     batches,
@@ -111,9 +112,7 @@ export function needsOf({ laws, scale }: PlanContext, load: FleetLoad): Needs {
   const jobs = mean.returns * hourSeconds * load.peak * jobMinionBytes;
   const memoryBytes = { value: atRest.value + jobs, low: atRest.low + jobs, high: atRest.high + jobs };
   const ofDay = amountsOfSecond(laws, mean, load.minions, workerThreads);
-  const kept = load.retentionHours * hourSeconds;
-  const pillars = load.minions / kept;
-  const diskBytes = scaled(predict(laws.of.cacheBytes, { ...ofDay, pillars }), kept * freePagesFactor);
+  const diskBytes = scaled(predict(laws.of.cacheBytes, ofDay), load.retentionHours * hourSeconds * freePagesFactor);
   const auth = { ...amounts, ...nothing, authsAtOnce: load.minions, seconds: 0, minionSeconds: 0 };
   return {
     busyCores,
@@ -127,14 +126,14 @@ export function needsOf({ laws, scale }: PlanContext, load: FleetLoad): Needs {
     writtenBytesPerDay: scaled(predict(laws.of.writtenBytes, ofDay), daySeconds),
     syncsPerSecond: syncsOf(laws, stored),
     toMasterBytesPerSecond: sum(predict(laws.of.toMasterBytes, stored), exactly(pings.answers * pingAnswerBytes)),
-    fromMasterBytesPerSecond: sum(predict(laws.of.fromMasterBytes, stored), exactly(pings.copies * pingBytes)),
+    fromMasterBytesPerSecond: sum(predict(laws.of.fromMasterBytes, stored), exactly(pings.copies * pings.copyBytes)),
     descriptors: load.minions * connectionsPerMinion + descriptorsOfMaster,
     allAuthSeconds: onThisMachine(scaled(predict(laws.of.cpuUs, auth), 1 / usPerSecond / cores), scale),
   };
 }
 
 const nothing = {
-  ...{ returns: 0, returnBytes: 0, events: 0, mineGets: 0, pillars: 0, auths: 0, copies: 0 },
+  ...{ returns: 0, returnBytes: 0, events: 0, mineGets: 0, pillars: 0, pillarDepths: 0, auths: 0, copies: 0 },
   ...{ batches: 0, coldBatches: 0 },
 } as const;
 

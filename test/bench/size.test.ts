@@ -26,7 +26,17 @@ import { operationsIn } from "../../bench/workload/stage-schedule.ts";
 import { readWorkloadText } from "./workload/read-text.ts";
 
 const nothing: Amounts = {
-  ...{ returns: 0, returnBytes: 0, events: 0, mineGets: 0, pillars: 0, auths: 0, authsAtOnce: 0, copies: 0 },
+  ...{
+    returns: 0,
+    returnBytes: 0,
+    events: 0,
+    mineGets: 0,
+    pillars: 0,
+    pillarDepths: 0,
+    auths: 0,
+    authsAtOnce: 0,
+    copies: 0,
+  },
   ...{ batches: 0, coldBatches: 0 },
   ...{
     seconds: 0,

@@ -33,7 +33,7 @@ export function apiConfig(port: number): Readonly<Record<string, unknown>> {
   };
 }
 
-/** Logs in as the bench's user when the API answers. @throws SaltworksError MASTER_UNREACHABLE; the signal's reason */
+/** Logs in as the bench's user when the API answers. @throws SaltworksError MASTER_UNREACHABLE; what an aborted signal throws */
 export async function login(url: string, signal?: AbortSignal): Promise<string> {
   const body = JSON.stringify({ username: "bench", password: "any", eauth: "auto" });
   const headers = { "content-type": "application/json", accept: "application/json" };

@@ -133,7 +133,8 @@ const ownAccordJid = "req";
 
 /**
  * Publishes jobs to all minions. Where the bench cannot publish, minions return of their own accord: a Salt master refuses returns to jobs that it
- * has not published. The floor stores nothing.
+ * has not published. The floor
+ * publishes and stores nothing, so that any job id does for it.
  */
 export async function publishJobs(
   { master, progress, signal }: Pick<StormContext, "master" | "progress" | "signal">,

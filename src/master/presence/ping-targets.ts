@@ -9,10 +9,17 @@ export type PingTarget =
   | { readonly kind: "pcre"; readonly ids: readonly string[]; readonly expression: string };
 
 /** Neighbours that are looked at together. */
-const blockIds = 128;
-/** With fewer silent ids than this in a block, naming them is cheaper than the answers of the others. */
-const blockSilentMin = 16;
+export const blockIds = 128;
+/** With fewer silent ids than this in a block, naming them is cheaper than the answers of the others, in a fleet of any size. */
+const blockSilentMax = 16;
+/** Ids that can be named to the whole fleet for what the answers of a block cost, times minions: an id has some 20 bytes, an answer costs as much as 10 KB. */
+const namedTimesMinions = 70_000;
 const surrogate = /[\ud800-\udfff]/;
+
+/** Silent ids in a block from which on the whole block is asked: the fewer, the more minions get each name. */
+export function silentMinOf(minions: number): number {
+  return Math.min(blockSilentMax, Math.max(1, Math.ceil(namedTimesMinions / Math.max(1, minions))));
+}
 
 /** `sorted`: the fleet's ids in the order of their UTF-16 units. Each target names at most `minionsMax` ids. */
 export function pingTargets(
@@ -21,6 +28,7 @@ export function pingTargets(
   minionsMax: number,
 ): readonly PingTarget[] {
   const listed: string[] = [];
+  const silentMin = silentMinOf(sorted.length);
   const targets: PingTarget[] = [];
   let range: { from: number; to: number } | undefined;
   const endRange = (): void => {
@@ -31,7 +39,7 @@ export function pingTargets(
   for (let from = 0; from < sorted.length; from += blockIds) {
     const block = sorted.slice(from, from + blockIds);
     const own = block.filter((id) => silent.has(id));
-    if (own.length < blockSilentMin) {
+    if (own.length < silentMin) {
       endRange();
       listed.push(...own);
       continue;
