@@ -18,20 +18,16 @@ export type AgentLimits = Beats & {
   readonly handshakeMs: number;
   /** For it to say its version after that. */
   readonly helloMs: number;
-  /** In which at most `refusalLinesMax` refusals are told. */
-  readonly refusalSpanMs: number;
 };
 
 /** Longer than a bench waits for an agent, because a bench also does work between runs that holds up its event loop. */
 const silentBeatsMax = 30;
-const limitsDefault: AgentLimits = {
-  ...{ ...beatsDefault, silentMax: silentBeatsMax },
-  ...{ handshakeMs: 5_000, helloMs: 5_000, refusalSpanMs: 60_000 },
-};
+const limitsDefault: AgentLimits = { ...beatsDefault, silentMax: silentBeatsMax, handshakeMs: 5_000, helloMs: 5_000 };
 /** Connections at a time: the bench's, and the ones that are still to be refused. */
 const connectionsMax = 16;
-/** Lines about refused clients in `refusalSpanMs`. Over it they are counted, and their number is told with a later line. */
+/** Lines about refused clients in `refusalSpanMs`. Over it they are counted, and their number is told before the next line, or at the end. */
 const refusalLinesMax = 20;
+const refusalSpanMs = 60_000;
 
 export type AgentOptions = {
   readonly address: Address;
@@ -97,7 +93,7 @@ export class Agent {
 
   #tellRefused(from: string, why: string): void {
     const nowMs = performance.now();
-    if (nowMs - this.#refusals.sinceMs >= this.#limits.refusalSpanMs) {
+    if (nowMs - this.#refusals.sinceMs >= refusalSpanMs) {
       this.#tellUntold();
       this.#refusals = { sinceMs: nowMs, told: 0, untold: 0 };
     }

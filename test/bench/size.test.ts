@@ -1,7 +1,7 @@
 /** Plans: laws find the coefficients that made their points, loads become rates, and needs grow with the fleet. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Amounts } from "../../bench/size/amounts.ts";
+import { type Amounts, amountsOf, busyOf, coldBatchesOf, freshSecondsOf } from "../../bench/size/amounts.ts";
 import { fitBatchLaw, requestsPerBatch } from "../../bench/size/batch-law.ts";
 import { readCalibration, shippedCalibration } from "../../bench/size/calibration.ts";
 import { checkSpan, demandCheck, errorText, isWithin } from "../../bench/size/check.ts";
@@ -23,6 +23,7 @@ import { slowdown } from "../../bench/size/speed.ts";
 import { workloadYaml } from "../../bench/size/workload-file.ts";
 import { workloadScenario } from "../../bench/workload/scenario.ts";
 import { operationsIn } from "../../bench/workload/stage-schedule.ts";
+import { sampleOperation, samplePoint } from "./sample-result.ts";
 import { readWorkloadText } from "./workload/read-text.ts";
 
 const nothing: Amounts = {
@@ -110,18 +111,51 @@ describe("the law of batches", () => {
 });
 
 describe("presence pings", () => {
-  it("ask each idle minion some twice in a presence_timeout, and no minion that is never silent", () => {
+  it("ask each idle minion at most once in half a presence_timeout, and no minion that is never silent", () => {
     const idle = pingsOf(1_000, 0);
     assert.ok(Math.abs(idle.answers - 1_000 / 52.5) < 0.1);
-    assert.equal(idle.copies, 1_000 / 15, "one publish a round, to everybody");
+    assert.equal(idle.copies, 1_000 / 52.5, "one publish to everybody");
     const busy = pingsOf(1_000, 1_000);
     assert.ok(busy.answers < 1e-6 && busy.copies < 1e-3);
-    assert.ok(pingsOf(1_000, 50).answers < idle.answers / 2);
   });
 
-  it("come in a few publishes of a round, however large the fleet is", () => {
-    assert.equal(pingsOf(100_000, 0).copies, (100_000 * 3) / 15);
-    assert.equal(pingsOf(1_000_000, 0).copies, (1_000_000 * 3) / 15);
+  it("ask neighbours of silent minions, too, the sooner the larger the fleet is", () => {
+    const each = 0.1;
+    const [small, large] = [2_000, 100_000].map((minions) => pingsOf(minions, minions * each));
+    assert.ok(small && large);
+    assert.ok(small.answers / 2_000 < 0.2 / 52.5, "named one by one");
+    assert.ok(small.copyBytes > 1_000);
+    assert.equal(large.answers, 100_000 / 52.5);
+    assert.equal(large.copyBytes, 700);
+  });
+
+  it("come in some publishes of half a presence_timeout, however large the fleet is", () => {
+    assert.equal(pingsOf(100_000, 0).copies, (100_000 * 8) / 52.5);
+    assert.equal(pingsOf(1_000_000, 0).copies, (1_000_000 * 9) / 52.5);
+  });
+});
+
+describe("amounts", () => {
+  it("of batches grow slower than their rate, and of a fresh master end after 20 seconds", () => {
+    assert.equal(coldBatchesOf(0, 10), 0);
+    assert.ok(Math.abs(coldBatchesOf(160, 10) - 10 * 8) < 1e-9);
+    assert.deepEqual([5, 20, 90].map(freshSecondsOf), [5, 20, 20]);
+  });
+
+  it("of a master's heaps are whole while it is fresh or busy, and a share with few requests later", () => {
+    assert.equal(busyOf(0, 5), 0);
+    assert.equal(busyOf(1, 20), 1);
+    assert.equal(busyOf(50), 1);
+    assert.equal(busyOf(10), 0.2);
+    assert.equal(busyOf(10, 40), 0.5);
+  });
+
+  it("tell authentications that come all at once from others", () => {
+    const auth = { ...sampleOperation(4), completed: 60 };
+    const run = (scenario: string) => ({ scenario, minions: 10, point: samplePoint({ operations: { auth } }) });
+    const [storm, day] = ["auth-storm", "mixed-day"].map((scenario) => amountsOf(run(scenario)));
+    assert.deepEqual([storm?.auths, storm?.authsAtOnce], [0, 60]);
+    assert.deepEqual([day?.auths, day?.authsAtOnce], [60, 0]);
   });
 });
 
@@ -153,6 +187,18 @@ describe("a load", () => {
 });
 
 describe("a plan from the shipped calibration", () => {
+  it("has the pings of an idle fleet in its network and CPU, and authentications at once in their own law", () => {
+    const idle = { ...load, minions: 20_000, jobs: [], eventsPerDay: 0, minePutsPerDay: 0, mineGetsPerDay: 0 };
+    const none = { ...idle, pillarsPerDay: 0, authsPerDay: 0 };
+    const { fromMasterBytesPerSecond, toMasterBytesPerSecond, busyCores, allAuthSeconds } = planOf(context, none).needs;
+    const { copies, copyBytes, answers } = pingsOf(20_000, 0);
+    assert.ok(Math.abs(fromMasterBytesPerSecond.value - copies * copyBytes) < 1);
+    assert.ok(toMasterBytesPerSecond.value > answers * 600);
+    assert.ok(busyCores.value > answers * 50e-6);
+    const { authsAtOnce = 0 } = laws.of.cpuUs.coefficients;
+    assert.ok(authsAtOnce > 0 && allAuthSeconds.value > (20_000 * authsAtOnce) / 1e6 / 64);
+  });
+
   it("needs more of everything for more minions, and names what breaks first", () => {
     const [small, large] = [1_000, 50_000].map((minions) => planOf(context, { ...load, minions }).needs);
     assert.ok(small && large);

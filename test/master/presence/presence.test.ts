@@ -99,6 +99,23 @@ describe("Presence", () => {
     }
   });
 
+  it("asks whole blocks of a large fleet in which some are silent everywhere, in some kilobytes", () => {
+    const fleet = Array.from({ length: 100_000 }, (_, index) => `web${String(index).padStart(6, "0")}.example.com`);
+    const { presence, pinged, clock } = openPresence(fleet);
+    presence.noteContacts(fleet);
+    clock.nowMs += 30_000;
+    presence.noteContacts(fleet.filter((_, index) => index % 10 > 0));
+    clock.nowMs += 20_000;
+    presence.pingSilent();
+    const targets = pinged.flat();
+    assert.ok(targets.every(({ kind }) => kind === "pcre"));
+    assert.ok(targets.length <= 9, `${targets.length}`);
+    const sent = targets.map((target) => (target.kind === "list" ? target.ids : target.expression));
+    assert.ok(JSON.stringify(sent).length < 8_192, `${JSON.stringify(sent).length}`);
+    const asked = new Set(targets.flatMap((target) => namedBy(target, fleet)));
+    assert.ok(fleet.every((id, index) => index % 10 > 0 || asked.has(id)));
+  });
+
   it("asks living minions in time although many others fail together", () => {
     const fleet = Array.from({ length: 12_000 }, (_, index) => `m${String(index).padStart(5, "0")}`);
     const { presence, pinged, clock } = openPresence(fleet);
