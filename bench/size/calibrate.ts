@@ -27,7 +27,7 @@ const steps: readonly Step[] = [
   { scenario: "return-storm", parameters: (seconds) => ({ ...storm, rate: 150, seconds }) },
   { scenario: "return-storm", parameters: (seconds) => ({ ...storm, rate: 600, seconds }) },
   { scenario: "return-storm", parameters: (seconds) => ({ ...storm, rate: 2_000, seconds }) },
-  // So many that what is stored of a small return shows.
+  // A number of small returns whose growth shows.
   { scenario: "return-storm", parameters: () => ({ ...storm, returns: 480 }) },
   { scenario: "return-storm", parameters: (seconds) => ({ ...storm, rate: 150, seconds, returnBytes: "4096" }) },
   {

@@ -4,10 +4,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { MasterProcess } from "../../bench/master-process.ts";
-import type { RunResult } from "../../bench/results/schema.ts";
-import { runCli } from "../fleet/run-cli.ts";
-import { openReleases } from "./salt-releases.ts";
+import { MasterProcess } from "../../../bench/master-process.ts";
+import type { RunResult } from "../../../bench/results/schema.ts";
+import { runCli } from "../../fleet/run-cli.ts";
+import { openReleases } from "../salt-releases.ts";
 
 const timeoutMs = 120_000;
 const load = ["return-storm", "--minions", "20", "--set", "returns=3", "--set", "warmUp=1"];
