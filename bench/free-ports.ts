@@ -29,7 +29,8 @@ export async function freePorts(count: number): Promise<number[]> {
   throw new SaltworksError("MASTER_UNREACHABLE", `no free port among ${portTriesMax} that were tried`);
 }
 
-function isFree(port: number): Promise<boolean> {
+/** Whether a server may listen on the port of 127.0.0.1: nothing does, and this user may. */
+export function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once("error", () => resolve(false));

@@ -2,7 +2,7 @@
 import { curveCells, curveHeadings, curveTitle, kneeSentence, mastersOf } from "../report/curve.ts";
 import { formatFigure, formatNumber, formatPercentileMs, notSeen, percentileNote } from "../report/format.ts";
 import { headFacts } from "../report/head-facts.ts";
-import { figureNamesOf, masterName, operationsOf, type Run, runsOf } from "../report/runs.ts";
+import { agentCells, agentHead, figureNamesOf, masterName, operationsOf, type Run, runsOf } from "../report/runs.ts";
 import { hasSpending, spendingCells, spendingHeadings } from "../report/spending.ts";
 import type { Comparison, Curve, RunResult } from "../results/schema.ts";
 import { textTable } from "./text-table.ts";
@@ -110,16 +110,9 @@ function medianText(values: readonly number[]): string {
 /** The hosts that generated the load, if agents did. */
 function agentsText(runs: readonly Run[]): string {
   const rows = runs.flatMap(({ title, point }) =>
-    (point.generator.agents ?? []).map((agent, index) => [
-      index === 0 ? title : "",
-      `${agent.host} (${agent.address})`,
-      formatNumber(agent.minions),
-      `${formatNumber(agent.cores)} of ${agent.cpu}, Node.js ${agent.node}`,
-      `${formatNumber(agent.cpuShare * 100)} %`,
-      `${agent.clockOffsetMs.toFixed(1)} ± ${agent.clockUncertaintyMs.toFixed(1)} ms`,
-    ]),
+    (point.generator.agents ?? []).map((agent, index) => [index === 0 ? title : "", ...agentCells(agent)]),
   );
-  return rows.length === 0 ? "" : textTable(["run", "generator host", "minions", "cores", "CPU", "clock"], rows);
+  return rows.length === 0 ? "" : textTable(agentHead, rows);
 }
 
 /** The verdicts "less" and "more" appear only if the interval excludes 1. */

@@ -1,5 +1,6 @@
 /** The points of a result, each with the master that it measured: ours first, then the peers beside it. */
-import type { OperationResult, Point, RunResult } from "../results/schema.ts";
+import type { AgentReport, OperationResult, Point, RunResult } from "../results/schema.ts";
+import { formatNumber } from "./format.ts";
 
 export type Run = {
   readonly master: RunResult["master"];
@@ -32,6 +33,19 @@ export function masterName({ kind, version, address }: RunResult["master"]): str
   const place = address === undefined ? version : `at ${address}`;
   return { saltworks: `Saltworks ${place}`, salt: `Salt ${place}`, floor: "C floor", unknown: `master ${place}` }[kind];
 }
+
+/** A generator host in a table under `agentHead`. */
+export function agentCells(agent: AgentReport): string[] {
+  return [
+    `${agent.host} (${agent.address})`,
+    formatNumber(agent.minions),
+    `${formatNumber(agent.cores)} of ${agent.cpu}, Node.js ${agent.node}`,
+    `${formatNumber(agent.cpuShare * 100)} %`,
+    `${agent.clockOffsetMs.toFixed(1)} ± ${agent.clockUncertaintyMs.toFixed(1)} ms`,
+  ];
+}
+
+export const agentHead = ["run", "generator host", "minions", "cores", "CPU", "clock"];
 
 /** Classes of operations by name, in the scenario's order. Classes without operations, such as those of an idle master, are left out. */
 export function operationsOf(point: Point): [string, OperationResult][] {

@@ -11,7 +11,7 @@ import {
   notSeen,
   percentileNote,
 } from "./format.ts";
-import { figureNamesOf, operationsOf, type Run } from "./runs.ts";
+import { agentCells, agentHead, figureNamesOf, operationsOf, type Run } from "./runs.ts";
 import { hasSpending, spendingCells, spendingHeadings } from "./spending.ts";
 
 type Cell = string | number | { readonly text: string; readonly className: string };
@@ -157,18 +157,12 @@ export function generatorTable(runs: readonly Run[]): string {
 /** The hosts that generated the load, if agents did; else nothing. */
 export function agentsTable(runs: readonly Run[]): string {
   const rows = runs.flatMap(({ title, point }) =>
-    (point.generator.agents ?? []).map((agent) => ({
-      head: title,
-      cells: [
-        `${agent.host} (${agent.address})`,
-        agent.minions,
-        `${formatNumber(agent.cores)} of ${agent.cpu}, Node.js ${agent.node}`,
-        right(`${Math.round(agent.cpuShare * 100)} %`),
-        right(`${agent.clockOffsetMs.toFixed(1)} ± ${agent.clockUncertaintyMs.toFixed(1)} ms`),
-      ],
-    })),
+    (point.generator.agents ?? []).map((agent) => {
+      const [host = "", minions = "", cores = "", cpu = "", clock = ""] = agentCells(agent);
+      return { head: title, cells: [host, right(minions), cores, right(cpu), right(clock)] };
+    }),
   );
-  return rows.length === 0 ? "" : tableHtml(["run", "generator host", "minions", "cores", "CPU", "clock"], rows);
+  return rows.length === 0 ? "" : tableHtml(agentHead, rows);
 }
 
 export function comparisonsTable(comparisons: readonly Comparison[]): string {

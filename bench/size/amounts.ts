@@ -36,31 +36,61 @@ const usPerSecond = 1e6;
 export function amountsOf({ minions, point, scenario }: CalibrationRun): Amounts {
   const done = (name: string): number => point.operations[name]?.completed ?? 0;
   const returns = done("return");
-  const seconds = point.wallMs / 1_000;
-  const requests = returns + done("event") + done("mine_get") + done("pillar") + done("auth");
-  const batches = point.storage?.batches ?? point.storage?.syncs ?? 0;
   const isAuthStorm = scenario === "auth-storm";
-  return {
+  const counted = {
     returns,
     returnBytes: textBytesOf(point.operations.return),
     events: done("event"),
     mineGets: done("mine_get"),
     pillars: done("pillar"),
-    pillarDepths: done("pillar") * depthOf(minions),
     auths: isAuthStorm ? 0 : done("auth"),
     authsAtOnce: isAuthStorm ? done("auth") : 0,
     copies: scenario === "ping-all" ? returns : 0,
-    batches,
-    coldBatches: coldBatchesOf(batches, seconds),
-    seconds,
-    freshSeconds: freshSecondsOf(seconds),
-    minionSeconds: seconds * minions,
-    masters: 1,
+    seconds: point.wallMs / 1_000,
     minions,
     connections: Math.min(minions, Number(point.parameters.connections) || minions),
-    busyMasters: busyOf(requests / seconds, seconds),
-    bulkMasters: bulkOf(textBytesOf(point.operations.return) / seconds),
   };
+  return withDerived(counted, { batches: point.storage?.batches ?? point.storage?.syncs ?? 0, isFresh: true });
+}
+
+type Derived =
+  | "batches"
+  | "coldBatches"
+  | "pillarDepths"
+  | "freshSeconds"
+  | "minionSeconds"
+  | "masters"
+  | "busyMasters"
+  | "bulkMasters";
+
+/** The amounts that follow from what was counted or planned. `isFresh`: the span follows the master's start. */
+export function withDerived(
+  counted: Omit<Amounts, Derived>,
+  { batches, isFresh }: { readonly batches: number; readonly isFresh: boolean },
+): Amounts {
+  const { seconds, minions, pillars, returnBytes, auths, authsAtOnce } = counted;
+  const requestsPerSecond = (requestsOf(counted) + auths + authsAtOnce) / seconds;
+  return {
+    ...counted,
+    batches,
+    coldBatches: coldBatchesOf(batches, seconds),
+    pillarDepths: pillars * depthOf(minions),
+    freshSeconds: isFresh ? freshSecondsOf(seconds) : 0,
+    minionSeconds: seconds * minions,
+    masters: 1,
+    busyMasters: busyOf(requestsPerSecond, isFresh ? seconds : Number.POSITIVE_INFINITY),
+    bulkMasters: bulkOf(returnBytes / seconds),
+  };
+}
+
+/** Requests that come in batches. Authentications have a queue of their own. */
+export function requestsOf({
+  returns,
+  events,
+  mineGets,
+  pillars,
+}: Pick<Amounts, "returns" | "events" | "mineGets" | "pillars">): number {
+  return returns + events + mineGets + pillars;
 }
 
 /** Of a batch's CPU: batches that come more often find warmer caches and fewer sleeping threads, so that their cost grows slower than their rate. */
@@ -79,7 +109,7 @@ export function freshSecondsOf(seconds: number): number {
 }
 
 /** Of a tree with a record of each minion: a write copies a page of each level. */
-export function depthOf(minions: number): number {
+function depthOf(minions: number): number {
   return Math.log2(1 + minions);
 }
 

@@ -5,11 +5,11 @@ import { formatNumber } from "../report/format.ts";
 import type { Point } from "../results/schema.ts";
 import { runScenario } from "../scenarios/run.ts";
 import type { Progress } from "../scenarios/scenario.ts";
-import { type Amounts, bulkOf, busyOf, coldBatchesOf, depthOf, freshSecondsOf } from "./amounts.ts";
+import { type Amounts, requestsOf, withDerived } from "./amounts.ts";
 import { requestsPerBatch } from "./batch-law.ts";
 import { withoutPings } from "./calibrate.ts";
 import { predict } from "./law.ts";
-import { type Laws, requestsOf } from "./laws.ts";
+import type { Laws } from "./laws.ts";
 import type { FleetLoad, Rates } from "./load.ts";
 import { syncsOf } from "./plan.ts";
 
@@ -95,24 +95,15 @@ function plannedAmounts(
   span: { rates: Rates; returns: number; meanBytes: number; seconds: number; minions: number; connections: number },
   workers: number,
 ): Amounts {
-  const { rates, returns, seconds } = span;
-  const own = {
+  const { rates, returns, seconds, minions, connections } = span;
+  const counted = {
     ...{ returns, returnBytes: returns * span.meanBytes, events: rates.events * seconds, copies: 0, authsAtOnce: 0 },
     ...{ mineGets: rates.mineGets * seconds, pillars: rates.pillars * seconds, auths: rates.auths * seconds },
-    ...{
-      seconds,
-      freshSeconds: freshSecondsOf(seconds),
-      minionSeconds: seconds * span.minions,
-      masters: 1,
-    },
-    ...{ minions: span.minions, connections: span.connections },
-    bulkMasters: bulkOf((returns * span.meanBytes) / seconds),
+    ...{ seconds, minions, connections },
   };
-  const pillarDepths = own.pillars * depthOf(span.minions);
-  const requests = requestsOf(own);
+  const requests = requestsOf(counted);
   const batches = requests / requestsPerBatch(laws.batch, requests / seconds, workers);
-  const busyMasters = busyOf((requests + own.auths) / seconds, seconds);
-  return { ...own, pillarDepths, busyMasters, batches, coldBatches: coldBatchesOf(batches, seconds) };
+  return withDerived(counted, { batches, isFresh: true });
 }
 
 function rowsOf(o: { laws: Laws; amounts: Amounts; point: Point; scale: number }): CheckRow[] {

@@ -1,6 +1,6 @@
 /** The laws of a calibration. docs/size.md has each formula. Pure. */
 import { SaltworksError } from "../../src/errors.ts";
-import { type Amounts, amountsOf, type Term, threadUs } from "./amounts.ts";
+import { type Amounts, amountsOf, requestsOf, type Term, threadUs } from "./amounts.ts";
 import { type BatchLaw, type BatchPoint, fitBatchLaw } from "./batch-law.ts";
 import type { Calibration, CalibrationRun } from "./calibration.ts";
 import { fitLaw, type Law } from "./law.ts";
@@ -94,16 +94,6 @@ export function lawsOf({ runs, workers }: Calibration): Laws {
     bytesPerReturn: Math.max(...all.map(({ returnBytes, returns }) => returnBytes / Math.max(1, returns))),
   };
   return { of, batch: fitBatchLaw(batchPointsOf(all, workers)), reach };
-}
-
-/** Requests that come in batches. Authentications have a queue of their own. */
-export function requestsOf({
-  returns,
-  events,
-  mineGets,
-  pillars,
-}: Pick<Amounts, "returns" | "events" | "mineGets" | "pillars">): number {
-  return returns + events + mineGets + pillars;
 }
 
 function batchPointsOf(all: readonly Amounts[], workers: number): BatchPoint[] {

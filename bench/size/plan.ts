@@ -1,8 +1,8 @@
 /** A plan: what a fleet's load needs of a master, from the laws of a calibration. Pure. */
-import { type Amounts, bulkOf, busyOf, coldBatchesOf, depthOf } from "./amounts.ts";
+import { type Amounts, requestsOf, withDerived } from "./amounts.ts";
 import { requestsPerBatch } from "./batch-law.ts";
 import { type Estimate, predict, scaled } from "./law.ts";
-import { type Laws, requestsOf } from "./laws.ts";
+import type { Laws } from "./laws.ts";
 import { type FleetLoad, meanRates, peakRates, type Rates, withMinions } from "./load.ts";
 import { pingAnswerBytes, pingsOf } from "./pings.ts";
 
@@ -68,27 +68,10 @@ const minionsMost = 10_000_000;
 
 /** A second of the load. Answers of pings are work as returns are, but are not stored. */
 export function amountsOfSecond(laws: Laws, rates: Rates, minions: number, workers: number, answers = 0): Amounts {
-  const own = {
-    ...rates,
-    returns: rates.returns + answers,
-    seconds: 1,
-    freshSeconds: 0,
-    minionSeconds: minions,
-    masters: 1,
-    minions,
-    connections: minions,
-  };
-  const requests = requestsOf(own);
-  const batches = requests / requestsPerBatch(laws.batch, requests, workers);
-  return {
-    ...own,
-    authsAtOnce: 0,
-    pillarDepths: rates.pillars * depthOf(minions),
-    busyMasters: busyOf(requests + rates.auths),
-    bulkMasters: bulkOf(rates.returnBytes),
-    batches,
-    coldBatches: coldBatchesOf(batches, 1),
-  };
+  const returns = rates.returns + answers;
+  const counted = { ...rates, returns, authsAtOnce: 0, seconds: 1, minions, connections: minions };
+  const requests = requestsOf(counted);
+  return withDerived(counted, { batches: requests / requestsPerBatch(laws.batch, requests, workers), isFresh: false });
 }
 
 export function needsOf({ laws, scale }: PlanContext, load: FleetLoad): Needs {

@@ -18,7 +18,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
-import { freePorts } from "../../../bench/free-ports.ts";
+import { freePorts, isFree } from "../../../bench/free-ports.ts";
 import { Datagrams } from "../../cli/log/datagrams.ts";
 import { needsRoot, type OrdinaryUser, ordinaryUser } from "../ordinary-user.ts";
 import { cliFile } from "../our-master.ts";
@@ -37,22 +37,11 @@ async function until<Found>(look: () => Found | undefined | false): Promise<Foun
   }
 }
 
-/** Throws if the port is in use. */
-async function assertFree(port: number): Promise<void> {
-  const server = createServer().listen(port, "127.0.0.1");
-  await once(server, "listening");
-  server.close();
-  await once(server, "close");
-}
-
 /** Ports that only root may open on an ordinary machine. */
 async function freeLowPorts(count: number): Promise<number[]> {
   const found: number[] = [];
   for (let port = 1023; found.length < count; port -= 1) {
-    await assertFree(port).then(
-      () => found.push(port),
-      () => undefined,
-    );
+    if (await isFree(port)) found.push(port);
     assert.ok(port > 512, "no low port is free");
   }
   return found;
