@@ -1,6 +1,6 @@
 /**
  * A process that stores returns, loads and minions' data from several threads until each was refused often or the time is over. It prints as JSON
- * what was acknowledged. For full-disk.test.ts and disk-errors.test.ts: `disk-writer.js DIRECTORY THREADS MILLISECONDS [FILE]`;
+ * what was acknowledged, and ends by a signal (`endSignal`). For full-disk.test.ts and disk-errors.test.ts: `disk-writer.js DIRECTORY THREADS MILLISECONDS [FILE]`;
  * FILE gets each batch when it is acknowledged, because the process may die before it prints.
  */
 
@@ -37,6 +37,11 @@ const batchesPerJob = 20;
 const refusalsWanted = 40;
 /** If the disk has not failed within a thread's time, the thread continues for at most this long, milliseconds: the machine may be slow. */
 const lateMs = 30_000;
+/**
+ * The process ends itself by this signal when it has printed. `process.exit` ends threads in the middle of a transaction, and waits without end
+ * for the lock that lmdb's wrapper took for it.
+ */
+export const endSignal = "SIGKILL";
 const bodyText = "x".repeat(90);
 
 export function minionIdsOf(thread: number, batch: number): string[] {
@@ -139,7 +144,7 @@ async function main([directory = "", threads = "2", milliseconds = "1000", file]
       lost: answers.reduce((sum, { counted }) => sum + counted.lost, 0),
     },
   };
-  process.stdout.write(`${JSON.stringify(written)}\n`, () => process.exit(0));
+  process.stdout.write(`${JSON.stringify(written)}\n`, () => process.kill(process.pid, endSignal));
 }
 
 if (!isMainThread) {
