@@ -45,11 +45,10 @@ describe("a full disk", { skip }, () => {
     it(`ends no process that writes and loses nothing acknowledged, round ${round}`, async (context) => {
       const disk = smallDisk();
       try {
-        const { signal, stdout, stderr } = spawnSync(
-          process.execPath,
-          [writer, disk.path, "3", String(writeMs)],
-          { encoding: "utf8", timeout: endTimeoutMs },
-        );
+        const { signal, stdout, stderr } = spawnSync(process.execPath, [writer, disk.path, "3", String(writeMs)], {
+          encoding: "utf8",
+          timeout: endTimeoutMs,
+        });
         assert.equal(signal, endSignal, `ended by ${signal}: ${stderr.slice(-2_000)}`);
         assert.doesNotMatch(stderr, /Write error/, "LMDB met the full disk");
         const { acknowledged, refused, faults } = JSON.parse(stdout) as Written;
