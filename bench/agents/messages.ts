@@ -3,7 +3,7 @@ import type { DescriptorNeed } from "../fleet/descriptors.ts";
 import type { FromStormProcess, ToStormProcess } from "../fleet/storm/messages.ts";
 
 /** Raised when these messages change. */
-export const protocolVersion = 1;
+export const protocolVersion = 2;
 
 /** `process`: a number that the bench gives to each process that it starts. */
 export type ToAgent =

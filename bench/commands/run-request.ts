@@ -59,8 +59,8 @@ export function understandBench(argv: readonly string[], host: Host) {
 /** @throws SaltworksError USAGE */
 export function readRunRequest(word: string, options: BenchOptions, host: Host): RunRequest {
   const scenario = findScenario(word);
-  const parameters = readLoad(scenario, options);
   const running = readRunningMaster(options);
+  const parameters = readLoad(scenario, options, running?.host);
   if (running !== undefined) demandRunsAnywhere(scenario);
   const workers = inRange("--workers", options.workers, 1, masterOptions.worker_threads.max ?? 1);
   const ours: MasterChoice = {
@@ -77,7 +77,7 @@ export function readRunRequest(word: string, options: BenchOptions, host: Host):
     masters: [ours, ...readPeers(scenario, options, host, workers)],
     agents: readAgents(scenario, options),
     repeats: repeats ?? (options.against === undefined ? 1 : repeatsAgainst),
-    sweep: options.sweep === undefined ? undefined : readSweep(scenario, parameters, options.sweep),
+    sweep: options.sweep === undefined ? undefined : readSweep(scenario, parameters, options.sweep, running?.host),
     thresholds: (options.failIf ?? []).map(readThreshold),
     directory: directoryOf(options),
     isJson: options.isJson,
@@ -109,7 +109,11 @@ export function suggestion(name: string, known: readonly string[]): string {
 }
 
 /** @throws SaltworksError USAGE for a parameter that the scenario does not have, or a value of the wrong type */
-export function readLoad(scenario: Scenario<ParameterValues>, options: LoadOptions): ParameterValues {
+export function readLoad(
+  scenario: Scenario<ParameterValues>,
+  options: LoadOptions,
+  masterHost?: string,
+): ParameterValues {
   const given = new Map<string, string | number>();
   for (const [key, value] of pairs("--set", options.set ?? [])) given.set(key, value);
   for (const key of ["minions", "rate", "seconds"] as const) {
@@ -123,7 +127,7 @@ export function readLoad(scenario: Scenario<ParameterValues>, options: LoadOptio
   }
   const parameters = Object.fromEntries(given);
   // Parsed only to refuse wrong values before anything starts.
-  readParameters(scenario, parameters);
+  readParameters(scenario, parameters, masterHost);
   return parameters;
 }
 

@@ -10,7 +10,12 @@ export type Sweep = { readonly key: string; readonly values: readonly string[] }
 const valuesMax = 32;
 
 /** @throws SaltworksError USAGE for a parameter that the scenario does not have or that has a value already, and for each value that it cannot use */
-export function readSweep(scenario: Scenario<ParameterValues>, given: ParameterValues, text: string): Sweep {
+export function readSweep(
+  scenario: Scenario<ParameterValues>,
+  given: ParameterValues,
+  text: string,
+  masterHost?: string,
+): Sweep {
   const refuse = (fault: string) => new SaltworksError("USAGE", `--sweep ${text}: ${fault}`);
   const at = text.indexOf("=");
   const key = text.slice(0, Math.max(0, at));
@@ -21,7 +26,7 @@ export function readSweep(scenario: Scenario<ParameterValues>, given: ParameterV
   if (new Set(values).size < values.length) throw refuse("has a value twice");
   if (given[key] !== undefined) throw refuse(`${key} has one value already, ${given[key]}`);
   // Parsed only to refuse wrong values before anything starts.
-  for (const value of values) readParameters(scenario, { ...given, [key]: value });
+  for (const value of values) readParameters(scenario, { ...given, [key]: value }, masterHost);
   return { key, values };
 }
 

@@ -54,7 +54,7 @@ export const authBesideReturns = defineScenario<AuthBesideReturns>({
     authTimeoutMs: "how long a minion waits for an authentication before it asks again",
     seed: "of arrival times",
   },
-  demand: (p) => demandStorm(p, p.minions * Math.max(p.warmUp, p.rounds + roundsOf(p))),
+  demand: (p, masterHost) => demandStorm(p, masterHost, p.minions * Math.max(p.warmUp, p.rounds + roundsOf(p))),
   masterConfig: versionConfig,
   run(context) {
     const { parameters: p } = context;

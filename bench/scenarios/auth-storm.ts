@@ -32,7 +32,7 @@ export const authStorm = defineScenario<AuthStorm>({
     warmUp: "authentications of each minion before them that do not count",
     authTimeoutMs: "how long a minion waits for its reply before it asks again (Salt's auth_timeout is 5 s)",
   },
-  demand: (p) => demandStorm(p, p.minions * Math.max(p.warmUp, p.rounds)),
+  demand: (p, masterHost) => demandStorm(p, masterHost, p.minions * Math.max(p.warmUp, p.rounds)),
   masterConfig: versionConfig,
   run(context) {
     const { parameters } = context;

@@ -52,7 +52,7 @@ export const growth = defineScenario<Growth>({
     cycleSeconds: "of returns between two looks at memory, which are taken when nothing is under way",
     returnBytes: "size of the returned text",
   },
-  demand: (p) => demandStorm(p, p.rate * p.cycleSeconds),
+  demand: (p, masterHost) => demandStorm(p, masterHost, p.rate * p.cycleSeconds),
   masterConfig: versionConfig,
   run(context) {
     return withStorm(context, async (site) => {

@@ -40,7 +40,7 @@ export const idleHold = defineScenario<IdleHold>({
     jobs: "answered by everybody before, so that each connection was used both ways",
     bare: "whether a ROUTER and a PUB in a process of their own hold as many connections afterwards, for comparison",
   },
-  demand: (p) => demandStorm(p, p.minions * p.jobs),
+  demand: (p, masterHost) => demandStorm(p, masterHost, p.minions * p.jobs),
   masterConfig: versionConfig,
   async run(context) {
     const { parameters: p } = context;

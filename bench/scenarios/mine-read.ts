@@ -46,7 +46,7 @@ export const mineRead = defineScenario<MineRead>({
     readers: "connections that reads come over",
     seed: "of arrival times",
   },
-  demand: (p) => demandStorm(p, p.rate * p.seconds),
+  demand: (p, masterHost) => demandStorm(p, masterHost, p.rate * p.seconds),
   masterConfig: versionConfig,
   run(context) {
     const { master, parameters: p, progress, signal } = context;

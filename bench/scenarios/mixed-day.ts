@@ -67,9 +67,9 @@ export const mixedDay = defineScenario<MixedDay>({
     warmUp: "returns of each minion before, that do not count",
     seed: "of sizes and arrival times",
   },
-  demand: (p) => {
+  demand: (p, masterHost) => {
     const day = p.seconds * (p.returnRate + p.mineRate + p.eventRate + p.pillarRate + p.authRate);
-    demandStorm(p, Math.max(p.minions * p.warmUp, day));
+    demandStorm(p, masterHost, Math.max(p.minions * p.warmUp, day));
   },
   masterConfig: versionConfig,
   run(context) {

@@ -42,7 +42,7 @@ export const pingAll = defineScenario<PingAll>({
     delayMs: "how long each minion takes: 0, 0..100 or lognormal:50:0.5",
     seed: "of delays",
   },
-  demand: (p) => demandStorm(p, p.minions),
+  demand: (p, masterHost) => demandStorm(p, masterHost, p.minions),
   masterConfig: versionConfig,
   run(context) {
     const { parameters: p } = context;

@@ -75,8 +75,8 @@ function defineReturns(own: {
   return defineScenario<ReturnStorm>({ ...own, version: 1, about, demand, masterConfig: versionConfig, run });
 }
 
-function demand(p: ReturnStorm) {
-  return demandStorm(p, p.minions * Math.max(p.warmUp, p.rate > 0 ? roundsOf(p) : p.returns));
+function demand(p: ReturnStorm, masterHost: string) {
+  return demandStorm(p, masterHost, p.minions * Math.max(p.warmUp, p.rate > 0 ? roundsOf(p) : p.returns));
 }
 
 function run(context: ScenarioContext<ReturnStorm>): Promise<Point[]> {

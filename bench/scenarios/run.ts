@@ -2,6 +2,7 @@
 import { SaltworksError } from "../../src/errors.ts";
 import type { StormHost } from "../fleet/storm/host.ts";
 import { machineFingerprint, thisTool } from "../machine.ts";
+import { ownMasterHost } from "../master-process.ts";
 import {
   type MachineFingerprint,
   type ParameterValue,
@@ -32,7 +33,7 @@ export type RunOptions = {
 
 /** @throws SaltworksError USAGE for an unknown scenario or parameter, and what its run throws */
 export async function runScenario(options: RunOptions): Promise<RunResult> {
-  const run = await beginRun(options);
+  const run = await beginRun(options, options.master.running?.host);
   const { scenario, parameters } = run;
   const config = configOf(run, options.master);
   const phase = options.progress.phase(
@@ -68,9 +69,12 @@ export type RunHead = {
 };
 
 /** @throws SaltworksError USAGE for an unknown scenario or parameter */
-export async function beginRun(options: Pick<RunOptions, "scenario" | "parameters">): Promise<RunHead> {
+export async function beginRun(
+  options: Pick<RunOptions, "scenario" | "parameters">,
+  masterHost?: string,
+): Promise<RunHead> {
   const scenario = typeof options.scenario === "string" ? scenarioNamed(options.scenario) : options.scenario;
-  const parameters = readParameters(scenario, options.parameters ?? {});
+  const parameters = readParameters(scenario, options.parameters ?? {}, masterHost);
   await scenario.prepare?.(parameters);
   return { startedAt: new Date().toISOString(), machine: machineFingerprint(), scenario, parameters };
 }
@@ -112,7 +116,11 @@ export function resultOf(
  *
  * @throws SaltworksError USAGE for an unknown parameter or a value that cannot be used; what the scenario's own `demand` throws
  */
-export function readParameters(scenario: Scenario<ParameterValues>, given: ParameterValues): ParameterValues {
+export function readParameters(
+  scenario: Scenario<ParameterValues>,
+  given: ParameterValues,
+  masterHost = ownMasterHost,
+): ParameterValues {
   const read: Record<string, ParameterValue> = { ...scenario.defaults };
   for (const [name, value] of Object.entries(given)) {
     const byDefault = scenario.defaults[name];
@@ -123,7 +131,7 @@ export function readParameters(scenario: Scenario<ParameterValues>, given: Param
     read[name] = readValue(name, value, byDefault);
   }
   checkParameters(scenario.name, read, scenario.defaults);
-  scenario.demand?.(read);
+  scenario.demand?.(read, masterHost);
   return read;
 }
 

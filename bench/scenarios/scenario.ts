@@ -30,8 +30,8 @@ export type Scenario<P extends ParameterValues> = {
   readonly about: Readonly<Record<keyof P, string>>;
   /** Why the scenario cannot run against a master that runs already; unset if it can. */
   readonly ownMaster?: string;
-  /** Refuses, before anything starts, a run that this machine cannot do. @throws SaltworksError */
-  demand?(parameters: P): void;
+  /** Refuses, before anything starts, a run that this machine cannot do, with a master on `masterHost`. @throws SaltworksError */
+  demand?(parameters: P, masterHost: string): void;
   /** Makes what masters find at their start, once for all masters of the run. */
   prepare?(parameters: P): void | Promise<void>;
   /** Master configuration that the question needs; the caller's configuration overrides it. */

@@ -51,7 +51,7 @@ export const slowPillar = defineScenario<SlowPillar>({
     returnBytes: "size of the returned text",
     seed: "of arrival times",
   },
-  demand: (p) => demandStorm(p, p.minions * Math.max(p.warmUp, roundsOf(p))),
+  demand: (p, masterHost) => demandStorm(p, masterHost, p.minions * Math.max(p.warmUp, roundsOf(p))),
   masterConfig: (p) => ({ ...versionConfig(p), pillar_roots: { base: [pillarDirectory] } }),
   run(context) {
     const { master, parameters: p } = context;

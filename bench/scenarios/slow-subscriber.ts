@@ -42,7 +42,7 @@ export const slowSubscriber = defineScenario<SlowSubscriber>({
     slow: "subscribers that connect and never read, at the second point",
     seed: "of sizes",
   },
-  demand: (p) => demandStorm(p, p.minions * Math.max(p.warmUp, p.returns)),
+  demand: (p, masterHost) => demandStorm(p, masterHost, p.minions * Math.max(p.warmUp, p.returns)),
   masterConfig: versionConfig,
   run(context) {
     const { master, parameters: p } = context;

@@ -63,20 +63,30 @@ export function runPlanned(
   });
 }
 
-/** `connect`: opens a client for one publish at a time. */
+/** `connect`: opens a client for one publish at a time. `onPublished`: called once for each job, also for one whose publish failed. */
 export async function publishPlanned(
   jobs: readonly PlannedJob[],
   fun: string,
-  o: { readonly connect: () => LocalClient; readonly startedMs: number; readonly signal: AbortSignal },
+  o: {
+    readonly connect: () => LocalClient;
+    readonly startedMs: number;
+    readonly signal: AbortSignal;
+    readonly onPublished: (job: number, lateMs: number) => void;
+  },
 ): Promise<OperationResult> {
   const clients = Array.from({ length: Math.min(clientsMax, jobs.length) }, o.connect);
+  const open = new Set(jobs.keys());
+  const end = (index: number): void => {
+    if (open.delete(index))
+      o.onPublished(index, Math.max(0, performance.now() - o.startedMs - (jobs[index]?.atMs ?? 0)));
+  };
   try {
     const plannedMs = Float64Array.from(jobs, ({ atMs }) => atMs);
     const { startedMs, signal } = o;
     const work = async (index: number, place: number): Promise<void> => {
       const job = jobs[index];
       if (job === undefined) return;
-      await clients[place]?.publish(job.target.expression, fun, [], job.target.kind, job.jid);
+      await clients[place]?.publish(job.target.expression, fun, [], job.target.kind, job.jid).finally(() => end(index));
     };
     const { late, histogram, failed } = await runPlanned(plannedMs, {
       startedMs,
@@ -87,5 +97,7 @@ export async function publishPlanned(
     return { ...oneByOne(histogram, performance.now() - startedMs, { failed, timedOut: 0 }), late, loop: "open" };
   } finally {
     for (const client of clients) client.close();
+    // Returns wait for their jobs, and would wait for those of an aborted run without end.
+    for (const index of open) end(index);
   }
 }

@@ -12,6 +12,8 @@ const factorMost = 1_000;
 const operationsMost = 64;
 const stagesMost = 64;
 const delayMsMost = 3_600_000;
+/** What stock minions take for a short function. Without it a whole fleet returns at one moment, which no generator can send. */
+export const delayMsDefault = "20..500";
 
 const topMembers = [
   "name",
@@ -168,7 +170,7 @@ function readOperation(place: Place): Operation {
       return {
         ...{ kind, name, rate, target: readTarget(member("target")), function: member("function").text("state.apply") },
         bytes: sizes(),
-        delayMs: member("delayMs").parsed((text) => distribution(text, delayMsMost), "0"),
+        delayMs: member("delayMs").parsed((text) => distribution(text, delayMsMost), delayMsDefault),
       };
     case "return":
       return { kind, name, rate, function: member("function").text("test.ping"), bytes: sizes() };

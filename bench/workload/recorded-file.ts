@@ -1,6 +1,7 @@
 /** Makes the text of a workload file from what was recorded of a running master. */
 import { stringify } from "yaml";
 import { SaltworksError } from "../../src/errors.ts";
+import { delayMsDefault } from "./read.ts";
 import type { FunctionRecord, RecordedJobs } from "./recorded-jobs.ts";
 import type { RecordedRates } from "./recorded-rates.ts";
 import { rateLeast, secondsMost, stageSeconds } from "./recorded-seconds.ts";
@@ -87,7 +88,9 @@ function remarks({ jobs, rates }: Recorded): string[] {
     if (jobs.jobsLeftOut > 0) lines.push(`${jobs.jobsLeftOut} or more older jobs of that time were left out.`);
     const undelayed = foldSmall(jobs.published).filter(({ delaysMs }) => delaysMs.length === 0);
     if (undelayed.length > 0)
-      lines.push(`Delays are not known, and are 0, of: ${undelayed.map(({ name }) => name).join(", ")}.`);
+      lines.push(
+        `Delays are not known, and are ${delayMsDefault} ms, of: ${undelayed.map(({ name }) => name).join(", ")}.`,
+      );
   }
   if (rates === undefined) {
     lines.push("Events, mines, pillars, files and authentications are not known: the master's metrics were not read.");
@@ -132,7 +135,7 @@ function jobOperations({ own, published, seconds }: RecordedJobs, minions: numbe
         target: targetOf(record, minions),
         function: record.function,
         bytes: distributionOf(record.bytes),
-        delayMs: distributionOf(record.delaysMs),
+        ...(record.delaysMs.length > 0 && { delayMs: distributionOf(record.delaysMs) }),
       },
     }),
   );

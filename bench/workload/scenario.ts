@@ -42,10 +42,10 @@ export function workloadScenario(workload: Workload): Scenario<WorkloadParameter
       timeScale: "the length of every stage is multiplied by it",
       seed: "of sizes, targets and arrival times",
     },
-    demand: (p) => {
+    demand: (p, masterHost) => {
       const lowest = Math.min(...workload.versions);
       if (p.version !== lowest) throw new SaltworksError("USAGE", "the request versions are the file's `versions`");
-      demandStorm(p, Math.max(p.minions * p.warmUp, mostOperations(workload, p)));
+      demandStorm(p, masterHost, Math.max(p.minions * p.warmUp, mostOperations(workload, p)));
     },
     prepare: () => made.prepare(),
     masterConfig: (p) => ({ ...versionConfig(p), ...made.masterConfig() }),

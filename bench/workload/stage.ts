@@ -192,17 +192,21 @@ async function prepareReturns(
     plan = planned.plan;
     prepared.total += plan.plannedMs.length - plannedMs.length;
     const connect = () => master.client();
+    const onPublished = (job: number, lateMs: number) => site.storm.published(operation.name, job, lateMs);
     prepared.sides.push({
       name: `${operation.name}: publish`,
-      run: (startedMs, signal) => publishPlanned(planned.jobs, fun, { connect, signal, startedMs }),
+      run: (startedMs, signal) => publishPlanned(planned.jobs, fun, { connect, signal, startedMs, onPublished }),
     });
   } else {
     const published = await publishJobs(context, Math.ceil(plannedMs.length / ids.length), fun);
     plan = planReturns(operation, plannedMs, { ids, jids: published, random });
   }
   // As a minion's own process for a job has a connection of its own.
-  const connections = operation.kind === "job" ? jobConnections : 0;
-  prepared.lanes.push(await site.storm.prepareJobReturns({ lane: operation.name, fun, connections, ...plan }));
+  const own =
+    operation.kind === "job"
+      ? { connections: jobConnections, awaitsPublish: true }
+      : { connections: 0, awaitsPublish: false };
+  prepared.lanes.push(await site.storm.prepareJobReturns({ lane: operation.name, fun, ...own, ...plan }));
   prepared.expected.push(...plan.expected);
 }
 

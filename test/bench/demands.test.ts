@@ -30,13 +30,23 @@ describe("demandRoomForMaster", () => {
 
 describe("what a scenario demands of the generator", () => {
   /** All minions share one connection, which every machine can open. */
-  function demand<P extends { minions: number; connections: number }>(scenario: Scenario<P>, given: Partial<P>): void {
+  function demand<P extends { minions: number; connections: number }>(
+    scenario: Scenario<P>,
+    given: Partial<P>,
+    host = "127.0.0.1",
+  ): void {
     assert.ok(scenario.demand, "it demands something");
-    scenario.demand({ ...scenario.defaults, minions: 1_000, connections: 1, ...given });
+    scenario.demand({ ...scenario.defaults, minions: 1_000, connections: 1, ...given }, host);
   }
 
   it("of ping-all is a return of each minion: a publish waits for those of the one before", () => {
     demand(pingAll, { publishes: 100_000, warmUp: 100_000 });
+  });
+
+  it("is not the room of a master on another host", () => {
+    const given = { minions: 10_000_000, connections: 0, publishes: 1, warmUp: 0 };
+    assert.throws(() => demand(pingAll, given), { code: "QUEUE_FULL" });
+    demand(pingAll, given, "192.0.2.1");
   });
 
   it("of mixed-day is the larger of its warm-up and its day", () => {

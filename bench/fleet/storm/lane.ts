@@ -4,6 +4,7 @@
  */
 import { LatencyHistogram } from "../../load/histogram.ts";
 import { lateMs, Pacer } from "../../load/open-loop.ts";
+import { AwaitedPublishes } from "./awaited-publishes.ts";
 import type { Connection } from "./connection.ts";
 import type { LaneOutcome } from "./messages.ts";
 import type { Work } from "./work.ts";
@@ -24,6 +25,8 @@ export type LaneOptions = {
   readonly onProgress: () => void;
   /** Whether each request has a connection of its own, which is made within the span, as a minion's `_auth` has. */
   readonly connectsEach: boolean;
+  /** By request: its job, if the jobs are published within the run. */
+  readonly jobOf: Uint32Array | undefined;
 };
 
 export class Lane {
@@ -51,6 +54,7 @@ export class Lane {
   #resolve: () => void = () => {};
   #timer: NodeJS.Timeout | undefined;
   #pacer: Pacer | undefined;
+  readonly #publishes: AwaitedPublishes | undefined;
   #first: NodeJS.Immediate | undefined;
 
   constructor(work: Work, lines: readonly Line[], options: LaneOptions) {
@@ -67,6 +71,8 @@ export class Lane {
     this.#tries = new Uint8Array(lines.length);
     this.#replyBytes = new Uint32Array(work.count);
     this.#replies = Buffer.alloc(work.count * keptReplyBytes);
+    const { jobOf } = options;
+    this.#publishes = jobOf && new AwaitedPublishes(jobOf, (index, lateMs) => this.#beginLate(index, lateMs));
     for (const index of lines.keys()) this.#listen(index);
   }
 
@@ -101,18 +107,35 @@ export class Lane {
   /** Ends the run early: open requests stay unanswered. */
   abandon(): void {
     this.#pacer?.stop();
+    this.#publishes?.stop();
     clearImmediate(this.#first);
     clearInterval(this.#timer);
     this.#resolve();
   }
 
+  /** A job of this lane was published: see `Published`. */
+  published(job: number, lateMs: number): void {
+    this.#publishes?.published(job, lateMs);
+  }
+
   readonly #onDue = (index: number): void => {
+    if (this.#publishes === undefined) this.#begin(index);
+    else this.#publishes.due(index);
+  };
+
+  /** Its planned time counts from the publish. */
+  #beginLate(index: number, lateMs: number): void {
+    this.#plannedMs[index] = (this.#plannedMs[index] ?? 0) + lateMs;
+    this.#begin(index);
+  }
+
+  #begin(index: number): void {
     const line = this.#lineOf(index);
     // Waiting for a busy minion counts as the master's time. A late start of the generator counts as its own.
     if (performance.now() - this.#startedMs - (this.#plannedMs[index] ?? 0) > lateMs) this.#counts.late += 1;
     this.#enqueue(index);
     if (this.#out[line] === nobody) this.#sendNext(line);
-  };
+  }
 
   #lineOf(index: number): number {
     return this.#work.minion(index) % this.#lines.length;

@@ -48,7 +48,17 @@ export type PrepareJobReturns = {
   readonly returns: JobReturns;
   /** Separate connections; 0: the minions' own. */
   readonly connections: number;
+  /** Whether the jobs are published within the run: each return then waits for the message `published` of its job. */
+  readonly awaitsPublish: boolean;
   readonly sealedBytesMax: number;
+};
+
+/** The master has answered the publish of a job, `lateMs` after the time that the publish was planned for. `job`: index in `jids`. */
+export type Published = {
+  readonly kind: "published";
+  readonly lane: string;
+  readonly job: number;
+  readonly lateMs: number;
 };
 
 /** Columns of one length. `job`: index in `jids`; `minion`: index in the process; `bytes`: of the returned text. */
@@ -142,6 +152,7 @@ export type ToStormProcess =
   | Respond
   | Plan
   | Run
+  | Published
   /** Asks for the responder's sums. The answer `responded` also comes unasked while counts change. */
   | { readonly kind: "responded"; readonly isReset: boolean }
   | { readonly kind: "abandon" }

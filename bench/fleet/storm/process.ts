@@ -14,6 +14,7 @@ import type {
   PrepareAuths,
   PrepareJobReturns,
   PrepareScripts,
+  Published,
   Respond,
   ResponderReport,
   Run,
@@ -36,6 +37,8 @@ type Prepared = {
   readonly work: Work;
   readonly lines: readonly Line[];
   readonly connectsEach: boolean;
+  /** By request: its job, if the jobs are published within the run. */
+  readonly jobOf?: Uint32Array | undefined;
   readonly plannedMs?: Float64Array;
 };
 
@@ -46,7 +49,7 @@ class StormProcess {
   readonly #ownLines = new Map<string, Line[]>();
   readonly #subscriptions: Connection[] = [];
   readonly #lanes = new Map<string, Prepared>();
-  #running: Lane[] = [];
+  #running: ReadonlyMap<string, Lane> = new Map();
   #responder: Responder | undefined;
   readonly #selfCheck = new SelfCheck();
   #trafficBefore = trafficSoFar();
@@ -95,8 +98,13 @@ class StormProcess {
     this.#subscriptions.push(...(await Promise.all(Array.from({ length: subscriptions }, open))));
   }
 
-  prepare(lane: string, work: Work, lines: readonly Line[] = this.#lines, connectsEach = false): void {
-    this.#lanes.set(lane, { work, lines, connectsEach });
+  prepare(
+    lane: string,
+    work: Work,
+    lines: readonly Line[] = this.#lines,
+    own: Partial<Pick<Prepared, "connectsEach" | "jobOf">> = {},
+  ): void {
+    this.#lanes.set(lane, { work, lines, connectsEach: false, ...own });
   }
 
   plan({ lane, plannedMs }: Plan): void {
@@ -112,12 +120,13 @@ class StormProcess {
 
   async prepareJobReturns(order: PrepareJobReturns): Promise<void> {
     const lines = order.connections === 0 ? this.#lines : await this.#linesOf(order.lane, order.connections);
-    this.prepare(order.lane, jobReturnsWork(this.#minions, order), lines);
+    const jobOf = order.awaitsPublish ? order.returns.job : undefined;
+    this.prepare(order.lane, jobReturnsWork(this.#minions, order), lines, { jobOf });
   }
 
   async prepareAuths(order: PrepareAuths): Promise<void> {
     const lines = await this.#linesOf(order.lane, order.connections);
-    this.prepare(order.lane, authsWork(this.#minions, order), lines, order.connectsEach);
+    this.prepare(order.lane, authsWork(this.#minions, order), lines, { connectsEach: order.connectsEach });
   }
 
   async prepareAsks(order: PrepareAsks): Promise<void> {
@@ -182,10 +191,10 @@ class StormProcess {
     const lanes = order.lanes.map((name) => {
       const prepared = this.#lanes.get(name);
       if (prepared === undefined) throw new Error(`no lane ${name}`);
-      const { work, lines, connectsEach, plannedMs } = prepared;
-      return { name, plannedMs, lane: new Lane(work, lines, { ...options, connectsEach }) };
+      const { work, lines, connectsEach, jobOf, plannedMs } = prepared;
+      return { name, plannedMs, lane: new Lane(work, lines, { ...options, connectsEach, jobOf }) };
     });
-    this.#running = lanes.map(({ lane }) => lane);
+    this.#running = new Map(lanes.map(({ name, lane }) => [name, lane]));
     await wait(Math.max(0, order.startAtMs - Date.now()));
     const check = new SelfCheck();
     check.start();
@@ -194,7 +203,7 @@ class StormProcess {
     await Promise.all(lanes.map(({ lane, plannedMs }) => lane.run(startedMs, plannedMs)));
     const self = check.stop();
     const traffic = trafficSince(trafficBefore);
-    this.#running = [];
+    this.#running = new Map();
     const outcomes: Record<string, LaneOutcome> = {};
     for (const { name, lane } of lanes) outcomes[name] = lane.outcome(order.verifyMax);
     for (const name of order.lanes) this.#lanes.delete(name);
@@ -202,7 +211,11 @@ class StormProcess {
   }
 
   abandon(): void {
-    for (const lane of this.#running) lane.abandon();
+    for (const lane of this.#running.values()) lane.abandon();
+  }
+
+  published({ lane, job, lateMs }: Published): void {
+    this.#running.get(lane)?.published(job, lateMs);
   }
 
   stop(): void {
@@ -214,7 +227,7 @@ class StormProcess {
   }
 
   #tellRunning(): void {
-    this.#tellProgress(this.#running.reduce((sum, lane) => sum + lane.done, 0));
+    this.#tellProgress([...this.#running.values()].reduce((sum, lane) => sum + lane.done, 0));
   }
 
   #tellProgress(done: number): void {
@@ -302,6 +315,8 @@ async function obey(message: ToStormProcess): Promise<void> {
       return tell({ kind: "done" });
     case "run":
       return tell({ kind: "done", outcome: await storm.run(message) });
+    case "published":
+      return storm.published(message);
     case "abandon":
       return storm.abandon();
     case "stop":

@@ -1,6 +1,7 @@
 /** What a storm is opened with. */
 import type { RequestVersion } from "../minion-options.ts";
 import type { StormHost } from "./host.ts";
+import type { PrepareJobReturns } from "./messages.ts";
 
 export type StormOptions = {
   readonly masterHost: string;
@@ -27,4 +28,9 @@ export type StormOptions = {
   readonly onProgress?: (done: number) => void;
   /** Aborts every wait. The caller still closes the storm. */
   readonly signal?: AbortSignal;
+};
+
+/** `connections`: separate ones; 0: the minions' own. `returns.minion`: index in the fleet. `plannedMs`: of each return. */
+export type JobReturnsOptions = Omit<PrepareJobReturns, "kind" | "sealedBytesMax"> & {
+  readonly plannedMs: Float64Array;
 };

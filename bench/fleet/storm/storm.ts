@@ -13,7 +13,6 @@ import { countsOf, type Done, doneOf } from "./host-time.ts";
 import { localHost } from "./local-host.ts";
 import type {
   FromStormProcess,
-  JobReturns,
   Load,
   PrepareAsks,
   PrepareReturns,
@@ -33,7 +32,7 @@ import {
   withAgents,
 } from "./outcome.ts";
 import { type Part, share, spareDescriptors, splitFleet } from "./shares.ts";
-import type { StormOptions } from "./storm-options.ts";
+import type { JobReturnsOptions, StormOptions } from "./storm-options.ts";
 
 export type { LaneTotal, StormOutcome } from "./outcome.ts";
 export type { StormOptions } from "./storm-options.ts";
@@ -137,31 +136,29 @@ export class Storm {
   }
 
   /**
-   * Returns of some minions to some jobs. `minion`: index in the fleet. `connections`: separate ones; 0: the minions' own.
+   * Returns of some minions to some jobs.
    *
    * @returns the lane's plan
    */
-  async prepareJobReturns(o: {
-    lane: string;
-    jids: readonly string[];
-    fun: string;
-    returns: JobReturns;
-    plannedMs: Float64Array;
-    connections: number;
-  }): Promise<LanePlan> {
+  async prepareJobReturns(o: JobReturnsOptions): Promise<LanePlan> {
     const parts = splitReturns(
       o.returns,
       o.plannedMs,
       this.#members.map(({ part }) => part.count),
     );
-    const { lane, jids, fun } = o;
+    const { lane, jids, fun, awaitsPublish } = o;
     const connections = o.connections === 0 ? 0 : this.#roomFor(lane, o.connections);
     await this.#tellAll(({ part }, index) => ({
-      ...{ kind: "prepare-job-returns", lane, jids, fun, sealedBytesMax: this.#sealedBytes(part) },
+      ...{ kind: "prepare-job-returns", lane, jids, fun, awaitsPublish, sealedBytesMax: this.#sealedBytes(part) },
       returns: parts[index]?.returns ?? o.returns,
       connections: connections === 0 ? 0 : this.#share(connections, part),
     }));
     return { lane, plannedByProcess: parts.map(({ plannedMs }) => plannedMs) };
+  }
+
+  /** A job of a lane that awaits its publishes was published: see `Published`. */
+  published(lane: string, job: number, lateMs: number): void {
+    for (const { link } of this.#members) link.send({ kind: "published", lane, job, lateMs });
   }
 
   /** `_auth` of each minion, `rounds` times, over separate connections: one for each minion, or as many as descriptors allow. */

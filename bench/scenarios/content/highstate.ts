@@ -51,13 +51,13 @@ export const highstate = defineScenario<Highstate>({
     isFromGit: "whether files and pillars come from git repositories, and pillars from a command, too",
     warmUp: "highstates of each minion before, that do not count",
   },
-  demand: (p) => {
+  demand: (p, masterHost) => {
     if (p.files < p.states + p.managed + 1)
       throw new SaltworksError(
         "USAGE",
         `highstate: files takes at least ${p.states + p.managed + 1}: top.sls, states and managed`,
       );
-    demandStorm(p, p.minions * (p.states + p.managed + 6) * requestsPerFileMost);
+    demandStorm(p, masterHost, p.minions * (p.states + p.managed + 6) * requestsPerFileMost);
   },
   prepare: (p) => writeSite(p, p.isFromGit),
   masterConfig: (p) => ({ ...versionConfig(p), ...highstateConfig(p.isFromGit) }),

@@ -36,7 +36,7 @@ export const pillars = defineScenario<Pillars>({
     askers: "connections that questions come over",
     isFromGit: "whether pillars come from a git repository and from a command; otherwise from files",
   },
-  demand: (p) => demandStorm(p, p.minions * (p.rounds + p.warmUp)),
+  demand: (p, masterHost) => demandStorm(p, masterHost, p.minions * (p.rounds + p.warmUp)),
   prepare: (p) => writeSite(tree, p.isFromGit),
   masterConfig: (p) => ({ ...versionConfig(p), ...highstateConfig(p.isFromGit) }),
   run(context) {

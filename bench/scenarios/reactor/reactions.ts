@@ -45,7 +45,7 @@ export const reactions = defineScenario<Reactions>({
     returnBytes: "size of the returned text",
     seed: "of arrival times",
   },
-  demand: (p) => demandStorm(p, p.minions * Math.max(p.warmUp, roundsOf(p))),
+  demand: (p, masterHost) => demandStorm(p, masterHost, p.minions * Math.max(p.warmUp, roundsOf(p))),
   masterConfig: (p) => ({ ...versionConfig(p), ...reactorConfig(p.kind as ReactionKind) }),
   run(context) {
     const { master, parameters: p } = context;

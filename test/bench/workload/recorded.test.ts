@@ -133,7 +133,7 @@ describe("a recorded stage", () => {
     published.set("cmd.run", { name: "cmd.run", targets: [1, 1], bytes: [1], delaysMs: [] });
     const text = textOf(published, 2, 5, 3_600);
     assert.match(text, /^# The busiest hour .* multiplies the rates from the metrics, too\.$/m);
-    assert.match(text, /^# Delays are not known, and are 0, of: cmd\.run\.$/m);
+    assert.match(text, /^# Delays are not known, and are 20\.\.500 ms, of: cmd\.run\.$/m);
     assert.doesNotMatch(textOf(published, 1, 5, 3_600), /multiplies/);
   });
 

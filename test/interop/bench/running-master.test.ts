@@ -43,6 +43,7 @@ describe("bench against a running master of Salt 3007", { skip }, () => {
     assert.deepEqual([point?.correctness.accounted, point?.correctness.missing], [60, 0]);
     assert.equal(point?.correctness.countedBy, undefined);
     assert.ok((point?.cpu.totalMs ?? 0) > 0);
+    assert.doesNotMatch(master.logTail(), /Traceback/);
   });
 
   it("sends returns that it stores, by its ports alone", async () => {
