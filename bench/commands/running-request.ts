@@ -1,10 +1,10 @@
 /** Parses the options of `saltworks bench` about a master that runs already. */
 import { isIP } from "node:net";
-import { hostname, networkInterfaces } from "node:os";
 import type { OptionsOf } from "../../src/cli/options/parse.ts";
 import { requestAddress, requestEndpoint } from "../../src/client/request-port.ts";
 import { loadMasterConfig } from "../../src/config/load.ts";
 import { SaltworksError } from "../../src/errors.ts";
+import { isThisMachine } from "../fleet/this-machine.ts";
 import type { ParameterValues } from "../results/schema.ts";
 import type { Scenario } from "../scenarios/scenario.ts";
 import type { RunningMaster } from "../scenarios/setup/running-master.ts";
@@ -61,13 +61,6 @@ function refuseOwn({ against, masterConfig, salt, workers }: BenchOptions): void
 /** As operators' commands find the master of a configuration. */
 function hostOf(configDir: string): string {
   return requestAddress(requestEndpoint(loadMasterConfig(configDir))).host;
-}
-
-function isThisMachine(host: string): boolean {
-  const own = Object.values(networkInterfaces()).flatMap((addresses) =>
-    (addresses ?? []).map(({ address }) => address),
-  );
-  return ["localhost", hostname(), ...own].includes(host) || host.startsWith("127.");
 }
 
 function readHost(text: string): string {

@@ -95,7 +95,7 @@ function isReached(key: string, name: string, points: readonly Point[]): boolean
     const operation = point.operations[name];
     if (operation === undefined) return [];
     const completed = operation.completed / Math.max(1, operation.planned);
-    if (key === scaleKey) return [completed * (1 - lagShare(operation))];
+    if (key === scaleKey) return [completed * (1 - Math.max(...withPublishes(point, name).map(lagShare)))];
     const planned = plannedPerSecond(key, name, point);
     if (planned === undefined) return [];
     const isRandom = point.parameters.arrivals !== "constant";
@@ -103,6 +103,11 @@ function isReached(key: string, name: string, points: readonly Point[]): boolean
     return [Math.min(completed, operation.perSecond / planned + slack)];
   });
   return (median(shares) ?? 1) >= reachedShareMin;
+}
+
+/** Planned times of a job's returns count from the answer to its publish, so that publishes show how late they are. */
+function withPublishes({ operations }: Point, name: string): OperationResult[] {
+  return [name, `${name}: publish`].flatMap((each) => operations[each] ?? []);
 }
 
 /**

@@ -63,7 +63,7 @@ export function runPlanned(
   });
 }
 
-/** `connect`: opens a client for one publish at a time. `onPublished`: called once for each job, also for one whose publish failed. */
+/** `connect`: opens a client for one publish at a time. `onPublished`: called once for each job; `lateMs` is undefined if its publish failed. */
 export async function publishPlanned(
   jobs: readonly PlannedJob[],
   fun: string,
@@ -71,22 +71,28 @@ export async function publishPlanned(
     readonly connect: () => LocalClient;
     readonly startedMs: number;
     readonly signal: AbortSignal;
-    readonly onPublished: (job: number, lateMs: number) => void;
+    readonly onPublished: (job: number, lateMs: number | undefined) => void;
   },
 ): Promise<OperationResult> {
-  const clients = Array.from({ length: Math.min(clientsMax, jobs.length) }, o.connect);
+  const clients: LocalClient[] = [];
   const open = new Set(jobs.keys());
-  const end = (index: number): void => {
-    if (open.delete(index))
-      o.onPublished(index, Math.max(0, performance.now() - o.startedMs - (jobs[index]?.atMs ?? 0)));
+  const end = (index: number, lateMs: number | undefined): void => {
+    if (open.delete(index)) o.onPublished(index, lateMs);
   };
   try {
+    while (clients.length < Math.min(clientsMax, jobs.length)) clients.push(o.connect());
     const plannedMs = Float64Array.from(jobs, ({ atMs }) => atMs);
     const { startedMs, signal } = o;
     const work = async (index: number, place: number): Promise<void> => {
       const job = jobs[index];
       if (job === undefined) return;
-      await clients[place]?.publish(job.target.expression, fun, [], job.target.kind, job.jid).finally(() => end(index));
+      try {
+        await clients[place]?.publish(job.target.expression, fun, [], job.target.kind, job.jid);
+      } catch (error) {
+        end(index, undefined);
+        throw error;
+      }
+      end(index, Math.max(0, performance.now() - startedMs - job.atMs));
     };
     const { late, histogram, failed } = await runPlanned(plannedMs, {
       startedMs,
@@ -97,7 +103,7 @@ export async function publishPlanned(
     return { ...oneByOne(histogram, performance.now() - startedMs, { failed, timedOut: 0 }), late, loop: "open" };
   } finally {
     for (const client of clients) client.close();
-    // Returns wait for their jobs, and would wait for those of an aborted run without end.
-    for (const index of open) end(index);
+    // After an abort or a defect. Their returns would wait for them without end.
+    for (const index of open) end(index, undefined);
   }
 }

@@ -30,7 +30,7 @@ type Paced = Named & {
   readonly rate: number;
 };
 
-/** `bytes`: of the returned text. `delayMs`: from the publish to a minion's return. */
+/** `bytes`: of the returned text. `delayMs`: from the answer to the publish to a minion's return. */
 export type JobOperation = Paced & {
   readonly kind: "job";
   readonly target: JobTarget;

@@ -72,18 +72,18 @@ async function runPrepared(
 ): Promise<Outcome> {
   return site.phase(progress, name, total, async () => {
     const check = new SelfCheck();
-    // Publishes and calls do not go on after the storm has failed.
-    const stopSides = new AbortController();
+    // Neither goes on after the other has failed.
+    const [stopSides, stopStorm] = [new AbortController(), new AbortController()];
     const sideSignal = AbortSignal.any([signal, stopSides.signal]);
     let besides: Promise<(readonly [name: string, result: OperationResult])[]> = Promise.resolve([]);
     const onStart = (atMs: number): void => {
       const startedMs = performance.now() + atMs - Date.now();
       check.start();
       besides = Promise.all(sides.map(async (side) => [side.name, await side.run(startedMs, sideSignal)] as const));
-      // Awaited below, unless the storm fails first.
-      besides.catch(() => undefined);
+      besides.catch((error: unknown) => stopStorm.abort(error));
     };
-    const outcome = await site.storm.run(lanes, { signal, onStart }).catch((error: unknown) => {
+    const stormSignal = AbortSignal.any([signal, stopStorm.signal]);
+    const outcome = await site.storm.run(lanes, { signal: stormSignal, onStart }).catch((error: unknown) => {
       stopSides.abort(error);
       throw error;
     });
@@ -192,7 +192,7 @@ async function prepareReturns(
     plan = planned.plan;
     prepared.total += plan.plannedMs.length - plannedMs.length;
     const connect = () => master.client();
-    const onPublished = (job: number, lateMs: number) => site.storm.published(operation.name, job, lateMs);
+    const onPublished = (job: number, lateMs: number | undefined) => site.storm.published(operation.name, job, lateMs);
     prepared.sides.push({
       name: `${operation.name}: publish`,
       run: (startedMs, signal) => publishPlanned(planned.jobs, fun, { connect, signal, startedMs, onPublished }),

@@ -1,5 +1,6 @@
 /** Runs that are refused before a fleet or a master is started: with more connections than a master may hold, or more operations than fit. */
 import assert from "node:assert/strict";
+import { hostname } from "node:os";
 import { describe, it } from "node:test";
 import { demandRoomForMaster } from "../../bench/fleet/descriptors.ts";
 import { mixedDay } from "../../bench/scenarios/mixed-day.ts";
@@ -46,6 +47,8 @@ describe("what a scenario demands of the generator", () => {
   it("is not the room of a master on another host", () => {
     const given = { minions: 10_000_000, connections: 0, publishes: 1, warmUp: 0 };
     assert.throws(() => demand(pingAll, given), { code: "QUEUE_FULL" });
+    for (const own of ["localhost", "127.1.2.3", hostname()])
+      assert.throws(() => demand(pingAll, given, own), { code: "QUEUE_FULL" }, own);
     demand(pingAll, given, "192.0.2.1");
   });
 

@@ -2,40 +2,47 @@
  * Holds the returns of jobs that are published within the run. A minion returns to a job after its publish, however long the master takes for that:
  * a return that came before would be one to an unknown job.
  */
-export class AwaitedPublishes {
+
+export type AwaitedOptions = {
   /** By request: its job. */
-  readonly #jobOf: Uint32Array;
-  readonly #begin: (request: number, lateMs: number) => void;
-  /** Of published jobs. */
-  readonly #lateMs = new Map<number, number>();
-  /** By job that is not published yet: its requests that were due, and when. */
-  readonly #held = new Map<number, { readonly request: number; readonly dueMs: number }[]>();
+  readonly jobOf: Uint32Array;
+  /** When a request is due if its job is published at the planned time, by `performance.now()`. */
+  readonly dueAtMs: (request: number) => number;
+  /** Called once for each request, unless it is dropped, `lateMs` after it was due. */
+  readonly begin: (request: number, lateMs: number) => void;
+  /** Called once for each request of a job that was not published. */
+  readonly drop: (request: number) => void;
+};
+
+export class AwaitedPublishes {
+  readonly #options: AwaitedOptions;
+  /** Of jobs whose publish is over; undefined: it failed. */
+  readonly #lateMs = new Map<number, number | undefined>();
+  /** By job whose publish is not over: its requests that were due. */
+  readonly #held = new Map<number, number[]>();
   readonly #timers = new Set<NodeJS.Timeout>();
 
-  /** @param begin called once for each request, `lateMs` after its planned time */
-  constructor(jobOf: Uint32Array, begin: (request: number, lateMs: number) => void) {
-    this.#jobOf = jobOf;
-    this.#begin = begin;
+  constructor(options: AwaitedOptions) {
+    this.#options = options;
   }
 
-  /** The planned time of a request, which counts from the planned time of its job's publish, has come. */
+  /** The time of a request has come, if its job was published at the planned time. */
   due(request: number): void {
-    const job = this.#jobOf[request] ?? 0;
-    const nowMs = performance.now();
-    const lateMs = this.#lateMs.get(job);
-    if (lateMs !== undefined) {
-      this.#beginAt(nowMs + lateMs, request, lateMs);
+    const job = this.#options.jobOf[request] ?? 0;
+    if (this.#lateMs.has(job)) {
+      this.#move(request, this.#lateMs.get(job), 0);
       return;
     }
     const held = this.#held.get(job) ?? [];
-    held.push({ request, dueMs: nowMs });
+    held.push(request);
     this.#held.set(job, held);
   }
 
-  /** @param lateMs from the planned time of the publish to the master's answer */
-  published(job: number, lateMs: number): void {
+  /** @param lateMs from the planned time of the publish to the master's answer; undefined if the publish failed */
+  published(job: number, lateMs: number | undefined): void {
     this.#lateMs.set(job, lateMs);
-    for (const { request, dueMs } of this.#held.get(job) ?? []) this.#beginAt(dueMs + lateMs, request, lateMs);
+    // A minion hears of the job now, and not before, however short its delay is.
+    for (const request of this.#held.get(job) ?? []) this.#move(request, lateMs, performance.now());
     this.#held.delete(job);
   }
 
@@ -43,15 +50,26 @@ export class AwaitedPublishes {
     for (const timer of this.#timers) clearTimeout(timer);
   }
 
+  #move(request: number, lateMs: number | undefined, earliestMs: number): void {
+    if (lateMs === undefined) {
+      this.#options.drop(request);
+      return;
+    }
+    const dueMs = this.#options.dueAtMs(request);
+    const atMs = Math.max(dueMs + lateMs, earliestMs);
+    this.#beginAt(atMs, request, atMs - dueMs);
+  }
+
   #beginAt(atMs: number, request: number, lateMs: number): void {
     const waitMs = atMs - performance.now();
     if (waitMs <= 0) {
-      this.#begin(request, lateMs);
+      this.#options.begin(request, lateMs);
       return;
     }
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
-      this.#begin(request, lateMs);
+      // Node's timers may fire up to two milliseconds early.
+      this.#beginAt(atMs, request, lateMs);
     }, waitMs);
     this.#timers.add(timer);
   }

@@ -71,8 +71,7 @@ export class Lane {
     this.#tries = new Uint8Array(lines.length);
     this.#replyBytes = new Uint32Array(work.count);
     this.#replies = Buffer.alloc(work.count * keptReplyBytes);
-    const { jobOf } = options;
-    this.#publishes = jobOf && new AwaitedPublishes(jobOf, (index, lateMs) => this.#beginLate(index, lateMs));
+    this.#publishes = options.jobOf && this.#awaitPublishes(options.jobOf);
     for (const index of lines.keys()) this.#listen(index);
   }
 
@@ -113,8 +112,20 @@ export class Lane {
     this.#resolve();
   }
 
-  /** A job of this lane was published: see `Published`. */
-  published(job: number, lateMs: number): void {
+  #awaitPublishes(jobOf: Uint32Array): AwaitedPublishes {
+    return new AwaitedPublishes({
+      jobOf,
+      dueAtMs: (index) => this.#startedMs + (this.#plannedMs[index] ?? 0),
+      begin: (index, lateMs) => this.#beginLate(index, lateMs),
+      drop: () => {
+        this.#counts.failed += 1;
+        this.#endIfDone();
+      },
+    });
+  }
+
+  /** See the message `published`. */
+  published(job: number, lateMs: number | undefined): void {
     this.#publishes?.published(job, lateMs);
   }
 

@@ -53,12 +53,15 @@ export type PrepareJobReturns = {
   readonly sealedBytesMax: number;
 };
 
-/** The master has answered the publish of a job, `lateMs` after the time that the publish was planned for. `job`: index in `jids`. */
+/**
+ * The master has answered the publish of a job, `lateMs` after the time that the publish was planned for. Undefined: the publish failed, and its
+ * returns are not sent. `job`: index in `jids`.
+ */
 export type Published = {
   readonly kind: "published";
   readonly lane: string;
   readonly job: number;
-  readonly lateMs: number;
+  readonly lateMs: number | undefined;
 };
 
 /** Columns of one length. `job`: index in `jids`; `minion`: index in the process; `bytes`: of the returned text. */

@@ -4,10 +4,10 @@
  * docs/decisions/0015-storm-connections.md says why these speak ZMTP themselves.
  */
 import { SaltworksError } from "../../../src/errors.ts";
-import { isLoopback } from "../../../src/python/ipaddress.ts";
 import { demandRoomForMaster, descriptorLimits } from "../descriptors.ts";
 import { defaultKeyDirectory, loadPrimes } from "../keys.ts";
 import { fleetIds, idPrefixDefault } from "../members.ts";
+import { isThisMachine } from "../this-machine.ts";
 import type { StormHost, StormLink } from "./host.ts";
 import { countsOf, type Done, doneOf } from "./host-time.ts";
 import { localHost } from "./local-host.ts";
@@ -88,7 +88,7 @@ export class Storm {
     this.#connections = Math.min(this.minionCount, options.connections ?? this.minionCount);
     this.#subscriptions = Math.min(this.minionCount, options.subscriptions ?? this.#connections);
     this.#hosts = options.hosts ?? [localHost()];
-    this.#isMasterHere = isLoopback(options.masterHost);
+    this.#isMasterHere = isThisMachine(options.masterHost);
     if (this.#isMasterHere) demandRoomForMaster(this.minionCount, this.#connections + this.#subscriptions, true);
     this.#signal = options.signal;
     this.#signal?.addEventListener("abort", this.#onAbort, { once: true });
@@ -157,7 +157,7 @@ export class Storm {
   }
 
   /** A job of a lane that awaits its publishes was published: see `Published`. */
-  published(lane: string, job: number, lateMs: number): void {
+  published(lane: string, job: number, lateMs: number | undefined): void {
     for (const { link } of this.#members) link.send({ kind: "published", lane, job, lateMs });
   }
 

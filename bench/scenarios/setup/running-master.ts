@@ -161,8 +161,9 @@ async function countersIfOurs(client: () => LocalClient): Promise<(() => Promise
   try {
     const values = await asked.wheel("config.values");
     // A call of a function that only ours has would leave a traceback in the log of Salt's master.
-    const isOurs = values instanceof Map && ourOptions.every((name) => values.has(name));
-    return isOurs ? () => readCounters(client()) : undefined;
+    if (!(values instanceof Map) || !ourOptions.every((name) => values.has(name))) return undefined;
+    await readCounters(client());
+    return () => readCounters(client());
   } catch (error) {
     if (hasCode(error, "REQUEST_REFUSED")) return undefined;
     throw error;

@@ -2,7 +2,6 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { SaltworksError } from "../../../src/errors.ts";
-import { isLoopback } from "../../../src/python/ipaddress.ts";
 import { EventSubscriber } from "../../../src/transport/event-stream-client.ts";
 import { jidAt } from "../../../src/wire/jid.ts";
 import { demandRoomForMaster } from "../../fleet/descriptors.ts";
@@ -10,6 +9,7 @@ import { demandKeys } from "../../fleet/keys.ts";
 import { idPrefixDefault } from "../../fleet/members.ts";
 import type { RequestVersion } from "../../fleet/minion-options.ts";
 import { Storm, type StormOptions } from "../../fleet/storm/storm.ts";
+import { isThisMachine } from "../../fleet/this-machine.ts";
 import type { Phase, Progress, ScenarioContext } from "../scenario.ts";
 import type { MasterUnderTest } from "./master-contract.ts";
 
@@ -46,7 +46,7 @@ const operationsMax = 10_000_000;
  */
 export function demandStorm({ minions, connections }: StormParameters, masterHost: string, operations: number): void {
   const each = connections > 0 ? Math.min(connections, minions) : minions;
-  if (isLoopback(masterHost)) demandRoomForMaster(minions, 2 * each, true);
+  if (isThisMachine(masterHost)) demandRoomForMaster(minions, 2 * each, true);
   if (operations <= operationsMax) return;
   const [asked, most] = [Math.round(operations), operationsMax].map((count) => count.toLocaleString("en-US"));
   throw new SaltworksError("USAGE", `${asked} operations in one run are too many: the generator holds ${most}`);
