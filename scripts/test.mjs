@@ -24,7 +24,7 @@ const nodeFiles = [
 ];
 /** Files that assert how soon something happens: each runs alone. */
 const aloneFiles = [
-  /security\/(?:floods|publish-floods|stranger-floods)\./,
+  /security\/(?:floods|large-returns|publish-floods|stranger-floods)\./,
   /fleet\/(?:golden\/timing|masters\/(?:slow-subscriber|keepalive)|rights\/auth-flood)\./,
   /interop\/real-minions\./,
 ];

@@ -21,13 +21,18 @@ const checks = Math.min(Number(process.env.SALTWORKS_FAULT_ROUNDS ?? 2), checksM
 const upTimeoutMs = 120_000;
 const checkTimeoutMs = 120_000;
 const storedTimeoutMs = 60_000;
+/** A slow machine is not asked for more. */
+const returnsWaitingMax = 1_000;
 const suiteTimeoutMs = 400_000;
 
 describe("a check beside a master that is written to", { timeout: suiteTimeoutMs }, () => {
   it("finds all whole each time, also after one that was killed, and every return is stored", async (context) => {
     const master = await startOurMaster(minionCount, { auto_accept: true, worker_threads: 2 });
     context.after(() => master.remove());
-    const fleet = await openFleet({ masterHost: "127.0.0.1", requestPort: master.requestPort, minionCount });
+    const fleet = await openFleet({
+      ...{ masterHost: "127.0.0.1", requestPort: master.requestPort, minionCount },
+      ...{ returnTries: 60, returnTimeoutMs: [2_000, 4_000] },
+    });
     context.after(() => fleet.close());
     await fleet.untilUp(upTimeoutMs);
     const client = master.client();
@@ -39,6 +44,9 @@ describe("a check beside a master that is written to", { timeout: suiteTimeoutMs
         storm.jids.push(jid);
         churn(master.cacheDirectory, storm.jids.length);
         await delay(100);
+        const isBehind = ({ returnsAcknowledged }: { readonly returnsAcknowledged: number }) =>
+          storm.jids.length * minionCount - returnsAcknowledged > returnsWaitingMax;
+        await fleet.until("few returns wait", (counters) => !isBehind(counters), storedTimeoutMs);
       }
     })();
     const argv = ["check-store", "-c", master.configDirectory];

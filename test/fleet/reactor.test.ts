@@ -25,7 +25,7 @@ spun:
   runner.test.arg: [{args: {spun: 1}}]
 `;
 
-describe("a reactor under attack", { timeout: 60_000 }, () => {
+describe("a reactor under attack", { timeout: 240_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), "sw-reactor-"));
   let master: Awaited<ReturnType<typeof startOurMaster>>;
   const minions = new Map<string, ProbeMinion>();
@@ -36,7 +36,7 @@ describe("a reactor under attack", { timeout: 60_000 }, () => {
     write("spin.sls", spin);
     write("nothing.sls", "{# nothing #}\n");
     master = await startOurMaster(ids.length, {
-      ...{ open_mode: true, reactor_worker_hwm: hwm, reactor_render_timeout: 1 },
+      ...{ open_mode: true, reactor_worker_hwm: hwm, reactor_render_timeout: 5 },
       reactor: ["call", "spin"].map((name) => ({ [`my/${name}`]: [join(folder, `${name}.sls`)] })),
     });
     const primes = await loadPrimes(join(tmpdir(), "sw-test-keys"), ids.length);

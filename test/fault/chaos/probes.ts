@@ -11,7 +11,7 @@ import { jidAt } from "../../../src/wire/jid.ts";
 import type { Encodable, Value } from "../../../src/wire/values.ts";
 
 /** Timeout of an honest request. */
-export const replyTimeoutMs = 8_000;
+export const replyTimeoutMs = 20_000;
 const retryWaitMs = 200;
 const mineFunction = "test.counted";
 /** A return's text: mostly small, sometimes of real sizes. */

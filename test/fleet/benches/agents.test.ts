@@ -18,7 +18,7 @@ import { runCli } from "../run-cli.ts";
 
 const timeoutMs = 180_000;
 /** An agent that died is told within this, on a busy machine. */
-const lostTimeoutMs = 15_000;
+const lostTimeoutMs = 60_000;
 const agentCount = 4;
 const folder = mkdtempSync(join(tmpdir(), "saltworks-agents-"));
 const secret = join(folder, "secret");
@@ -123,7 +123,7 @@ describe("four agents", () => {
 
   it("end a run within seconds if one of them dies, by name, and the others are free again", async () => {
     const victim = agents[agentCount - 1] ?? assert.fail();
-    const running = run("light-load", { minions: 42, rate: 42, seconds: 60, warmUp: 1 }, true);
+    const running = run("light-load", { minions: 42, rate: 42, seconds: 150, warmUp: 1 }, true);
     const ended = running.then(
       () => assert.fail("it ended well"),
       (error: unknown) => error,

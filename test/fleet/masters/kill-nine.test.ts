@@ -16,7 +16,7 @@ const connectTimeoutMs = 60_000;
 const connectPollMs = 500;
 const stormTimeoutMs = 60_000;
 /** Returns arrive over this time, so that a kill after some hundred finds the others under way. */
-const returnDelayMs = [0, 600] as const;
+const returnDelayMs = [0, 2_000] as const;
 /** Acknowledged returns at the first kill. Each kill comes later by this number, the last in the middle of the storm. */
 const returnsBetweenKills = 25;
 

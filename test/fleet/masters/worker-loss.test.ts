@@ -15,7 +15,7 @@ const minionCount = 300;
 const upTimeoutMs = 120_000;
 const stormTimeoutMs = 60_000;
 /** Returns arrive over this time, so that the thread ends while some are answered, some under way and some to come. */
-const returnDelayMs = [0, 800] as const;
+const returnDelayMs = [0, 4_000] as const;
 /** A stock minion's three tries, each of the longest wait: a loaded machine needs longer than tries of 5 s to start a thread. */
 const returnTimeoutMs = [10_000, 10_000] as const;
 const returnTries = 3;
