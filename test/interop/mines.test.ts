@@ -7,7 +7,7 @@ import { type Maker, MasterUnderTest, MinionUnderTest, makerName, TestBed } from
 
 const releases = await openReleases();
 const startTimeoutMs = 120_000;
-const settleMs = 20_000;
+const settleMs = 120_000;
 
 /** The minions' mines: for all minions, under another name, and for one of the two minions alone. */
 const mine_functions = {
@@ -41,14 +41,14 @@ const permissions = {
   peer_run: { ".*": ["test.*"] },
 };
 const publishes: readonly (readonly string[])[] = [
-  ["publish.publish", "*", "test.ping"],
-  ["publish.publish", "kind:first", "test.echo", "a, b", "tgt_type=grain"],
-  ["publish.publish", "not G@kind:first", "test.echo", "[text=k]", "tgt_type=compound"],
+  ["publish.publish", "*", "test.ping", "timeout=60"],
+  ["publish.publish", "kind:first", "test.echo", "a, b", "tgt_type=grain", "timeout=60"],
+  ["publish.publish", "not G@kind:first", "test.echo", "[text=k]", "tgt_type=compound", "timeout=60"],
   ["publish.publish", "*", "cmd.run", "id"],
   ["publish.publish", "nobody", "test.ping"],
   ["publish.publish", "kind:*", "test.ping", "tgt_type=pillar"],
-  ["publish.publish", "ours", "grains.get", "kind"],
-  ["publish.full_data", "ours", "test.ping"],
+  ["publish.publish", "ours", "grains.get", "kind", "timeout=60"],
+  ["publish.full_data", "ours", "test.ping", "timeout=60"],
   ["publish.runner", "test.arg", "[a, k=1, 2.0]"],
   ["publish.runner", "test.nosuch"],
 ];

@@ -23,7 +23,7 @@ for (const release of releases.skip === false ? releases.all : []) {
     let watch: EventWatch;
 
     before(async () => {
-      master = await MasterUnderTest.create(bed, release, { gather_job_timeout: 2 });
+      master = await MasterUnderTest.create(bed, release, { timeout: 60, gather_job_timeout: 20 });
       await master.start();
       watch = await bed.watchEvents(master.sockDir);
       operator = new Operator(release, master);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { afterEach, before, describe, it } from "node:test";
+import { freePort } from "../../bench/free-ports.ts";
 import type { ConfigValue } from "../../src/config/yaml/values.ts";
 import { busPaths } from "../../src/minion/bus/fire.ts";
 import { JobRecords } from "../../src/minion/functions/job-records.ts";
@@ -168,7 +169,7 @@ describe("Minion", { timeout: 120_000 }, () => {
     await full.minion.ready;
     const other = await FakeMaster.open(keys);
     closers.push(() => other.close());
-    const dead = await start({ master: [`127.0.0.1:${full.master.port + 1}`, `127.0.0.1:${other.port}`] });
+    const dead = await start({ master: [`127.0.0.1:${await freePort()}`, `127.0.0.1:${other.port}`] });
     await dead.minion.ready;
     assert.ok(other.requests.length > 0);
   });

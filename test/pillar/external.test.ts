@@ -160,10 +160,10 @@ describe("commands of external sources", () => {
         ],
       },
       {},
-      1_000,
+      5_000,
     );
     assert.ok(performance.now() - started < 30_000);
-    const late = "Failed to load ext_pillar cmd_yaml: the commands took longer than ext_pillar_timeout (1 seconds)";
+    const late = "Failed to load ext_pillar cmd_yaml: the commands took longer than ext_pillar_timeout (5 seconds)";
     assert.deepEqual(errorsOf(result), [late, late]);
     assert.equal(result.counts.timeout, 2);
     const pids = readFileSync(pidFile, "utf8").trim().split("\n").map(Number);

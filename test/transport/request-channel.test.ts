@@ -58,7 +58,7 @@ describe("RequestChannel", () => {
 
   it("asks again on a fresh socket when no reply comes, and drops a late reply", async () => {
     port.handler = (text, seen) => (seen === 1 ? undefined : `re:${text}`);
-    const channel = open({ timeoutMs: 100, tries: 2 });
+    const channel = open({ timeoutMs: 1_000, tries: 2 });
     assert.equal(String(await channel.request(Buffer.from("x"))), "re:x");
     assert.deepEqual(port.seen, ["x", "x"]);
     assert.equal(String(await channel.request(Buffer.from("y"))), "re:y");
@@ -66,7 +66,7 @@ describe("RequestChannel", () => {
 
   it("gives up after the last try, and the next request is served", async () => {
     port.handler = (text) => (text === "silent" ? undefined : `re:${text}`);
-    const channel = open({ timeoutMs: 60, tries: 2 });
+    const channel = open({ timeoutMs: 1_000, tries: 2 });
     await assert.rejects(channel.request(Buffer.from("silent")), { code: "REQUEST_TIMEOUT" });
     assert.deepEqual(port.seen, ["silent", "silent"]);
     assert.equal(String(await channel.request(Buffer.from("next"), { timeoutMs: 5_000 })), "re:next");

@@ -159,7 +159,7 @@ describe("Salt's own salt command on our master, beside ours", { skip: releases.
       assert.ok(!existsSync(join(master.pkiDir, "minions", id)));
       const isRotation = ({ tag, data }: SeenEvent) => tag === "key" && data.get("rotate_aes_key") === true;
       await watch.until("rotation", since(isRotation), effectTimeoutMs);
-      const answers = new Operator("ours", master).json("salt", ["web*", "test.ping", "--static"]);
+      const answers = new Operator("ours", master).json("salt", ["-t", "60", "web*", "test.ping", "--static"]);
       assert.deepEqual(await answers, { web1: true, web2: true, web3: true });
       // The deleted minion could not read that publish, so it authenticates with its key, which is now a stranger's.
       await watch.until(

@@ -197,7 +197,7 @@ describe("a master with plug-ins in Python", { skip }, () => {
 
   bed.it("gives an error for a source that hangs, and holds up no pillar without Python", async () => {
     const options = { salt_python: release.program("python"), ext_pillar: [], ext_pillar_timeout: 1 };
-    const master = await masterWith("hanging", { ...options, pillar_render_timeout: 4, salt_python_processes: 1 });
+    const master = await masterWith("hanging", { ...options, pillar_render_timeout: 20, salt_python_processes: 1 });
     const pillar = join(bed.folder, "hanging", "site", "pillar");
     writeFileSync(join(pillar, "top.sls"), "base: {slow: [slow], quick: [plain]}\n");
     writeFileSync(join(pillar, "slow.sls"), "#!py\nimport time\ndef run():\n    time.sleep(3600)\n");
@@ -208,10 +208,12 @@ describe("a master with plug-ins in Python", { skip }, () => {
       new MinionUnderTest(master, "ours", id, {}, "hanging");
       await watch.until(`start of ${id}`, ({ tag }) => tag === `salt/minion/${id}/start`, timeoutMs);
     }
-    const slow = operator.job("slow", ["pillar.items"]);
-    const before = performance.now();
+    let isOver = false;
+    const slow = operator.job("slow", ["pillar.items"]).finally(() => {
+      isOver = true;
+    });
     assert.deepEqual((await operator.job("quick", ["pillar.items"])).value, { plain: 1 });
-    assert.ok(performance.now() - before < 3_000, "the other minion waits for no Python");
+    assert.ok(!isOver, "the other minion waits for no Python");
     const { _errors: errors } = (await slow).value as { readonly _errors: readonly string[] };
     assert.match(errors.join(), /Rendering SLS 'slow' failed/);
   });

@@ -8,7 +8,7 @@ import { type Maker, MasterUnderTest, MinionUnderTest, SyndicUnderTest, type Tes
 
 const startTimeoutMs = 180_000;
 /** Seconds, on all masters of a tree. */
-const times = { timeout: 5, gather_job_timeout: 2, syndic_wait: 5 };
+const times = { timeout: 5, gather_job_timeout: 5, syndic_wait: 5 };
 
 /** Ids in every tree. */
 export const syndicId = "branch";

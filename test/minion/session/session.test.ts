@@ -180,7 +180,10 @@ describe("Session", () => {
     const { link } = await open();
     await link.session.authenticate();
     master.silent.add("_x");
-    await assert.rejects(link.session.request({ cmd: "_x" }, { timeoutMs: 50, tries: 3 }), { code: "REQUEST_TIMEOUT" });
+    await assert.rejects(link.session.request({ cmd: "_x" }, { timeoutMs: 1_000, tries: 3 }), {
+      code: "REQUEST_TIMEOUT",
+    });
+    await master.received("_x", 3);
     assert.equal(master.requests.filter(({ cmd }) => cmd === "_x").length, 3);
   });
 });

@@ -178,9 +178,9 @@ describe("a program in place of gpg", () => {
 
   it("ends at the deadline with its children", async () => {
     const path = program(`sleep 600 & echo $! > ${root}/child; wait`);
-    assert.throws(() => new GpgMessages(settings, path, 1_000).decrypt("x"), {
+    assert.throws(() => new GpgMessages(settings, path, 5_000).decrypt("x"), {
       code: "PILLAR_FAILED",
-      message: "gpg took longer than 1 seconds",
+      message: "gpg took longer than 5 seconds",
     });
     await processEnded(Number(readFileSync(join(root, "child"), "utf8")));
   });

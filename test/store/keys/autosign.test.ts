@@ -87,7 +87,7 @@ describe("autosign", () => {
     const { autosign } = rules({ lines: "(a+)+b\n" });
     const startedMs = performance.now();
     assert.equal(autosign.isAutoSigned("a".repeat(255)), false);
-    assert.ok(performance.now() - startedMs < 200);
+    assert.ok(performance.now() - startedMs < 5_000);
   });
 
   it("consumes the file in minions_autosign, unless it is too old", () => {

@@ -61,7 +61,7 @@ describe("LanePool", () => {
   });
 
   it("counts no time of a task while its first thread starts, but not for ever", async () => {
-    const slow = { threadsKept: 0, taskTimeoutMs: 100, workerData: { loadMs: 1_500 } };
+    const slow = { threadsKept: 0, taskTimeoutMs: 1_000, workerData: { loadMs: 3_000 } };
     const patient = openLane({ ...slow, startMs: 60_000 });
     assert.notEqual(await patient.run(say), undefined);
     assert.equal(patient.counters.timeouts, 0);
@@ -147,7 +147,10 @@ describe("LanePool", () => {
   });
 
   it("keeps a thread that turns, however long its tasks wait", async () => {
-    const lane = openLane({ concurrentTasksPerThread: 4, turnMs: 20 });
+    const startedThreads = new SharedArrayBuffer(4);
+    const lane = openLane({ concurrentTasksPerThread: 4, turnMs: 20, workerData: { startedThreads } });
+    // A task would count as standing still while the thread loads.
+    await until(() => Atomics.load(new Int32Array(startedThreads), 0) === 1, "the thread has loaded");
     const before = (await lane.run(say)) as Said;
     const flag = new SharedArrayBuffer(4);
     const held = lane.run({ slot: 0, act: "wait", flag });

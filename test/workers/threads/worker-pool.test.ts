@@ -4,6 +4,7 @@ import type { SaltworksError } from "../../../src/errors.ts";
 import { workerTaskTimeoutMs } from "../../../src/limits.ts";
 import { newTransactionMarks } from "../../../src/store/lmdb/transaction-marks.ts";
 import { WorkerPool, type WorkerPoolOptions } from "../../../src/workers/threads/worker-pool.ts";
+import { until } from "../../transport/zmtp/publish/subscribing.ts";
 import type { SlotTask } from "./slot-worker.ts";
 
 type Said = { readonly slot: number; readonly threadId: number };
@@ -22,6 +23,14 @@ function openPool(options: Partial<WorkerPoolOptions> = {}): WorkerPool {
     ...options,
   });
   opened.push(pool);
+  return pool;
+}
+
+/** Resolves when the thread has loaded: its first task does not count the start. */
+async function openStarted({ workerData, ...options }: Partial<WorkerPoolOptions>): Promise<WorkerPool> {
+  const startedThreads = new SharedArrayBuffer(4);
+  const pool = openPool({ slotCount: 1, ...options, workerData: { ...workerData, startedThreads } });
+  await until(() => Atomics.load(new Int32Array(startedThreads), 0) === 1, "the thread has loaded");
   return pool;
 }
 
@@ -93,7 +102,7 @@ describe("WorkerPool", () => {
 
   it("says so when a slot has lost its thread and no other can start", async () => {
     const cannotLoad = new SharedArrayBuffer(4);
-    const pool = openPool({ slotCount: 1, workerData: { cannotLoad }, startTimeoutMs: 500 });
+    const pool = await openStarted({ workerData: { cannotLoad }, startTimeoutMs: 500 });
     await say(pool, 0, { act: "say" });
     const unserved = new Promise<Error>((resolve) => {
       pool.onUnserved = resolve;
@@ -153,7 +162,7 @@ describe("WorkerPool", () => {
   it("ends no thread within a transaction of LMDB, and tells its owner after the time that a start may take", async () => {
     const transactions = newTransactionMarks();
     const times = { taskTimeoutMs: 300, startTimeoutMs: 500 };
-    const pool = openPool({ slotCount: 1, ...times, transactions, workerData: { transactions } });
+    const pool = await openStarted({ ...times, transactions, workerData: { transactions } });
     const unserved = new Promise<SaltworksError>((resolve) => {
       pool.onUnserved = resolve;
     });
@@ -169,7 +178,7 @@ describe("WorkerPool", () => {
   });
 
   it("takes a pause of the whole process for no hanging thread", async () => {
-    const pool = openPool({ slotCount: 1, taskTimeoutMs: 300, startTimeoutMs: 500 });
+    const pool = await openStarted({ taskTimeoutMs: 300, startTimeoutMs: 500 });
     const told: SaltworksError[] = [];
     pool.onUnserved = (error) => told.push(error);
     await say(pool, 0, { act: "say" });
