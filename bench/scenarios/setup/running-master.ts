@@ -1,5 +1,6 @@
 /** A master that runs already, ours or Salt's, on this or another host: what the bench can reach of it, without changing anything there. */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, readlinkSync } from "node:fs";
+import { basename } from "node:path";
 import { loadMasterConfig, type MasterConfig } from "../../../src/config/load.ts";
 import { hasCode, SaltworksError } from "../../../src/errors.ts";
 import { acceptedKeys } from "../../fleet/accepted-keys.ts";
@@ -27,8 +28,6 @@ const metricsTimeoutMs = 5_000;
 const metricsTries = 3;
 /** How long an operator has to accept the keys of the simulated minions. */
 const acceptTimeoutMs = 600_000;
-/** Some that a master of Salt has only if its files name them all. */
-const ourOptions = ["batch_linger_us", "store_shards", "worker_heap_mb"] satisfies (keyof MasterConfig)[];
 const saltPorts = { publish: 4_505, request: 4_506 };
 
 /**
@@ -43,8 +42,8 @@ export async function openRunningMaster(running: RunningMaster): Promise<MasterU
   if (config !== undefined) demandNoOthers(config.pki_dir);
   const metricsUrl = running.metricsUrl ?? metricsUrlOf(config);
   if (metricsUrl !== undefined) await demandMetrics(metricsUrl);
-  const counters = config === undefined ? undefined : await countersIfOurs(client);
   const processId = processIdOf(running, config);
+  const counters = config === undefined ? undefined : await countersIfOurs(client, processId);
   const isOurs = metricsUrl !== undefined || counters !== undefined;
   const kind: MasterKind = isOurs ? "saltworks" : config === undefined ? "unknown" : "salt";
   const unreached = (what: string) => (): never => {
@@ -155,20 +154,27 @@ export function metricsUrlOf(config: MasterConfig | undefined): string | undefin
   return `http://${host}:${config.metrics_port}/metrics`;
 }
 
-/** Undefined for Salt's master, which does not have this function. */
-async function countersIfOurs(client: () => LocalClient): Promise<(() => Promise<MasterCounters>) | undefined> {
-  const asked = client();
+/** Undefined for Salt's master, which does not have this function: a call would leave a traceback in its log. */
+async function countersIfOurs(
+  client: () => LocalClient,
+  processId: number | undefined,
+): Promise<(() => Promise<MasterCounters>) | undefined> {
+  if (processId !== undefined && isPython(processId)) return undefined;
   try {
-    const values = await asked.wheel("config.values");
-    // A call of a function that only ours has would leave a traceback in the log of Salt's master.
-    if (!(values instanceof Map) || !ourOptions.every((name) => values.has(name))) return undefined;
     await readCounters(client());
     return () => readCounters(client());
   } catch (error) {
     if (hasCode(error, "REQUEST_REFUSED")) return undefined;
     throw error;
-  } finally {
-    asked.close();
+  }
+}
+
+/** False also for a program of another user, which this one may not look at. */
+function isPython(processId: number): boolean {
+  try {
+    return basename(readlinkSync(`/proc/${processId}/exe`)).startsWith("python");
+  } catch {
+    return false;
   }
 }
 
