@@ -4,7 +4,6 @@ import { defineScenario, type ScenarioContext } from "./scenario.ts";
 import { PillarAsker, pillarDirectory } from "./setup/pillar-asker.ts";
 import {
   aboutStorm,
-  demandStorm,
   type StormParameters,
   type StormSite,
   stormDefaults,
@@ -12,7 +11,7 @@ import {
   withStorm,
 } from "./setup/storm-setup.ts";
 import { stormPoint } from "./storm-point.ts";
-import { measureStorm, poissonMs, prepareRounds, returnLane, roundsOf, warmUp } from "./storm-returns.ts";
+import { demandRounds, measureStorm, poissonMs, prepareRounds, returnLane, roundsOf, warmUp } from "./storm-returns.ts";
 
 type SlowPillar = StormParameters & {
   readonly rate: number;
@@ -51,7 +50,7 @@ export const slowPillar = defineScenario<SlowPillar>({
     returnBytes: "size of the returned text",
     seed: "of arrival times",
   },
-  demand: (p, masterHost) => demandStorm(p, masterHost, p.minions * Math.max(p.warmUp, roundsOf(p))),
+  demand: demandRounds,
   masterConfig: (p) => ({ ...versionConfig(p), pillar_roots: { base: [pillarDirectory] } }),
   run(context) {
     const { master, parameters: p } = context;

@@ -4,7 +4,7 @@ import type { Point } from "../results/schema.ts";
 import { account, duplicatesSeen } from "./measures/accounting.ts";
 import { measured, type Span } from "./measures/measure.ts";
 import type { ScenarioContext } from "./scenario.ts";
-import { publishJobs, type StormParameters, type StormSite } from "./setup/storm-setup.ts";
+import { demandStorm, publishJobs, type StormParameters, type StormSite } from "./setup/storm-setup.ts";
 import { answered, errorsOf } from "./storm-point.ts";
 
 /** The name of the storm's lane of returns. */
@@ -15,9 +15,16 @@ type Rounds = { readonly rounds: number; readonly fun: string; readonly returnBy
 type StormRun = StormSite["storm"]["run"];
 type Outcome = Awaited<ReturnType<StormRun>>;
 
+type RatedReturns = { readonly rate: number; readonly seconds: number; readonly minions: number };
+
 /** Rounded to whole rounds, so that every job x minion is expected. */
-export function roundsOf({ rate, seconds, minions }: { rate: number; seconds: number; minions: number }): number {
+export function roundsOf({ rate, seconds, minions }: RatedReturns): number {
   return Math.max(1, Math.round((rate * seconds) / minions));
+}
+
+/** For returns at a rate after a warm-up. @throws SaltworksError as `demandStorm` */
+export function demandRounds(p: StormParameters & RatedReturns & { warmUp: number }, masterHost: string): void {
+  demandStorm(p, masterHost, p.minions * Math.max(p.warmUp, roundsOf(p)));
 }
 
 /** Random arrival times (Poisson) of `count` operations, milliseconds. */

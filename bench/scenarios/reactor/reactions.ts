@@ -3,7 +3,6 @@ import type { Point } from "../../results/schema.ts";
 import { defineScenario, type ScenarioContext } from "../scenario.ts";
 import {
   aboutStorm,
-  demandStorm,
   type StormParameters,
   type StormSite,
   stormDefaults,
@@ -11,7 +10,15 @@ import {
   withStorm,
 } from "../setup/storm-setup.ts";
 import { stormPoint } from "../storm-point.ts";
-import { measureStorm, poissonMs, prepareRounds, returnLane, roundsOf, warmUp } from "../storm-returns.ts";
+import {
+  demandRounds,
+  measureStorm,
+  poissonMs,
+  prepareRounds,
+  returnLane,
+  roundsOf,
+  warmUp,
+} from "../storm-returns.ts";
 import { type ReactionKind, ReactorLoad, reactorConfig } from "./reactor-load.ts";
 
 type Reactions = StormParameters & {
@@ -45,7 +52,7 @@ export const reactions = defineScenario<Reactions>({
     returnBytes: "size of the returned text",
     seed: "of arrival times",
   },
-  demand: (p, masterHost) => demandStorm(p, masterHost, p.minions * Math.max(p.warmUp, roundsOf(p))),
+  demand: demandRounds,
   masterConfig: (p) => ({ ...versionConfig(p), ...reactorConfig(p.kind as ReactionKind) }),
   run(context) {
     const { master, parameters: p } = context;
