@@ -13,7 +13,7 @@ const timing = { windowMs: 250, windows: 3 };
 /** The permitted ratio of honest minions' latency with and without a flood. */
 const slowerMax = 3;
 /** Milliseconds below which a difference is the scheduler's, because generator, load and master share two cores. Each flood once cost seconds. */
-const noiseMs = 40;
+const noiseMs = 100;
 /** Tries of each flood, because a shared machine may stall. */
 const triesMax = 3;
 /** MiB that a flood may leave behind in grown heaps; floods once left gigabytes. */

@@ -7,8 +7,13 @@ const mebibyte = 1024 * 1024;
 const greeting = opening("REQ");
 const forged = (bytes: number, id: string) => encodeSealedRequest(Buffer.alloc(bytes), { version: 3, id });
 
-/** `request_max_bytes` and `queue_max_bytes` of the master. */
-export const smallBounds = { request_max_bytes: 2 * mebibyte, queue_max_bytes: 65_536 };
+/** Bounds of the master. One worker with one batch under way: two requests that are read in one turn fill its queue, however fast the machine. */
+export const smallBounds = {
+  request_max_bytes: 2 * mebibyte,
+  queue_max_bytes: 65_536,
+  worker_threads: 1,
+  batches_in_flight: 1,
+};
 
 export const strangerFloods: Readonly<Record<string, Flood>> = {
   "requests that are begun, left and begun again": {

@@ -90,7 +90,7 @@ describe("an agent", () => {
     await assert.rejects(site.connect({ version: "9.9.9" }), {
       code: "REQUEST_REFUSED",
       message:
-        /the bench is Saltworks 9\.9\.9 \(protocol 1\), this agent 1\.2\.3 \(protocol 1\): they must be the same/,
+        /the bench is Saltworks 9\.9\.9 \(protocol 2\), this agent 1\.2\.3 \(protocol 2\): they must be the same/,
     });
   });
 

@@ -8,7 +8,7 @@ const busyCode = `
 import { writeFileSync } from "node:fs";
 import { parentPort } from "node:worker_threads";
 writeFileSync("/proc/thread-self/comm", "odd) name (");
-const endMs = performance.now() + 150;
+const endMs = performance.now() + 500;
 while (performance.now() < endMs);
 parentPort.on("message", () => undefined);
 parentPort.postMessage("done");
@@ -19,7 +19,7 @@ const renamingCode = `
 import { writeFileSync } from "node:fs";
 import { parentPort } from "node:worker_threads";
 const work = () => {
-  const endMs = performance.now() + 150;
+  const endMs = performance.now() + 500;
   while (performance.now() < endMs);
 };
 work();
