@@ -147,10 +147,10 @@ describe("LanePool", () => {
   });
 
   it("keeps a thread that turns, however long its tasks wait", async () => {
-    const startedThreads = new SharedArrayBuffer(4);
-    const lane = openLane({ concurrentTasksPerThread: 4, turnMs: 20, workerData: { startedThreads } });
+    const loaded = new SharedArrayBuffer(4);
+    const lane = openLane({ concurrentTasksPerThread: 4, turnMs: 20, workerData: { loaded } });
     // A task would count as standing still while the thread loads.
-    await until(() => Atomics.load(new Int32Array(startedThreads), 0) === 1, "the thread has loaded");
+    await until(() => Atomics.load(new Int32Array(loaded), 0) === 1, "the thread has loaded");
     const before = (await lane.run(say)) as Said;
     const flag = new SharedArrayBuffer(4);
     const held = lane.run({ slot: 0, act: "wait", flag });

@@ -44,8 +44,9 @@ if (cannotLoad !== undefined && Atomics.load(new Int32Array(cannotLoad), 0) === 
 const { loadsHung } = workerData as { loadsHung?: SharedArrayBuffer };
 if (loadsHung !== undefined && Atomics.exchange(new Int32Array(loadsHung), 0, 1) === 0) for (;;);
 
-const { startedThreads } = workerData as { startedThreads?: SharedArrayBuffer };
-if (startedThreads !== undefined) Atomics.add(new Int32Array(startedThreads), 0, 1);
+/** A lane counts its threads in memory of its own, a test in the other. */
+const { startedThreads, loaded } = workerData as { startedThreads?: SharedArrayBuffer; loaded?: SharedArrayBuffer };
+for (const count of [startedThreads, loaded]) if (count !== undefined) Atomics.add(new Int32Array(count), 0, 1);
 
 export default async function handle(task: SlotTask): Promise<object> {
   switch (task.act) {
