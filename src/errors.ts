@@ -53,6 +53,16 @@ export const errorCodes = {
     retry: true,
     about: "An OpenID provider could not be reached, did not answer in time, or gave no valid answer.",
   },
+  CLUSTER_UNAVAILABLE: {
+    http: 503,
+    retry: true,
+    about: "Too few servers of the cluster answer, or its own server cannot be started or reached.",
+  },
+  CLUSTER_REFUSED: {
+    http: 409,
+    retry: false,
+    about: "What the cluster keeps does not fit this member: another version, another secret, other keys.",
+  },
   PACKAGE_MISSING: {
     http: 500,
     retry: false,

@@ -3,6 +3,7 @@
  * Source: salt.config of Salt 3007 (checked by test/config/defaults.test.ts against its recorded defaults); docs/config.md is generated.
  */
 import { apiOptions } from "./api.ts";
+import { clusterOptions } from "./cluster.ts";
 import { contentOptions } from "./content.ts";
 import { day, kept, logLevels, mebibyte, ours, path, port, seconds, timerSecondsMax } from "./details.ts";
 import { gitOptions } from "./git.ts";
@@ -377,6 +378,7 @@ export const masterOptionGroups = {
   "Git repositories": gitOptions,
   "Site's own Python": sitePythonOptions,
   "HTTP API": apiOptions,
+  Cluster: clusterOptions,
   Metrics: metrics,
 } as const;
 
@@ -391,5 +393,6 @@ export const masterOptions = {
   ...gitOptions,
   ...sitePythonOptions,
   ...apiOptions,
+  ...clusterOptions,
   ...metrics,
 };

@@ -12,7 +12,6 @@ export const otherDefaults: Readonly<Record<string, ConfigValue>> = {
   cluster_demote_cooldown: 60.0,
   cluster_encryption_algorithm: "OAEP-SHA1",
   cluster_min_voters: 3,
-  cluster_pool_port: 4520,
   cluster_voter_health_check_interval: 1.0,
   cluster_voter_timeout: 10.0,
   decrypt_pillar_default: "gpg",

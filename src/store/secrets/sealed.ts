@@ -82,9 +82,14 @@ function broken(name: string, cause?: unknown): SaltworksError {
   );
 }
 
+/** A box with this key of 32 bytes, such as a cluster's. */
+export function secretBoxWith(key: Uint8Array): SecretBox {
+  return new SodiumBox(key);
+}
+
 /** Opens the box of one master key. Makes `saltFile` if it is missing. If that file is lost, no sealed record opens again. */
 export function openSecretBox(masterPrivatePem: string, saltFile: string): SecretBox {
   // The key is derived from the DER form, because white space in the PEM file must not matter.
   const secret = createPrivateKey(masterPrivatePem).export({ type: "pkcs1", format: "der" });
-  return new SodiumBox(new Uint8Array(hkdfSync("sha256", secret, saltIn(saltFile), purpose, keyBytes)));
+  return secretBoxWith(new Uint8Array(hkdfSync("sha256", secret, saltIn(saltFile), purpose, keyBytes)));
 }

@@ -1,0 +1,78 @@
+/** What the configuration says of this member and of its peers, checked. */
+import { networkInterfaces } from "node:os";
+import { join } from "node:path";
+import type { MasterConfig } from "../config/load.ts";
+import { SaltworksError } from "../errors.ts";
+import { clusterIdFault } from "./names.ts";
+
+export type MemberConfig = Pick<
+  MasterConfig,
+  "cachedir" | "cluster_id" | "cluster_peers" | "cluster_pool_port" | "cluster_secret" | "id" | "interface"
+>;
+
+export type Member = {
+  readonly clusterId: string;
+  /** Unique in the cluster: the master's `id`. */
+  readonly name: string;
+  readonly secret: string;
+  /** Where the member's server listens for the other servers. */
+  readonly poolHost: string;
+  readonly poolPort: number;
+  /** `HOST:PORT` of the other servers. */
+  readonly peers: readonly string[];
+  /** Names and addresses under which the other servers reach this one. */
+  readonly hosts: readonly string[];
+  /** The server's own directory. */
+  readonly directory: string;
+};
+
+const anyAddress: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+/** A server's name in NATS has no spaces. */
+const nameForm = /^\S{1,255}$/;
+const peerForm = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]/@]+))(?::(\d{1,5}))?$/;
+
+/** `HOST`, `HOST:PORT` or `[IPv6]:PORT`. @returns undefined for another form */
+function readPeer(entry: unknown, defaultPort: number): string | undefined {
+  if (typeof entry !== "string") return undefined;
+  const [, ipv6, host, port = String(defaultPort)] = peerForm.exec(entry) ?? [];
+  if (Number(port) < 1 || Number(port) > 65_535) return undefined;
+  if (ipv6 !== undefined) return `[${ipv6}]:${port}`;
+  return host === undefined ? undefined : `${host}:${port}`;
+}
+
+function ownHosts(config: MemberConfig, hostName: string): string[] {
+  const addresses = anyAddress.has(config.interface)
+    ? Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address))
+    : [config.interface];
+  return [...new Set([...addresses, hostName])].filter((host) => host !== "");
+}
+
+/**
+ * @returns undefined without `cluster_id`
+ * @throws SaltworksError CONFIG_INVALID that names the option
+ */
+export function memberOf(config: MemberConfig, hostName: string): Member | undefined {
+  const { cluster_id: clusterId, cluster_secret: secret, id } = config;
+  if (clusterId === null || clusterId === "") return undefined;
+  const refuse = (why: string): never => {
+    throw new SaltworksError("CONFIG_INVALID", why);
+  };
+  const idFault = clusterIdFault(clusterId);
+  if (idFault !== undefined) return refuse(idFault);
+  if (secret === null || secret === "")
+    return refuse("cluster_secret is missing: `saltworks cluster secret` makes one, and each member needs the same");
+  if (!nameForm.test(id)) return refuse(`id names this member of the cluster, so ${JSON.stringify(id)} may have no spaces`);
+  const peers = config.cluster_peers.map((entry) => {
+    const peer = readPeer(entry, config.cluster_pool_port);
+    return peer ?? refuse(`cluster_peers: ${JSON.stringify(entry)} is not HOST or HOST:PORT`);
+  });
+  if (peers.length < 2) return refuse("cluster_peers must name at least two others: members or witnesses (docs/cluster.md)");
+  return {
+    ...{ clusterId, secret, peers },
+    name: id,
+    poolHost: config.interface,
+    poolPort: config.cluster_pool_port,
+    hosts: ownHosts(config, hostName),
+    directory: join(config.cachedir, "cluster"),
+  };
+}

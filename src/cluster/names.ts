@@ -1,0 +1,17 @@
+/** Names that a cluster uses in NATS. Each carries the cluster's id, because an operator's own servers may carry several clusters. Pure. */
+
+const idForm = /^[A-Za-z0-9_-]{1,32}$/;
+
+/** @returns what is wrong with a `cluster_id` */
+export function clusterIdFault(id: string): string | undefined {
+  return idForm.test(id) ? undefined : `cluster_id must be 1 to 32 letters, digits, '-' or '_', not ${JSON.stringify(id)}`;
+}
+
+export type ClusterNames = {
+  readonly keyBucket: string;
+  readonly secretBucket: string;
+};
+
+export function clusterNames(clusterId: string): ClusterNames {
+  return { keyBucket: `sw_${clusterId}_keys`, secretBucket: `sw_${clusterId}_secrets` };
+}

@@ -1,0 +1,61 @@
+/** The configuration file of a member's `nats-server`. Its language includes JSON, so that nothing needs to be quoted by hand. Pure. */
+import { clusterServerLogBytesMax, clusterServerLogsMax, natsMessageBytesMax } from "../../limits.ts";
+import type { Member } from "../member.ts";
+
+export type ServerFiles = {
+  readonly configuration: string;
+  readonly authority: string;
+  readonly certificate: string;
+  readonly key: string;
+  readonly log: string;
+  readonly pid: string;
+  readonly store: string;
+};
+
+export type ServerUsers = {
+  /** Public nkey of the master, its workers and its command line. */
+  readonly client: string;
+  /** Public nkey of the account that removes servers and asks them for their state. */
+  readonly system: string;
+};
+
+/** @param clientPort port on 127.0.0.1 for the master's own connections */
+export function serverConfiguration(
+  member: Member,
+  files: ServerFiles,
+  users: ServerUsers,
+  clientPort: number,
+): string {
+  const settings = {
+    server_name: member.name,
+    // Strangers on the network reach the route port only, where TLS asks for the cluster's certificate.
+    host: "127.0.0.1",
+    port: clientPort,
+    pid_file: files.pid,
+    log_file: files.log,
+    logfile_size_limit: clusterServerLogBytesMax,
+    logfile_max_num: clusterServerLogsMax,
+    max_payload: natsMessageBytesMax,
+    // JetStream acknowledges before it syncs otherwise, every two minutes.
+    jetstream: { store_dir: files.store, sync_interval: "always" },
+    accounts: {
+      MASTERS: { jetstream: "enabled", users: [{ nkey: users.client }] },
+      SYSTEM: { users: [{ nkey: users.system }] },
+    },
+    system_account: "SYSTEM",
+    cluster: {
+      name: member.clusterId,
+      host: member.poolHost,
+      port: member.poolPort,
+      // A peer that learned of this server by others must reach it under a name that its certificate has.
+      ...(member.hosts[0] === undefined ? {} : { advertise: advertised(member.hosts[0], member.poolPort) }),
+      routes: member.peers.map((peer) => `nats-route://${peer}`),
+      tls: { cert_file: files.certificate, key_file: files.key, ca_file: files.authority, verify: true, timeout: 5 },
+    },
+  };
+  return `${JSON.stringify(settings, undefined, 2)}\n`;
+}
+
+function advertised(host: string, port: number): string {
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}

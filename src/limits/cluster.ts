@@ -1,0 +1,16 @@
+/** Bounds of a cluster of masters. */
+
+// # Cluster
+
+/** Log of a member's `nats-server`, bytes, before it is replaced; its former ones are `clusterServerLogsMax`. */
+export const clusterServerLogBytesMax = 10 * 1024 * 1024;
+/** Logs of a member's `nats-server` that are kept. */
+export const clusterServerLogsMax = 3;
+/** One message in NATS, bytes: its own default of 1 MiB is less than a batch of returns. */
+export const natsMessageBytesMax = 8 * 1024 * 1024;
+/** One request to NATS, milliseconds: an election takes 4 to 9 s. Over it: the caller gets CLUSTER_UNAVAILABLE. */
+export const clusterRequestMs = 15_000;
+/** Wait between two tries to reach the cluster's servers, milliseconds. */
+export const clusterRetryMs = 500;
+/** How long a former `nats-server` of this member may take to end, milliseconds, before it is killed. */
+export const clusterServerEndMs = 10_000;
