@@ -1,5 +1,5 @@
 /** A member's connection to its own NATS server, and JetStream on it. */
-import { jetstream, type JetStreamClient, type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
+import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
 import { connect, type NatsConnection, nkeyAuthenticator } from "@nats-io/transport-node";
 import { SaltworksError } from "../errors.ts";
@@ -45,7 +45,8 @@ export async function connectCluster(options: ConnectionOptions): Promise<Cluste
       });
       return await opened(nats);
     } catch (error) {
-      if (performance.now() >= untilMs || signal?.aborted === true) throw unavailable("the cluster's own server", error);
+      if (performance.now() >= untilMs || signal?.aborted === true)
+        throw unavailable("the cluster's own server", error);
       await pause(clusterRetryMs);
     }
   }

@@ -61,12 +61,14 @@ export function memberOf(config: MemberConfig, hostName: string): Member | undef
   if (idFault !== undefined) return refuse(idFault);
   if (secret === null || secret === "")
     return refuse("cluster_secret is missing: `saltworks cluster secret` makes one, and each member needs the same");
-  if (!nameForm.test(id)) return refuse(`id names this member of the cluster, so ${JSON.stringify(id)} may have no spaces`);
+  if (!nameForm.test(id))
+    return refuse(`id names this member of the cluster, so ${JSON.stringify(id)} may have no spaces`);
   const peers = config.cluster_peers.map((entry) => {
     const peer = readPeer(entry, config.cluster_pool_port);
     return peer ?? refuse(`cluster_peers: ${JSON.stringify(entry)} is not HOST or HOST:PORT`);
   });
-  if (peers.length < 2) return refuse("cluster_peers must name at least two others: members or witnesses (docs/cluster.md)");
+  if (peers.length < 2)
+    return refuse("cluster_peers must name at least two others: members or witnesses (docs/cluster.md)");
   return {
     ...{ clusterId, secret, peers },
     name: id,

@@ -4,7 +4,9 @@ const idForm = /^[A-Za-z0-9_-]{1,32}$/;
 
 /** @returns what is wrong with a `cluster_id` */
 export function clusterIdFault(id: string): string | undefined {
-  return idForm.test(id) ? undefined : `cluster_id must be 1 to 32 letters, digits, '-' or '_', not ${JSON.stringify(id)}`;
+  return idForm.test(id)
+    ? undefined
+    : `cluster_id must be 1 to 32 letters, digits, '-' or '_', not ${JSON.stringify(id)}`;
 }
 
 export type ClusterNames = {

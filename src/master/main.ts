@@ -30,6 +30,7 @@ import { createKeyCounts } from "../workers/state/unproven-keys.ts";
 import { letHeapsGrow } from "../workers/threads/heap-growth.ts";
 import { createPartitionKey, Partitioner } from "../workers/threads/partition.ts";
 import { type Audit, openAudit } from "./audit/audit.ts";
+import { Cluster, type ClusterStart } from "./cluster/cluster.ts";
 import { gitUpdatesOf } from "./git-fetching.ts";
 import { LogLimit } from "./log/log-limit.ts";
 import { Master } from "./master.ts";
@@ -70,6 +71,8 @@ export type MasterHooks = {
   readonly onStopping?: () => void;
   /** How often the HTTP API of this master was started again. */
   readonly apiRestarts?: (() => number) | undefined;
+  /** Starts the server of a member of a cluster. Called when this master owns its directories. */
+  readonly startCluster?: (() => Promise<ClusterStart | undefined>) | undefined;
   /** Descriptors of ports that were bound while the process was root. */
   readonly openedPorts?: OpenedPorts;
 };
@@ -95,6 +98,7 @@ export async function runMaster(config: MasterConfig, log: Logger, hooks: Master
   prepareDirectories(config);
   const lock = claimInstance([config.cachedir, config.pki_dir]);
   let audit: Audit | undefined;
+  let cluster: ClusterStart | undefined;
   const reopenAudit = () => audit?.reopen();
   process.on("SIGHUP", reopenAudit);
   try {
@@ -102,7 +106,8 @@ export async function runMaster(config: MasterConfig, log: Logger, hooks: Master
     const openedPorts = hooks.openedPorts ?? new Map();
     await checkPorts(config, openedPorts);
     const { apiRestarts } = hooks;
-    const master = await startMaster({ config, log: limit, openedPorts, audit, apiRestarts });
+    cluster = await hooks.startCluster?.();
+    const master = await startMaster({ config, log: limit, openedPorts, audit, apiRestarts, cluster });
     logger.info({ publish: master.publishEndpoint, requests: master.requestEndpoint }, "master is ready");
     hooks.onReady?.({ answers: () => master.answers(), state: () => master.metrics.text("prometheus") });
     const signal = await terminationSignal(master);
@@ -110,10 +115,12 @@ export async function runMaster(config: MasterConfig, log: Logger, hooks: Master
     logger.info({ signal }, "shutting down");
     await master.stop(drainDeadlineMs);
     await audit?.close();
+    await cluster?.stop();
     const code = master.fault === undefined ? 0 : 1;
     leaveProcess(code, master.hasStuckThread);
     return code;
   } finally {
+    await cluster?.stop();
     process.off("SIGHUP", reopenAudit);
     lock.release();
   }
@@ -128,6 +135,7 @@ type Startup = {
   readonly openedPorts: OpenedPorts;
   readonly audit: Audit | undefined;
   readonly apiRestarts: MasterHooks["apiRestarts"];
+  readonly cluster: ClusterStart | undefined;
 };
 
 async function startMaster(startup: Startup): Promise<Master> {
@@ -147,15 +155,18 @@ async function startMaster(startup: Startup): Promise<Master> {
   }
 }
 
-async function openParts({ config, log, openedPorts, audit, apiRestarts }: Startup, opened: Opened): Promise<Master> {
+async function openParts(startup: Startup, opened: Opened): Promise<Master> {
+  const { config, log, openedPorts, audit, apiRestarts } = startup;
   const { logger, counters } = log;
   const keep = <Part extends Opened[number]>(part: Part): Part => {
     opened.push(part);
     return part;
   };
+  const cluster = startup.cluster && keep(await Cluster.join({ start: startup.cluster, config, logger }));
   const masterKeys = ensureMasterKeys(config.pki_dir, config.keysize, "master", config.key_pass ?? undefined);
   const box = openSecretBox(masterKeys.privatePem, join(config.pki_dir, ".seal-salt"));
-  const secrets = keep(openMasterSecrets({ file: join(config.pki_dir, ".secrets.sealed"), box }));
+  const ownSecrets = keep(openMasterSecrets({ file: join(config.pki_dir, ".secrets.sealed"), box }));
+  const secrets = cluster?.sharing(ownSecrets) ?? ownSecrets;
   if (secrets.isFresh)
     logger.warn({ why: secrets.freshReason }, "started with a new AES key: minions will authenticate again");
   const lost = await readyStores(config, box, secrets, logger);
@@ -212,6 +223,10 @@ async function openParts({ config, log, openedPorts, audit, apiRestarts }: Start
     onError: (error) => logger.error({ err: error }, "the key directories cannot be watched"),
   });
   master.useKeyWatch(watch);
+  if (cluster !== undefined) {
+    cluster.attach(secrets, master.keyManagement);
+    master.onStop(() => void cluster.close());
+  }
   lanes.gitUpdates.start();
   await giveMemoryBack(master);
   await serveMetrics(config, openedPorts.get("metrics_port"), logger, master);

@@ -89,7 +89,7 @@ export class Master {
   readonly #batches: Batches;
   readonly #commands: Commands;
   readonly #reactor: Reactor;
-  readonly #keyManagement: KeyManagement;
+  readonly keyManagement: KeyManagement;
   readonly #pillars: Pillars;
   readonly #answers: Pick<MeteredParts, "pillars" | "mines" | "files" | "peers">;
   readonly #credentialChecks: CredentialChecks;
@@ -111,7 +111,7 @@ export class Master {
     this.#parts = parts;
     this.#publishFront = publishFront;
     this.#credentialChecks = credentialChecksOf(parts);
-    const lookForNewKeys = () => this.#keyManagement.lookForNew();
+    const lookForNewKeys = () => this.keyManagement.lookForNew();
     this.#targets = new Targets({ ...parts, accepted: parts.start.accepted, lookForNewKeys });
     const publisher = publisherOf(parts, publishFront, this.#targets);
     const presence = presenceOf(parts, publisher);
@@ -126,7 +126,7 @@ export class Master {
     this.#batches = batchesOf(parts, { ...jobParts, tracker, readJob: toJob, retcodes });
     this.#pillars = pillarsOf(parts);
     this.#commands = this.#createCommands();
-    this.#keyManagement = this.#createKeyManagement();
+    this.keyManagement = this.#createKeyManagement();
     const commands = this.#commands;
     this.#reactor = new Reactor(parts, reactionCommands(parts, commands));
     const schedule = new MasterSchedule(parts, reactionCommands(parts, commands, parts.config.user));
@@ -139,7 +139,7 @@ export class Master {
     };
     this.#requests = new RequestPath(parts, {
       ...this.#answers,
-      ...{ presence, jobs: this.#jobs, keyManagement: this.#keyManagement, commands },
+      ...{ presence, jobs: this.#jobs, keyManagement: this.keyManagement, commands },
     });
     this.#maintenance = this.#createMaintenance();
     this.#saltFiles = new SaltFiles(parts.saltPlan, parts);
@@ -198,7 +198,7 @@ export class Master {
   }
 
   useKeyWatch(watch: KeyWatch): void {
-    this.#keyManagement.useWatch(watch);
+    this.keyManagement.useWatch(watch);
     this.onStop(() => watch.close());
   }
 
@@ -214,7 +214,7 @@ export class Master {
   }
 
   applyKeyChange(change: KeyChange): void {
-    this.#keyManagement
+    this.keyManagement
       .apply(change)
       .catch((error: Error) => this.#parts.logger.error({ err: error }, "a key change could not be applied"));
   }
@@ -341,7 +341,7 @@ export class Master {
       keepJobsMs: config.keep_jobs_seconds * 1_000,
       keep: { jobsMax: config.keep_jobs_count, bytesMax: config.keep_jobs_bytes },
       pool,
-      rotateIfDue: () => this.#keyManagement.rotateIfDue(),
+      rotateIfDue: () => this.keyManagement.rotateIfDue(),
       sweepTokens: (nowMs) => this.#commands.sweepTokens(nowMs),
       readFaults: async () => refusedCounts.note((await this.#gatherCounters()).workers),
       onFault: (error) => logger.error({ err: error }, "maintenance failed"),
@@ -379,7 +379,7 @@ export class Master {
       tracker: this.#jobs.tracker,
       deliveries: this.#jobs.deliveries,
       batches: this.#batches,
-      keyManagement: this.#keyManagement,
+      keyManagement: this.keyManagement,
       presence: this.#presence,
       maintenance: this.#maintenance,
       saltFiles: this.#saltFiles,

@@ -21,6 +21,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   openid: ["config"],
   transport: ["wire", "crypto", "config"],
   store: ["wire", "crypto", "config"],
+  cluster: ["wire", "crypto", "config", "store"],
   git: ["config", "python", "store"],
   databases: ["wire", "config", "python", "store"],
   pillar: ["wire", "config", "python", "target", "store", "git", "databases"],
@@ -28,12 +29,12 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   runners: ["wire", "config", "python", "target", "store", "git", "databases"],
   sidecar: ["wire", "config"],
   takeover: ["config", "store", "git", "databases", "pillar", "runners", "sidecar"],
-  workers: [...data, "openid", "store", ...engine],
-  master: [...data, "schedule", "transport", "store", ...engine, "workers"],
+  workers: [...data, "openid", "store", "cluster", ...engine],
+  master: [...data, "schedule", "transport", "store", "cluster", ...engine, "workers"],
   client: [...data, "transport", "store"],
   api: ["wire", "config", "python", "openid", "transport", "store", "client"],
   minion: [...data, "schedule", "states", "transport"],
-  cli: [...data, "states", "transport", ...engine, "takeover", "master", "client", "api", "minion"],
+  cli: [...data, "states", "transport", "cluster", ...engine, "takeover", "master", "client", "api", "minion"],
 };
 
 /** Packages that only these files may import, so that one file changes when a package is replaced. */

@@ -7,6 +7,7 @@ import { hasCode, type SaltworksError } from "../../errors.ts";
 import { runMaster } from "../../master/main.ts";
 import type { OpenedPorts } from "../../master/ports/port-check.ts";
 import { withSitePython } from "../../sidecar/availability.ts";
+import { startClusterServer } from "../daemon/cluster-server.ts";
 import { enginesOf } from "../daemon/engines.ts";
 import { openLowPorts } from "../daemon/low-ports.ts";
 import { type DaemonHooks, runDaemon } from "../daemon/run-daemon.ts";
@@ -50,7 +51,9 @@ export async function runMasterCommand(argv: readonly string[], host: Host): Pro
           for (const program of [api, ...engines]) void program?.stop();
         };
         const apiRestarts = api === undefined ? undefined : () => api.restarts;
-        return await runMaster(config, log, { onReady, onStopping, openedPorts, apiRestarts }).catch(refused(heard));
+        const startCluster = () => startClusterServer(config, log);
+        const parts = { openedPorts, apiRestarts, startCluster };
+        return await runMaster(config, log, { onReady, onStopping, ...parts }).catch(refused(heard));
       },
     },
     host,

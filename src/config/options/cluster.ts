@@ -17,9 +17,17 @@ export const clusterOptions = {
       { isSecret: true },
     ),
   ),
-  cluster_pool_port: integer(4_520, "Port on which the servers of the members talk to each other, by mutual TLS.", port),
+  cluster_pool_port: integer(
+    4_520,
+    "Port on which the servers of the members talk to each other, by mutual TLS.",
+    port,
+  ),
   cluster_nats_server: optional(
-    text("", "The program `nats-server`. Without it: the one on the path, then the one that the build script made.", ours),
+    text(
+      "",
+      "The program `nats-server`. Without it: the one on the path, then the one that the build script made.",
+      ours,
+    ),
   ),
   cluster_join_timeout: number(
     60,

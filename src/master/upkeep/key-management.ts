@@ -5,7 +5,7 @@
 import type { Logger } from "pino";
 import { generateKeyString } from "../../crypto/crypticle.ts";
 import type { KeyChange, KeyWatch } from "../../store/keys/keys.ts";
-import type { MasterSecrets } from "../../store/secrets/secrets.ts";
+import type { MasterSecrets, PresentKeys } from "../../store/secrets/secrets.ts";
 import type { MasterKeys } from "../../workers/messages/worker.ts";
 import { bootMs } from "./clock-step.ts";
 
@@ -111,6 +111,17 @@ export class KeyManagement {
     });
   }
 
+  /** Uses keys that another member of the cluster made. Settles when every worker has them. */
+  follow(keys: PresentKeys): Promise<void> {
+    return this.#enqueue(async () => {
+      if (keys.aes === this.#options.secrets.aes) return;
+      this.#options.secrets.adopt(keys);
+      this.#dueMs = this.#steadyMs() + this.#options.sessionMs;
+      this.#owed = "telling";
+      await this.#tell("another member rotated it");
+    });
+  }
+
   async #apply(change: KeyChange): Promise<void> {
     const { accepted } = this.#options;
     for (const id of change.added) accepted.add(id);
@@ -154,7 +165,9 @@ export class KeyManagement {
       await secrets.rotate(Date.now(), this.#options.graceMs, aes);
       this.#dueMs = this.#steadyMs() + this.#options.sessionMs;
       this.#owed = "telling";
-      await this.#options.distributeKeys({ aes: secrets.aes, signature, former: secrets.former });
+      // In a cluster another member's rotation may have been first.
+      const inUse = secrets.aes === aes ? signature : await this.#options.signMasterKey(secrets.aes);
+      await this.#options.distributeKeys({ aes: secrets.aes, signature: inUse, former: secrets.former });
     });
     this.#noteRotated(reason);
   }

@@ -9,7 +9,7 @@ import { SaltworksError } from "../../errors.ts";
 import { replaceFile } from "../disk/durable-file.ts";
 import { idIsValid, type KeyState, keyFolders, keyStates } from "./states.ts";
 
-export { ensureMasterKeys } from "./master-keys.ts";
+export { ensureMasterKeys, presentMasterKeys, takeMasterKeys } from "./master-keys.ts";
 export { idIsValid, type KeyState } from "./states.ts";
 export { type KeyChange, type KeyWatch, watchKeys, writeDropfile } from "./watch.ts";
 

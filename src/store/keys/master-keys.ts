@@ -43,6 +43,21 @@ export function readMasterKey(pkiDir: string, passphrase?: string): string | und
     : loadPrivateKey(text, passphrase).export({ type: "pkcs1", format: "pem" }).toString();
 }
 
+/** The key pair in `pki_dir`; undefined if there is none. Makes none. @throws SaltworksError CRYPTO_BAD_KEY, STORE_FAILED */
+export function presentMasterKeys(pkiDir: string, passphrase?: string): MasterKeyPair | undefined {
+  const privatePem = readMasterKey(pkiDir, passphrase);
+  if (privatePem === undefined) return undefined;
+  return { privatePem, publicPem: readIfThere(join(pkiDir, "master.pub")) ?? publicOf(privatePem) };
+}
+
+/** Replaces the key pair in `pki_dir`. @throws SaltworksError STORE_FAILED */
+export function takeMasterKeys(pkiDir: string, keys: MasterKeyPair, passphrase?: string): void {
+  makePkiDirectory(pkiDir);
+  const privateKey = loadPrivateKey(keys.privatePem);
+  replaceDurably(join(pkiDir, "master.pem"), exportPrivate(privateKey, passphrase), privateMode);
+  replaceDurably(join(pkiDir, "master.pub"), keys.publicPem, publicMode);
+}
+
 /**
  * Reads `<name>.pem` and `<name>.pub`. Without a private key it makes a new one of `bits`; without a public file it writes it from the private key.
  *
@@ -50,8 +65,7 @@ export function readMasterKey(pkiDir: string, passphrase?: string): string | und
  * @throws SaltworksError CRYPTO_BAD_KEY (not a key, wrong passphrase), STORE_FAILED
  */
 export function ensureMasterKeys(pkiDir: string, bits: number, name = "master", passphrase?: string): MasterKeyPair {
-  mkdirSync(dirname(pkiDir), { recursive: true, mode: parentMode });
-  mkdirSync(pkiDir, { recursive: true, mode: pkiDirMode });
+  makePkiDirectory(pkiDir);
   const privateFile = join(pkiDir, `${name}.pem`);
   const publicFile = join(pkiDir, `${name}.pub`);
   if (readIfThere(privateFile) === undefined) {
@@ -62,7 +76,16 @@ export function ensureMasterKeys(pkiDir: string, bits: number, name = "master", 
   const privatePem = privateKey.export({ type: "pkcs1", format: "pem" }).toString();
   const present = readIfThere(publicFile);
   if (present !== undefined) return { privatePem, publicPem: present };
-  const publicPem = createPublicKey(privateKey).export({ type: "spki", format: "pem" }).toString();
+  const publicPem = publicOf(privatePem);
   replaceDurably(publicFile, publicPem, publicMode);
   return { privatePem, publicPem };
+}
+
+function publicOf(privatePem: string): string {
+  return createPublicKey(privatePem).export({ type: "spki", format: "pem" }).toString();
+}
+
+function makePkiDirectory(pkiDir: string): void {
+  mkdirSync(dirname(pkiDir), { recursive: true, mode: parentMode });
+  mkdirSync(pkiDir, { recursive: true, mode: pkiDirMode });
 }

@@ -17,14 +17,17 @@ const mode = 0o600;
 const recordName = "master-secrets";
 
 export type FormerKey = { readonly key: string; readonly untilMs: number };
-/** Why new keys were made. `first-start`: the file was missing. `other-master-key`: it was sealed under another master key, or is damaged. */
-export type FreshReason = "first-start" | "other-master-key";
-
-export interface MasterSecrets {
+/** The AES key in use, and the one before it. */
+export type PresentKeys = {
   readonly aes: string;
   readonly former: FormerKey | undefined;
   /** When `aes` was made. */
   readonly createdMs: number;
+};
+/** Why new keys were made. `first-start`: the file was missing. `other-master-key`: it was sealed under another master key, or is damaged. */
+export type FreshReason = "first-start" | "other-master-key";
+
+export interface MasterSecrets extends PresentKeys {
   /** Whether the master started with new keys. Then every minion authenticates again. */
   readonly isFresh: boolean;
   readonly freshReason: FreshReason | undefined;
@@ -32,6 +35,8 @@ export interface MasterSecrets {
   nextSerial(): number;
   /** Makes `aes` the key, by default a new one. The present key becomes the former. Resolves when the new key is on disk and in use. */
   rotate(nowMs: number, graceMs: number, aes?: string): Promise<void>;
+  /** Uses keys that another member of the cluster made. Returns when they are on disk. */
+  adopt(keys: PresentKeys): void;
   /** Releases reserved serials that were not used. */
   close(): void;
 }
@@ -81,8 +86,12 @@ class FileMasterSecrets implements MasterSecrets {
   }
 
   async rotate(nowMs: number, graceMs: number, aes = generateKeyString()): Promise<void> {
-    const former = { key: this.#stored.aes, untilMs: nowMs + graceMs };
-    this.store({ aes, former, createdMs: nowMs, serialReserved: serialBlockCount });
+    this.adopt({ aes, former: { key: this.#stored.aes, untilMs: nowMs + graceMs }, createdMs: nowMs });
+  }
+
+  adopt({ aes, former, createdMs }: PresentKeys): void {
+    if (aes === this.#stored.aes) return;
+    this.store({ aes, ...(former && { former }), createdMs, serialReserved: serialBlockCount });
     this.#serial = 0;
   }
 

@@ -41,6 +41,7 @@ function openManagement(
       state.aes = `key-${Number(state.aes.slice(4)) + 1}`;
       state.createdMs = nowMs;
     },
+    adopt: ({ aes, former, createdMs }) => Object.assign(state, { aes, former, createdMs }),
     close: () => undefined,
   };
   const accepted = new Set(["a", "b"]);

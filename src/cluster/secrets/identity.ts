@@ -1,0 +1,61 @@
+/**
+ * The key pair that all members share, so that a minion trusts each of them. The first member gives its own; the others take it. A master whose minions
+ * trust another key does not join by itself, because they would refuse it from then on.
+ */
+import type { KV } from "@nats-io/kv";
+import { SaltworksError } from "../../errors.ts";
+import type { MasterKeyPair } from "../../store/keys/master-keys.ts";
+import type { SecretBox } from "../../store/secrets/sealed.ts";
+import { isConflict } from "../conflict.ts";
+import { openRecord, sealRecord } from "./record.ts";
+
+const recordName = "master_key";
+
+type Identity = { readonly by: string; readonly privatePem: string; readonly publicPem: string };
+
+export type IdentityOptions = {
+  readonly bucket: KV;
+  readonly box: SecretBox;
+  readonly member: string;
+  /** The master's present key pair; undefined if it has none yet. */
+  readonly present: () => MasterKeyPair | undefined;
+  readonly make: () => MasterKeyPair;
+  /** Whether minions trust the present key. */
+  readonly isTrusted: () => boolean;
+  /** Makes the cluster's key pair this master's. */
+  readonly take: (keys: MasterKeyPair) => void;
+};
+
+export type IdentityOutcome = { readonly state: "given" | "same" | "taken"; readonly by: string };
+
+/** @throws SaltworksError CLUSTER_REFUSED if minions trust another key of this master */
+export async function shareIdentity(options: IdentityOptions): Promise<IdentityOutcome> {
+  const found = await options.bucket.get(recordName);
+  if (found !== null && found.operation === "PUT") return adopt(options, found.value);
+  const own = options.present() ?? options.make();
+  const record = sealRecord(options.box, recordName, { by: options.member, ...own });
+  try {
+    await options.bucket.create(recordName, record);
+    return { state: "given", by: options.member };
+  } catch (error) {
+    // Another member was first.
+    if (!isConflict(error)) throw error;
+    return await shareIdentity(options);
+  }
+}
+
+function adopt(options: IdentityOptions, sealed: Uint8Array): IdentityOutcome {
+  const identity = openRecord<Identity>(options.box, recordName, sealed);
+  const { by, privatePem, publicPem } = identity;
+  const present = options.present();
+  if (present?.privatePem === privatePem) return { state: "same", by };
+  if (present !== undefined && options.isTrusted()) {
+    throw new SaltworksError(
+      "CLUSTER_REFUSED",
+      `this master's minions trust its own key, and the cluster has that of ${by}. To take the cluster's key, move master.pem and master.pub ` +
+        "out of pki_dir; the minions of this master then need the file minion_master.pub removed",
+    );
+  }
+  options.take({ privatePem, publicPem });
+  return { state: "taken", by };
+}

@@ -1,0 +1,124 @@
+/**
+ * The AES key that seals publications, shared by all members: one member rotates, the others follow. It lies sealed in the bucket `secrets` and changes
+ * by compare-and-set only, so that of two rotations at the same time one wins on every member.
+ */
+import type { KV, KvWatchEntry } from "@nats-io/kv";
+import type { QueuedIterator } from "@nats-io/nats-core";
+import { SaltworksError } from "../../errors.ts";
+import type { SecretBox } from "../../store/secrets/sealed.ts";
+import type { PresentKeys } from "../../store/secrets/secrets.ts";
+import { isConflict } from "../conflict.ts";
+import { openRecord, sealRecord } from "./record.ts";
+
+const recordName = "aes";
+/** A removed key makes every member rotate. This soon after another member's rotation, by this member's clock, it was for the same removal. */
+const sameCauseMsMax = 5_000;
+const conflictTriesMax = 10;
+
+type AesRecord = PresentKeys & { readonly by: string };
+type Known = { readonly revision: number; readonly record: AesRecord };
+
+export type SharedAesOptions = {
+  readonly bucket: KV;
+  readonly box: SecretBox;
+  readonly member: string;
+  /** A record that does not open: this member goes on with the key it has. */
+  readonly onFault: (error: Error) => void;
+};
+
+export class SharedAes {
+  readonly counters = { rotations: 0, followed: 0, conflicts: 0 };
+  readonly #options: SharedAesOptions;
+  #known: Known;
+  /** When the latest change of another member came, by `performance.now()`. */
+  #followedMs = Number.NEGATIVE_INFINITY;
+  #watch: QueuedIterator<KvWatchEntry> | undefined;
+
+  private constructor(options: SharedAesOptions, known: Known) {
+    this.#options = options;
+    this.#known = known;
+  }
+
+  /** Reads the cluster's key. The first member gives `own`. @throws SaltworksError CLUSTER_REFUSED, or what NATS throws */
+  static async open(options: SharedAesOptions, own: PresentKeys): Promise<SharedAes> {
+    for (let tries = 0; tries < conflictTriesMax; tries += 1) {
+      const known = await read(options);
+      if (known !== undefined) return new SharedAes(options, known);
+      const record = { ...own, by: options.member };
+      try {
+        const revision = await options.bucket.create(recordName, sealRecord(options.box, recordName, record));
+        return new SharedAes(options, { revision, record });
+      } catch (error) {
+        if (!isConflict(error)) throw error;
+      }
+    }
+    throw new SaltworksError("CLUSTER_UNAVAILABLE", "the cluster's AES key cannot be read: members disagree about it");
+  }
+
+  get keys(): PresentKeys {
+    const { aes, former, createdMs } = this.#known.record;
+    return { aes, former, createdMs };
+  }
+
+  /** Makes `next` the cluster's key. @returns the cluster's keys, which are another member's if that one rotated at the same time */
+  async rotate(next: PresentKeys): Promise<PresentKeys> {
+    if (performance.now() - this.#followedMs < sameCauseMsMax) return this.keys;
+    const { bucket, box, member } = this.#options;
+    const record = { ...next, by: member };
+    try {
+      const sealed = sealRecord(box, recordName, record);
+      const revision = await bucket.put(recordName, sealed, { previousSeq: this.#known.revision });
+      this.#known = { revision, record };
+      this.counters.rotations += 1;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      this.counters.conflicts += 1;
+      const known = await read(this.#options);
+      if (known !== undefined) this.#note(known);
+    }
+    return this.keys;
+  }
+
+  /** Calls `onChange` when another member has rotated. */
+  async follow(onChange: (keys: PresentKeys) => void): Promise<void> {
+    const watch = await this.#options.bucket.watch({ key: recordName });
+    this.#watch = watch;
+    const consume = async () => {
+      for await (const entry of watch) {
+        try {
+          if (entry.operation === "PUT" && this.#note(opened(this.#options, entry))) onChange(this.keys);
+        } catch (error) {
+          this.#options.onFault(error as Error);
+        }
+      }
+    };
+    consume().catch(this.#options.onFault);
+  }
+
+  close(): void {
+    this.#watch?.stop();
+  }
+
+  /** @returns whether another member made it the key */
+  #note(known: Known): boolean {
+    if (known.revision <= this.#known.revision) return false;
+    const isNew = known.record.aes !== this.#known.record.aes;
+    this.#known = known;
+    if (!isNew) return false;
+    this.#followedMs = performance.now();
+    this.counters.followed += 1;
+    return true;
+  }
+}
+
+async function read(options: SharedAesOptions): Promise<Known | undefined> {
+  const entry = await options.bucket.get(recordName);
+  return entry === null || entry.operation !== "PUT" ? undefined : opened(options, entry);
+}
+
+function opened(
+  { box }: SharedAesOptions,
+  { value, revision }: { readonly value: Uint8Array; readonly revision: number },
+): Known {
+  return { revision, record: openRecord<AesRecord>(box, recordName, value) };
+}

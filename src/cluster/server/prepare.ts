@@ -1,0 +1,100 @@
+/** Makes what a member's `nats-server` needs before it starts: directory, certificate, configuration; and ends a former one that a killed master left. */
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
+import { SaltworksError } from "../../errors.ts";
+import { clusterCertificateDays, clusterServerEndMs } from "../../limits.ts";
+import { replaceDurably } from "../../store/disk/durable-file.ts";
+import type { Member } from "../member.ts";
+import type { ClusterKeys } from "../secret.ts";
+import { mintCertificates } from "./certificates.ts";
+import { type ServerFiles, serverConfiguration } from "./configuration.ts";
+import { nkeyUser } from "./nkey-user.ts";
+
+const privateMode = 0o600;
+const directoryMode = 0o700;
+const lookMs = 50;
+
+export type PreparedServer = {
+  readonly configurationFile: string;
+  readonly logFile: string;
+  /** On 127.0.0.1, for the master's own connections. */
+  readonly clientPort: number;
+};
+
+/** @throws SaltworksError CLUSTER_UNAVAILABLE if a former server does not end; the system's error if a file cannot be written */
+export async function prepareServer(member: Member, keys: ClusterKeys, nowMs: number): Promise<PreparedServer> {
+  const { directory } = member;
+  mkdirSync(directory, { recursive: true, mode: directoryMode });
+  const files = serverFiles(directory);
+  await endFormerServer(files);
+  const { authority, certificate, key } = mintCertificates({
+    authoritySeed: keys.authoritySeed,
+    memberName: member.name,
+    hosts: member.hosts,
+    nowMs,
+    days: clusterCertificateDays,
+  });
+  replaceDurably(files.authority, authority, privateMode);
+  replaceDurably(files.certificate, certificate, privateMode);
+  replaceDurably(files.key, key, privateMode);
+  const clientPort = await freePort();
+  const users = { client: nkeyUser(keys.clientSeed).publicKey, system: nkeyUser(keys.systemSeed).publicKey };
+  replaceDurably(files.configuration, serverConfiguration(member, files, users, clientPort), privateMode);
+  return { configurationFile: files.configuration, logFile: files.log, clientPort };
+}
+
+function serverFiles(directory: string): ServerFiles {
+  return {
+    configuration: join(directory, "nats-server.conf"),
+    authority: join(directory, "authority.pem"),
+    certificate: join(directory, "member.pem"),
+    key: join(directory, "member.key"),
+    log: join(directory, "nats-server.log"),
+    pid: join(directory, "nats-server.pid"),
+    store: join(directory, "jetstream"),
+  };
+}
+
+/** A port that was free a moment ago. If another program takes it meanwhile, the server ends, and the next start of the master chooses another. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+/** A master that was killed leaves its server, which holds the ports and the store. */
+async function endFormerServer(files: ServerFiles): Promise<void> {
+  const pid = formerServer(files);
+  if (pid === undefined) return;
+  process.kill(pid, "SIGTERM");
+  for (let waitedMs = 0; formerServer(files) === pid; waitedMs += lookMs) {
+    if (waitedMs >= 2 * clusterServerEndMs)
+      throw new SaltworksError(
+        "CLUSTER_UNAVAILABLE",
+        `a former nats-server of this master (process ${pid}) does not end`,
+      );
+    if (waitedMs === clusterServerEndMs) process.kill(pid, "SIGKILL");
+    await new Promise((resolve) => setTimeout(resolve, lookMs));
+  }
+}
+
+/** @returns the id of a running server with this configuration */
+function formerServer(files: ServerFiles): number | undefined {
+  if (!existsSync(files.pid)) return undefined;
+  const pid = Number(readFileSync(files.pid, "utf8").trim());
+  if (!Number.isSafeInteger(pid) || pid <= 1) return undefined;
+  try {
+    const args = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+    return args.includes(files.configuration) ? pid : undefined;
+  } catch (error) {
+    if (hasCodeIn(error, "ENOENT") || hasCodeIn(error, "ESRCH")) return undefined;
+    throw error;
+  }
+}

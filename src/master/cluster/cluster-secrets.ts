@@ -1,0 +1,56 @@
+/** The master's secrets in a cluster: kept in its own file, and rotated for all members at once. */
+import type { SharedAes } from "../../cluster/secrets/shared-aes.ts";
+import { generateKeyString } from "../../crypto/crypticle.ts";
+import { SaltworksError } from "../../errors.ts";
+import type { FormerKey, FreshReason, MasterSecrets, PresentKeys } from "../../store/secrets/secrets.ts";
+
+export class ClusterSecrets implements MasterSecrets {
+  readonly #local: MasterSecrets;
+  /** Undefined until the cluster has answered. */
+  readonly #shared: () => SharedAes | undefined;
+
+  constructor(local: MasterSecrets, shared: () => SharedAes | undefined) {
+    this.#local = local;
+    this.#shared = shared;
+  }
+
+  get aes(): string {
+    return this.#local.aes;
+  }
+  get former(): FormerKey | undefined {
+    return this.#local.former;
+  }
+  get createdMs(): number {
+    return this.#local.createdMs;
+  }
+  get isFresh(): boolean {
+    return this.#local.isFresh;
+  }
+  get freshReason(): FreshReason | undefined {
+    return this.#local.freshReason;
+  }
+
+  nextSerial(): number {
+    return this.#local.nextSerial();
+  }
+
+  /** @throws SaltworksError CLUSTER_UNAVAILABLE if too few members answer: the key stays, and the master tries again */
+  async rotate(nowMs: number, graceMs: number, aes = generateKeyString()): Promise<void> {
+    const shared = this.#shared();
+    if (shared === undefined)
+      throw new SaltworksError(
+        "CLUSTER_UNAVAILABLE",
+        "the AES key cannot be rotated before this member has joined its cluster",
+      );
+    const former = { key: this.#local.aes, untilMs: nowMs + graceMs };
+    this.#local.adopt(await shared.rotate({ aes, former, createdMs: nowMs }));
+  }
+
+  adopt(keys: PresentKeys): void {
+    this.#local.adopt(keys);
+  }
+
+  close(): void {
+    this.#local.close();
+  }
+}

@@ -1,0 +1,168 @@
+/**
+ * This master as a member of a cluster: before the start it takes the cluster's key pair, after it it shares the AES key with the other members. A member
+ * that has joined once starts without the others, and joins them when they answer.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { KV } from "@nats-io/kv";
+import type { Logger } from "pino";
+import { type ClusterConnection, connectCluster, retried } from "../../cluster/connection.ts";
+import type { Member } from "../../cluster/member.ts";
+import { clusterNames } from "../../cluster/names.ts";
+import type { ClusterKeys } from "../../cluster/secret.ts";
+import { shareIdentity } from "../../cluster/secrets/identity.ts";
+import { SharedAes } from "../../cluster/secrets/shared-aes.ts";
+import { nkeyUser } from "../../cluster/server/nkey-user.ts";
+import type { MasterConfig } from "../../config/load.ts";
+import { hasCode } from "../../errors.ts";
+import { clusterReplicasMax } from "../../limits.ts";
+import { replaceDurably } from "../../store/disk/durable-file.ts";
+import { ensureMasterKeys, openKeyDirectories, presentMasterKeys, takeMasterKeys } from "../../store/keys/keys.ts";
+import { type SecretBox, secretBoxWith } from "../../store/secrets/sealed.ts";
+import type { MasterSecrets } from "../../store/secrets/secrets.ts";
+import type { KeyManagement } from "../upkeep/key-management.ts";
+import { ClusterSecrets } from "./cluster-secrets.ts";
+
+export type ClusterStart = {
+  readonly member: Member;
+  readonly keys: ClusterKeys;
+  /** Of the member's own server, on 127.0.0.1. */
+  readonly clientPort: number;
+  /** How often the member's server was started again. */
+  readonly restarts: () => number;
+  /** Ends the member's server. */
+  readonly stop: () => Promise<void>;
+};
+
+type JoinParts = { readonly start: ClusterStart; readonly config: MasterConfig; readonly logger: Logger };
+
+export class Cluster {
+  readonly #parts: JoinParts;
+  readonly #box: SecretBox;
+  readonly #ending = new AbortController();
+  #connection: ClusterConnection | undefined;
+  #shared: SharedAes | undefined;
+
+  private constructor(parts: JoinParts) {
+    this.#parts = parts;
+    this.#box = secretBoxWith(parts.start.keys.sealKey);
+  }
+
+  /**
+   * Takes the cluster's key pair, if this master does not have it yet.
+   *
+   * @throws SaltworksError CLUSTER_UNAVAILABLE if the cluster does not answer within `cluster_join_timeout`, CLUSTER_REFUSED if it does not fit
+   */
+  static async join(parts: JoinParts): Promise<Cluster> {
+    const cluster = new Cluster(parts);
+    const { member } = parts.start;
+    if (readMark(member) === member.clusterId) return cluster;
+    try {
+      await cluster.#takeIdentity();
+    } catch (error) {
+      await cluster.close();
+      throw error;
+    }
+    return cluster;
+  }
+
+  /** The master's secrets, whose rotations are the cluster's. */
+  sharing(local: MasterSecrets): MasterSecrets {
+    return new ClusterSecrets(local, () => this.#shared);
+  }
+
+  /** Joins the others as soon as they answer. Takes their AES key, and follows its rotations. */
+  attach(secrets: MasterSecrets, keyManagement: Pick<KeyManagement, "follow">): void {
+    this.#attach(secrets, keyManagement).catch((error: Error) => {
+      if (!this.#ending.signal.aborted)
+        this.#parts.logger.error({ err: error }, "this member does not share the cluster's keys");
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#ending.abort();
+    this.#shared?.close();
+    await this.#connection?.close();
+  }
+
+  async #attach(secrets: MasterSecrets, keyManagement: Pick<KeyManagement, "follow">): Promise<void> {
+    const { logger, start } = this.#parts;
+    const bucket = await this.#untilAnswered("the cluster", () => this.#openBucket());
+    const own = { aes: secrets.aes, former: secrets.former, createdMs: secrets.createdMs };
+    const onFault = (err: Error) => logger.error({ err }, "the cluster's AES key cannot be read");
+    const shared = await this.#untilAnswered("the cluster's AES key", () =>
+      SharedAes.open({ bucket, box: this.#box, member: start.member.name, onFault }, own),
+    );
+    this.#shared = shared;
+    if (shared.keys.aes !== secrets.aes) await keyManagement.follow(shared.keys);
+    await shared.follow((keys) => {
+      keyManagement
+        .follow(keys)
+        .catch((err: Error) => logger.error({ err }, "the cluster's new AES key is not in use"));
+    });
+    logger.info({ cluster: start.member.clusterId, member: start.member.name }, "joined the cluster");
+  }
+
+  async #takeIdentity(): Promise<void> {
+    const { config, logger, start } = this.#parts;
+    const { clusterId, name: member, peers } = start.member;
+    logger.info({ cluster: clusterId, member, peers }, "waits for the cluster");
+    const passphrase = config.key_pass ?? undefined;
+    const accepted = openKeyDirectories(config.pki_dir);
+    const waitMs = config.cluster_join_timeout * 1_000;
+    const outcome = await retried(`the cluster ${clusterId} (peers ${peers.join(", ")})`, waitMs, async () =>
+      shareIdentity({
+        bucket: await this.#openBucket(),
+        box: this.#box,
+        member,
+        present: () => presentMasterKeys(config.pki_dir, passphrase),
+        make: () => ensureMasterKeys(config.pki_dir, config.keysize, "master", passphrase),
+        isTrusted: () => accepted.list("accepted").length > 0,
+        take: (keys) => takeMasterKeys(config.pki_dir, keys, passphrase),
+      }),
+    );
+    logger.info({ cluster: clusterId, ...outcome }, "has the cluster's key pair");
+    writeMark(start.member);
+  }
+
+  async #openBucket(): Promise<KV> {
+    const { start, config } = this.#parts;
+    this.#connection ??= await connectCluster({
+      port: start.clientPort,
+      seed: nkeyUser(start.keys.clientSeed).seed,
+      name: start.member.name,
+      waitMs: config.cluster_join_timeout * 1_000,
+      signal: this.#ending.signal,
+    });
+    const replicas = Math.min(clusterReplicasMax, start.member.peers.length + 1);
+    return await this.#connection.kvm.create(clusterNames(start.member.clusterId).secretBucket, { replicas });
+  }
+
+  /** Tries until the cluster answers or the master ends. */
+  async #untilAnswered<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {
+    const { logger, config } = this.#parts;
+    for (;;) {
+      try {
+        return await retried(what, config.cluster_join_timeout * 1_000, attempt);
+      } catch (error) {
+        if (!hasCode(error, "CLUSTER_UNAVAILABLE") || this.#ending.signal.aborted) throw error;
+        logger.warn({ err: error }, `${what} does not answer: this member goes on alone and tries again`);
+      }
+    }
+  }
+}
+
+/** Holds the id of the cluster whose key pair this master has. */
+const markOf = (member: Member) => join(member.directory, "joined");
+
+function readMark(member: Member): string | undefined {
+  try {
+    return readFileSync(markOf(member), "utf8").trim();
+  } catch {
+    return undefined;
+  }
+}
+
+function writeMark(member: Member): void {
+  replaceDurably(markOf(member), `${member.clusterId}\n`, 0o600);
+}
