@@ -183,6 +183,7 @@ import {
 } from "./limits/targets.ts";
 
 export * from "./limits/api.ts";
+export * from "./limits/cluster.ts";
 export * from "./limits/content.ts";
 export * from "./limits/jobs.ts";
 export * from "./limits/logins.ts";
