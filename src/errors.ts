@@ -66,7 +66,7 @@ export const errorCodes = {
   PACKAGE_MISSING: {
     http: 500,
     retry: false,
-    about: "An optional package that the configuration needs is not installed.",
+    about: "An optional package or program that the configuration needs is not installed.",
   },
   CONFIG_INVALID: { http: 400, retry: false, about: "One or more configuration values are wrong; all are listed." },
   CONFIG_UNREADABLE: { http: 400, retry: false, about: "A configuration file cannot be read or is not YAML." },

@@ -11,6 +11,8 @@ export type ClusterKeys = {
   readonly authoritySeed: Buffer;
   /** Of the user as whom members sign in to their own NATS server. */
   readonly clientSeed: Buffer;
+  /** Of the user as whom a member asks the servers for their state and removes one. */
+  readonly systemSeed: Buffer;
   /** Seals what the members share through NATS, such as the cluster's key pair. */
   readonly sealKey: Buffer;
   /** From which the minions' session keys are derived. */
@@ -47,6 +49,7 @@ export async function deriveKeys(clusterSecret: string, clusterId: string): Prom
   return {
     authoritySeed: keyFor("authority"),
     clientSeed: keyFor("client"),
+    systemSeed: keyFor("system"),
     sealKey: keyFor("seal"),
     sessionKey: keyFor("session"),
   };

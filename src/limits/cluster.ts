@@ -18,3 +18,5 @@ export const clusterServerEndMs = 10_000;
 export const clusterCertificateDays = 3_650;
 /** Servers that keep a copy of each record. Two of three acknowledge a write. */
 export const clusterReplicasMax = 3;
+/** How long a nats-server may take to tell its version, milliseconds: it takes 20, and a loaded machine's disk takes seconds to read it. */
+export const natsServerLookMs = 10_000;
