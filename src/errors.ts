@@ -42,6 +42,16 @@ export const errorCodes = {
   STORE_FAILED: { http: 500, retry: true, about: "The store could not read or write." },
   STORE_DAMAGED: { http: 500, retry: false, about: "A file of the store does not hold what was written to it." },
   STORE_SEAL_BROKEN: { http: 500, retry: false, about: "A sealed record cannot be decrypted with this master's key." },
+  CLUSTER_UNAVAILABLE: {
+    http: 503,
+    retry: true,
+    about: "The cluster of masters has no quorum or leader, or did not answer in time.",
+  },
+  CLUSTER_REFUSED: {
+    http: 500,
+    retry: false,
+    about: "What another member of the cluster wrote is damaged, of another version, or under another secret.",
+  },
   DATABASE_FAILED: {
     http: 503,
     retry: true,

@@ -21,6 +21,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   openid: ["config"],
   transport: ["wire", "crypto", "config"],
   store: ["wire", "crypto", "config"],
+  cluster: ["wire", "crypto", "config", "store"],
   git: ["config", "python", "store"],
   databases: ["wire", "config", "python", "store"],
   pillar: ["wire", "config", "python", "target", "store", "git", "databases"],
