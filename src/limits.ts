@@ -18,6 +18,7 @@ import {
   apiYamlBodyBytesMax,
   watchedStopMs,
 } from "./limits/api.ts";
+import { keyEntryBytesMax, keyPutRetryMs, keyRemovalSettleMs, keyTouchSettleMs } from "./limits/cluster.ts";
 import {
   fileBytesOnTheirWayMax,
   filePieceBytesMax,
@@ -253,6 +254,10 @@ fits(jobMinionsBelowMax, trackedMinionsMax, "a job's minions are tracked");
 fits(ipcHeadBytesMax, ipcFrameBytesMax, "a head is a part of a frame");
 fits(rsaModulusBitsMin, rsaModulusBitsMax, "some key is accepted");
 fits(publicKeyBytesMax, authFrameBytesMax, "a key fits into an authentication");
+assert(keyEntryBytesMax > 4 * publicKeyBytesMax + 2 * minionIdBytesMax, "an entry holds a key of each state");
+fits(keyPutRetryMs.first, keyPutRetryMs.longest, "waits grow");
+fits(keyTouchSettleMs.quiet, keyTouchSettleMs.longest, "a quiet time fits into the longest wait");
+fits(keyRemovalSettleMs.quiet, keyRemovalSettleMs.longest, "a quiet time fits into the longest wait");
 fits(authFrameBytesMax, authQueueBytesMax, "one authentication fits into the queue");
 assert(keyChangeSettleMs < 1_000, "a key change must take effect within a second");
 fits(workerTaskTimeoutMs, workerStartTimeoutMs, "a thread's first task has longer than others");

@@ -17,7 +17,7 @@ import { pillarSettings } from "../pillar/input/settings.ts";
 import { loginFaults, unreadCacheFaults } from "../sidecar/availability.ts";
 import { claimInstance } from "../store/disk/instance-lock.ts";
 import { openPendingJobs } from "../store/jobs/pending-jobs.ts";
-import { ensureMasterKeys, openKeyDirectories, watchKeys } from "../store/keys/keys.ts";
+import { ensureMasterKeys, type KeyChange, openKeyDirectories, watchKeys } from "../store/keys/keys.ts";
 import { newTransactionMarks } from "../store/lmdb/transaction-marks.ts";
 import { openSecretBox, type SecretBox } from "../store/secrets/sealed.ts";
 import { type MasterSecrets, openMasterSecrets, takeOverSessions } from "../store/secrets/secrets.ts";
@@ -216,7 +216,12 @@ async function openParts(startup: Startup, opened: Opened): Promise<Master> {
   opened.length = 0;
   keep({ close: () => master.stop(0) });
   for (const id of lost) master.forgetHolder(id);
-  const watch = watchKeys(config.pki_dir, config.cachedir, (change) => master.applyKeyChange(change), {
+  const applyKeys = (change: KeyChange) => master.applyKeyChange(change);
+  const noteKeys = (change: KeyChange) => {
+    applyKeys(change);
+    cluster?.noteKeys(change);
+  };
+  const watch = watchKeys(config.pki_dir, config.cachedir, noteKeys, {
     masterId: config.id,
     settleMs: keyChangeSettleMs,
     served: accepted,
@@ -224,7 +229,7 @@ async function openParts(startup: Startup, opened: Opened): Promise<Master> {
   });
   master.useKeyWatch(watch);
   if (cluster !== undefined) {
-    cluster.attach(secrets, master.keyManagement);
+    cluster.attach({ secrets, keyManagement: master.keyManagement, applyKeys });
     master.onStop(() => void cluster.close());
   }
   lanes.gitUpdates.start();

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { KV } from "@nats-io/kv";
 import type { Logger } from "pino";
 import { type ClusterConnection, connectCluster, retried } from "../../cluster/connection.ts";
+import { KeyReplica } from "../../cluster/keys/replica.ts";
 import type { Member } from "../../cluster/member.ts";
 import { clusterNames } from "../../cluster/names.ts";
 import type { ClusterKeys } from "../../cluster/secret.ts";
@@ -17,7 +18,13 @@ import type { MasterConfig } from "../../config/load.ts";
 import { hasCode } from "../../errors.ts";
 import { clusterReplicasMax } from "../../limits.ts";
 import { replaceDurably } from "../../store/disk/durable-file.ts";
-import { ensureMasterKeys, openKeyDirectories, presentMasterKeys, takeMasterKeys } from "../../store/keys/keys.ts";
+import {
+  ensureMasterKeys,
+  type KeyChange,
+  openKeyDirectories,
+  presentMasterKeys,
+  takeMasterKeys,
+} from "../../store/keys/keys.ts";
 import { type SecretBox, secretBoxWith } from "../../store/secrets/sealed.ts";
 import type { MasterSecrets } from "../../store/secrets/secrets.ts";
 import type { KeyManagement } from "../upkeep/key-management.ts";
@@ -36,12 +43,20 @@ export type ClusterStart = {
 
 type JoinParts = { readonly start: ClusterStart; readonly config: MasterConfig; readonly logger: Logger };
 
+export type AttachParts = {
+  readonly secrets: MasterSecrets;
+  readonly keyManagement: Pick<KeyManagement, "follow">;
+  /** Applies what other members changed in the accepted keys; the files are written already. */
+  readonly applyKeys: (change: KeyChange) => void;
+};
+
 export class Cluster {
   readonly #parts: JoinParts;
   readonly #box: SecretBox;
   readonly #ending = new AbortController();
   #connection: ClusterConnection | undefined;
   #shared: SharedAes | undefined;
+  #keys: KeyReplica | undefined;
 
   private constructor(parts: JoinParts) {
     this.#parts = parts;
@@ -71,22 +86,28 @@ export class Cluster {
     return new ClusterSecrets(local, () => this.#shared);
   }
 
-  /** Joins the others as soon as they answer. Takes their AES key, and follows its rotations. */
-  attach(secrets: MasterSecrets, keyManagement: Pick<KeyManagement, "follow">): void {
-    this.#attach(secrets, keyManagement).catch((error: Error) => {
+  /** Joins the others as soon as they answer: takes their AES key and their minions' keys, and follows both. */
+  attach(parts: AttachParts): void {
+    this.#attach(parts).catch((error: Error) => {
       if (!this.#ending.signal.aborted)
         this.#parts.logger.error({ err: error }, "this member does not share the cluster's keys");
     });
   }
 
+  /** Sends a change of this master's key directories to the others at once. */
+  noteKeys(change: KeyChange): void {
+    this.#keys?.noteLocal(change);
+  }
+
   async close(): Promise<void> {
     this.#ending.abort();
     this.#shared?.close();
+    await this.#keys?.close();
     await this.#connection?.close();
   }
 
-  async #attach(secrets: MasterSecrets, keyManagement: Pick<KeyManagement, "follow">): Promise<void> {
-    const { logger, start } = this.#parts;
+  async #attach({ secrets, keyManagement, applyKeys }: AttachParts): Promise<void> {
+    const { config, logger, start } = this.#parts;
     const bucket = await this.#untilAnswered("the cluster", () => this.#openBucket());
     const own = { aes: secrets.aes, former: secrets.former, createdMs: secrets.createdMs };
     const onFault = (err: Error) => logger.error({ err }, "the cluster's AES key cannot be read");
@@ -100,6 +121,18 @@ export class Cluster {
         .follow(keys)
         .catch((err: Error) => logger.error({ err }, "the cluster's new AES key is not in use"));
     });
+    this.#keys = await this.#untilAnswered("the cluster's bucket of minion keys", async () =>
+      KeyReplica.open({
+        clients: await this.#connect(),
+        bucket: clusterNames(start.member.clusterId).keyBucket,
+        replicas: this.#replicas,
+        pkiDir: config.pki_dir,
+        recordFile: join(start.member.directory, "keys"),
+        member: start.member.name,
+        logger,
+        onApplied: applyKeys,
+      }),
+    );
     logger.info({ cluster: start.member.clusterId, member: start.member.name }, "joined the cluster");
   }
 
@@ -126,6 +159,17 @@ export class Cluster {
   }
 
   async #openBucket(): Promise<KV> {
+    const { kvm } = await this.#connect();
+    return await kvm.create(clusterNames(this.#parts.start.member.clusterId).secretBucket, {
+      replicas: this.#replicas,
+    });
+  }
+
+  get #replicas(): number {
+    return Math.min(clusterReplicasMax, this.#parts.start.member.peers.length + 1);
+  }
+
+  async #connect(): Promise<ClusterConnection> {
     const { start, config } = this.#parts;
     this.#connection ??= await connectCluster({
       port: start.clientPort,
@@ -134,8 +178,7 @@ export class Cluster {
       waitMs: config.cluster_join_timeout * 1_000,
       signal: this.#ending.signal,
     });
-    const replicas = Math.min(clusterReplicasMax, start.member.peers.length + 1);
-    return await this.#connection.kvm.create(clusterNames(start.member.clusterId).secretBucket, { replicas });
+    return this.#connection;
   }
 
   /** Tries until the cluster answers or the master ends. */

@@ -1,0 +1,252 @@
+/**
+ * The key-value bucket of minion keys: compare-and-set writes, and a watch that delivers each newest entry in order, also after the server was away.
+ * The watch is the only reader, because a plain read may be answered by a follower that is behind.
+ */
+import {
+  type ConsumerMessages,
+  DeliverPolicy,
+  JetStreamApiCodes,
+  JetStreamApiError,
+  type JetStreamClient,
+  type JetStreamManager,
+  type JsMsg,
+  type OrderedConsumerOptions,
+  type StreamInfo,
+} from "@nats-io/jetstream";
+import type { Kvm } from "@nats-io/kv";
+import { headers, type MsgHdrs } from "@nats-io/nats-core";
+import { within } from "../../deadline.ts";
+import { SaltworksError } from "../../errors.ts";
+import { keyBucketAnswerMs, keyEntryBytesMax, keyMarkKeptMs, keyPutTimeoutMs, keyRescanMs } from "../../limits.ts";
+
+const operationHeader = "KV-Operation";
+const markReasonHeader = "Nats-Marker-Reason";
+const timeToLiveHeader = "Nats-TTL";
+const expectedRevisionHeader = "Nats-Expected-Last-Subject-Sequence";
+/** A pull for entries ends after this time. It is also the wait after which the client asks again for a consumer that the server lost. */
+const pullMs = 2_000;
+const entriesPerPull = 500;
+/** Wait before a watch that ended is opened again, milliseconds. */
+const reopenMs = 500;
+
+export type BucketClients = {
+  readonly jetstream: JetStreamClient;
+  readonly manager: JetStreamManager;
+  readonly kvm: Kvm;
+};
+/** `value`: a view, valid until the call returns; undefined if the key was deleted. */
+export type BucketEntry = { readonly key: string; readonly revision: number; readonly value: Uint8Array | undefined };
+export type BucketWatcher = {
+  readonly onEntry: (entry: BucketEntry) => void;
+  /** The bucket was deleted and made anew while it was watched. The watch has ended. */
+  readonly onReplaced: () => void;
+  /** The watch could not be opened again, or the bucket did not answer. It is tried again. */
+  readonly onFault: (error: unknown) => void;
+};
+
+export class KeyBucket {
+  readonly #clients: BucketClients;
+  readonly #name: string;
+  /** When the bucket was made: it differs for a bucket of the same name that was made anew. */
+  readonly identity: string;
+  /** The highest revision at the time of opening. */
+  readonly lastRevision: number;
+  #seenRevision = 0;
+  #messages: ConsumerMessages | undefined;
+  #check: NodeJS.Timeout | undefined;
+  #reopen: NodeJS.Timeout | undefined;
+  #isBehind = false;
+  #isClosed = false;
+
+  private constructor(clients: BucketClients, name: string, info: StreamInfo) {
+    this.#clients = clients;
+    this.#name = name;
+    this.identity = identityOf(info);
+    this.lastRevision = info.state.last_seq;
+  }
+
+  /** Opens the bucket; makes it with `replicas` copies if there is none. @throws SaltworksError CLUSTER_UNAVAILABLE */
+  static async open(clients: BucketClients, name: string, replicas: number): Promise<KeyBucket> {
+    try {
+      const opening = clients.kvm.create(name, {
+        history: 1,
+        replicas,
+        maxValueSize: 2 * keyEntryBytesMax,
+        markerTTL: keyMarkKeptMs,
+      });
+      await within(opening, keyBucketAnswerMs, () => {
+        throw new Error("no answer in time");
+      });
+      return new KeyBucket(clients, name, await clients.manager.streams.info(streamOf(name)));
+    } catch (cause) {
+      throw unavailable("the bucket of minion keys cannot be opened", cause);
+    }
+  }
+
+  /**
+   * Writes an entry, or the mark of a deletion if `value` is undefined, if `revision` is still the newest of the key; 0 for a key without one.
+   *
+   * @returns the new revision; undefined if another one is the newest
+   * @throws SaltworksError CLUSTER_UNAVAILABLE: the entry may have been written, or may still be
+   */
+  async put(key: string, value: Uint8Array | undefined, revision: number): Promise<number | undefined> {
+    const head = headers();
+    head.set(expectedRevisionHeader, String(revision));
+    if (value === undefined) {
+      head.set(operationHeader, "DEL");
+      head.set(timeToLiveHeader, `${keyMarkKeptMs / 1_000}s`);
+    }
+    try {
+      const options = { headers: head, timeout: keyPutTimeoutMs };
+      const ack = await this.#clients.jetstream.publish(`$KV.${this.#name}.${key}`, value, options);
+      return ack.seq;
+    } catch (cause) {
+      if (isConflict(cause)) return undefined;
+      throw unavailable("a key entry was not confirmed", cause);
+    }
+  }
+
+  /** The value of one revision; undefined if there is a newer one. A revision never changes, so any server may answer. @throws SaltworksError CLUSTER_UNAVAILABLE */
+  async valueAt(revision: number): Promise<Uint8Array | undefined> {
+    try {
+      return (await this.#clients.manager.streams.getMessage(streamOf(this.#name), { seq: revision }))?.data;
+    } catch (cause) {
+      throw unavailable("a key entry could not be read", cause);
+    }
+  }
+
+  /** Delivers the newest entry of every key, then each change. Resolves when all entries that were there are delivered. @throws SaltworksError CLUSTER_UNAVAILABLE */
+  async watch(watcher: BucketWatcher): Promise<void> {
+    try {
+      await new Promise<void>((resolve, reject) => {
+        let atMs = performance.now();
+        const overdue = setInterval(() => {
+          if (performance.now() - atMs > keyBucketAnswerMs) reject(new Error("no entry in time"));
+        }, pullMs);
+        const onEntry = (entry: BucketEntry) => {
+          atMs = performance.now();
+          watcher.onEntry(entry);
+        };
+        const done = () => {
+          clearInterval(overdue);
+          resolve();
+        };
+        this.#consume({ ...watcher, onEntry }, done).catch((error: Error) => {
+          clearInterval(overdue);
+          reject(error);
+        });
+      });
+    } catch (cause) {
+      await this.close();
+      throw unavailable("the bucket of minion keys cannot be watched", cause);
+    }
+    this.#check = setInterval(() => void this.#lookAfter(watcher), keyRescanMs);
+    this.#check.unref();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#check);
+    clearTimeout(this.#reopen);
+    await this.#messages?.close();
+  }
+
+  /** Opens a consumer after the last revision seen. The client makes it again by itself if the server loses it. */
+  async #consume(watcher: BucketWatcher, onCopied: () => void): Promise<void> {
+    const start: Partial<OrderedConsumerOptions> =
+      this.#seenRevision === 0
+        ? { deliver_policy: DeliverPolicy.LastPerSubject }
+        : { opt_start_seq: this.#seenRevision + 1 };
+    const options = { ...start, filter_subjects: `$KV.${this.#name}.>` };
+    const consumer = await this.#clients.jetstream.consumers.get(streamOf(this.#name), options);
+    const { num_pending: pending } = await consumer.info(true);
+    const messages = await consumer.consume({
+      max_messages: entriesPerPull,
+      expires: pullMs,
+      callback: (message) => {
+        this.#seenRevision = message.seq;
+        watcher.onEntry(this.#entryOf(message));
+        if (message.info.pending === 0) onCopied();
+      },
+    });
+    this.#messages = messages;
+    if (this.#isClosed) messages.stop();
+    if (pending === 0) onCopied();
+    messages
+      .closed()
+      .catch((error: unknown) => error)
+      .then((error) => {
+        if (this.#isClosed || this.#messages !== messages) return;
+        watcher.onFault(error ?? new Error("the watch of keys ended"));
+        this.#reopenSoon(watcher);
+      });
+  }
+
+  #reopenSoon(watcher: BucketWatcher): void {
+    clearTimeout(this.#reopen);
+    this.#reopen = setTimeout(() => {
+      this.#consume(watcher, () => undefined).catch((error: unknown) => {
+        if (this.#isClosed) return;
+        watcher.onFault(error);
+        this.#reopenSoon(watcher);
+      });
+    }, reopenMs);
+  }
+
+  #entryOf(message: JsMsg): BucketEntry {
+    const key = message.subject.slice(`$KV.${this.#name}.`.length);
+    return { key, revision: message.seq, value: isMark(message.headers) ? undefined : message.data };
+  }
+
+  /** Notices a bucket that was made anew, and a watch that delivers nothing although there is something. */
+  async #lookAfter(watcher: BucketWatcher): Promise<void> {
+    try {
+      const info = await this.#clients.manager.streams.info(streamOf(this.#name));
+      if (this.#isClosed) return;
+      if (identityOf(info) !== this.identity) {
+        await this.close();
+        watcher.onReplaced();
+        return;
+      }
+      const isBehind = info.state.last_seq > this.#seenRevision;
+      if (isBehind && this.#isBehind) {
+        const former = this.#messages;
+        this.#messages = undefined;
+        await former?.close();
+        this.#reopenSoon(watcher);
+      }
+      this.#isBehind = isBehind && !this.#isBehind;
+    } catch (error) {
+      if (this.#isClosed) return;
+      if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound) {
+        await this.close();
+        watcher.onReplaced();
+      } else watcher.onFault(error);
+    }
+  }
+}
+
+function streamOf(bucket: string): string {
+  return `KV_${bucket}`;
+}
+
+function identityOf(info: StreamInfo): string {
+  return `${info.config.name} ${info.created}`;
+}
+
+function isMark(head: MsgHdrs | undefined): boolean {
+  return head !== undefined && (head.has(operationHeader) || head.has(markReasonHeader));
+}
+
+function isConflict(error: unknown): boolean {
+  return (
+    error instanceof JetStreamApiError &&
+    (error.code === JetStreamApiCodes.StreamWrongLastSequence ||
+      error.code === JetStreamApiCodes.StreamWrongLastSequenceUnknown)
+  );
+}
+
+function unavailable(message: string, cause: unknown): SaltworksError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new SaltworksError("CLUSTER_UNAVAILABLE", `${message}: ${reason}`, {}, { cause });
+}

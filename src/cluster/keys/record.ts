@@ -1,0 +1,178 @@
+/**
+ * What each id's keys and its entry in the bucket were when they were last in step. At the next start it tells a change made here from one made by
+ * another member. A file in the cache directory, written whole some time after a change.
+ */
+import { createHash, timingSafeEqual } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { mkdir, open, rename } from "node:fs/promises";
+import { dirname } from "node:path";
+import { pack, unpack } from "msgpackr";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
+import { keyRecordSaveMs } from "../../limits.ts";
+import { noKeys } from "./entry.ts";
+import { syncFolder } from "./local-keys.ts";
+
+const version = 1;
+const hashBytes = 32;
+const fileMode = 0o600;
+const folderMode = 0o700;
+/** Saves take at most this part of the time, because each writes the whole record. */
+const saveShare = 0.02;
+
+/** `revision`: of the entry in the bucket. `digest`: `noKeys` once the key was deleted; the revision is then that of the mark. */
+export type Step = { readonly revision: number; readonly digest: string };
+type Stored = {
+  readonly v: number;
+  readonly bucket: string;
+  readonly ids: string[];
+  readonly revisions: number[];
+  readonly digests: string[];
+};
+
+export type RecordOptions = {
+  readonly file: string;
+  /** Called before each save: what the record says must be on disk before it. */
+  readonly beforeSave: () => Promise<void>;
+  readonly onFault: (error: unknown) => void;
+};
+
+export class KeyRecord {
+  /** Which bucket the revisions belong to: one that was made anew counts from 1. */
+  bucket = "";
+  /** Why the file was not used. */
+  damage: string | undefined;
+  readonly #options: RecordOptions;
+  readonly #steps = new Map<string, Step>();
+  #timer: NodeJS.Timeout | undefined;
+  #saving: Promise<void> = Promise.resolve();
+  #lastSaveMs = 0;
+  #isChanged = false;
+  #isClosed = false;
+
+  constructor(options: RecordOptions) {
+    this.#options = options;
+    this.#load();
+  }
+
+  get(id: string): Step | undefined {
+    return this.#steps.get(id);
+  }
+
+  set(id: string, step: Step): void {
+    this.#steps.set(id, step);
+    this.#noteChanged();
+  }
+
+  delete(id: string): void {
+    if (this.#steps.delete(id)) this.#noteChanged();
+  }
+
+  ids(): string[] {
+    return [...this.#steps.keys()];
+  }
+
+  /** How many ids had a key. */
+  get keptCount(): number {
+    let count = 0;
+    for (const { digest } of this.#steps.values()) if (digest !== noKeys) count += 1;
+    return count;
+  }
+
+  get highestRevision(): number {
+    let highest = 0;
+    for (const { revision } of this.#steps.values()) highest = Math.max(highest, revision);
+    return highest;
+  }
+
+  /** Forgets all, for a bucket that it does not describe. */
+  begin(bucket: string): void {
+    this.#steps.clear();
+    this.bucket = bucket;
+    this.#noteChanged();
+  }
+
+  /** Saves what has changed. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#saving;
+    if (this.#isChanged) await this.#save();
+  }
+
+  #noteChanged(): void {
+    this.#isChanged = true;
+    if (this.#timer !== undefined || this.#isClosed) return;
+    const delayMs = Math.max(keyRecordSaveMs, this.#lastSaveMs / saveShare);
+    this.#timer = setTimeout(() => {
+      this.#saving = this.#save();
+    }, delayMs);
+    this.#timer.unref();
+  }
+
+  async #save(): Promise<void> {
+    const startMs = performance.now();
+    this.#isChanged = false;
+    try {
+      const bytes = this.#pack();
+      await this.#options.beforeSave();
+      await replaceSynced(this.#options.file, bytes);
+    } catch (error) {
+      this.#isChanged = true;
+      this.#options.onFault(error);
+    }
+    this.#lastSaveMs = performance.now() - startMs;
+    this.#timer = undefined;
+    if (this.#isChanged) this.#noteChanged();
+  }
+
+  #pack(): Buffer {
+    const steps = [...this.#steps.values()];
+    const stored: Stored = {
+      v: version,
+      bucket: this.bucket,
+      ids: this.ids(),
+      revisions: steps.map(({ revision }) => revision),
+      digests: steps.map(({ digest }) => digest),
+    };
+    const body = pack(stored);
+    return Buffer.concat([hashOf(body), body]);
+  }
+
+  #load(): void {
+    try {
+      const bytes = readFileSync(this.#options.file);
+      const body = bytes.subarray(hashBytes);
+      if (bytes.byteLength <= hashBytes || !timingSafeEqual(bytes.subarray(0, hashBytes), hashOf(body)))
+        throw new Error("its bytes are not what was written");
+      const stored = unpack(body) as Stored;
+      if (stored.v !== version) throw new Error(`it has version ${stored.v}`);
+      stored.ids.forEach((id, index) => {
+        const [revision, digest] = [stored.revisions[index], stored.digests[index]];
+        if (revision !== undefined && digest !== undefined) this.#steps.set(id, { revision, digest });
+      });
+      this.bucket = stored.bucket;
+    } catch (error) {
+      if (!hasCodeIn(error, "ENOENT", "ENOTDIR")) this.damage = error instanceof Error ? error.message : String(error);
+    }
+  }
+}
+
+function hashOf(body: Uint8Array): Buffer {
+  return createHash("sha256").update(body).digest();
+}
+
+/** Replaces a file durably without blocking the thread. One record has one writer, so the temporary name is fixed. */
+async function replaceSynced(file: string, bytes: Uint8Array): Promise<void> {
+  const folder = dirname(file);
+  await mkdir(folder, { recursive: true, mode: folderMode });
+  const temporary = `${file}.new`;
+  const handle = await open(temporary, "w", fileMode);
+  try {
+    await handle.writeFile(bytes);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(temporary, file);
+  await syncFolder(folder);
+}

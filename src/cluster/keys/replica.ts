@@ -1,0 +1,410 @@
+/**
+ * Keeps this member's key directories in step with the bucket of minion keys. The directories stay the truth on each member; the bucket decides when two
+ * members differ. An id is compared whenever its files or its entry may have changed, and what is in step is left alone, so that nothing loops.
+ */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Logger } from "pino";
+import { hasCode } from "../../errors.ts";
+import { keysLostMin, keysPerTurnMax, logItemsMax } from "../../limits.ts";
+import type { KeyChange } from "../../store/keys/keys.ts";
+import { AppliedChanges } from "./applied.ts";
+import { type BucketClients, type BucketEntry, KeyBucket } from "./bucket.ts";
+import {
+  bucketKeyOf,
+  decodeEntry,
+  digestOf,
+  encodeEntry,
+  idOfBucketKey,
+  type KeySet,
+  noKeys,
+  statesIn,
+} from "./entry.ts";
+import { LocalKeys } from "./local-keys.ts";
+import { KeyRecord, type Step } from "./record.ts";
+import { KeySender } from "./sender.ts";
+import { KeyTouches } from "./touches.ts";
+
+export type KeyReplicaOptions = {
+  readonly clients: BucketClients;
+  /** The bucket's name, the same on all members. */
+  readonly bucket: string;
+  /** How many members keep a copy of the bucket. Used when it is made. */
+  readonly replicas: number;
+  readonly pkiDir: string;
+  /** Where this member keeps what was last in step. */
+  readonly recordFile: string;
+  /** This member's name. No other member has it. */
+  readonly member: string;
+  readonly logger: Pick<Logger, "info" | "warn" | "error">;
+  /** What other members changed in the accepted keys; the files are already written. Never asks for a rotation. */
+  readonly onApplied: (change: KeyChange) => void;
+};
+
+/** The newest entry of an id that the watch delivered, until the id is in step with it. */
+type Seen = {
+  readonly revision: number;
+  readonly digest: string;
+  readonly keys: KeySet;
+  /** Empty for a deletion, which names no member. */
+  readonly by: string;
+  /** The bucket has nothing of the id, not even the mark of its deletion. */
+  readonly isAbsent?: true;
+};
+type Local = { readonly keys: KeySet; readonly digest: string; readonly isUnusable: boolean };
+const nothing: Step = { revision: 0, digest: noKeys };
+/** Wait before a bucket that was lost is opened again. */
+const restartMs = 2_000;
+/** Of a key that is not of a minion, in the log. */
+const keyCharactersShown = 64;
+
+export class KeyReplica {
+  /**
+   * `conflicts`: changes made here that gave way to another member's. `ignored`: entries that are damaged or of a newer version, and files that are
+   * empty or too large. `faults`: files that could not be read or written; the id is tried again.
+   */
+  readonly counters = { sent: 0, applied: 0, conflicts: 0, ignored: 0, putFailures: 0, faults: 0 };
+  readonly #options: KeyReplicaOptions;
+  readonly #local: LocalKeys;
+  readonly #record: KeyRecord;
+  readonly #sender: KeySender;
+  readonly #applied: AppliedChanges;
+  readonly #seen = new Map<string, Seen>();
+  /** Ids whose newest entry could not be read. Nothing is written over it. */
+  readonly #unread = new Set<string>();
+  /** Ids whose deletion was sent, and not confirmed. The mark names no member, so it is recognised by this. */
+  readonly #removing = new Set<string>();
+  /** Ids with a file that could not be used at the last look, such as one that was being written. */
+  readonly #unusable = new Set<string>();
+  /** The first ids with such a file and no entry: each is named once. */
+  readonly #withheld = new Set<string>();
+  #bucket: KeyBucket | undefined;
+  #touches: KeyTouches | undefined;
+  /** Whether the record says what was in step before. Without one, an entry by this member proves nothing. */
+  #hasRecord = false;
+  #isCopied = false;
+  #isClosed = false;
+  #opening: Promise<void> = Promise.resolve();
+
+  private constructor(options: KeyReplicaOptions) {
+    this.#options = options;
+    const { logger } = options;
+    this.#local = new LocalKeys(options.pkiDir);
+    this.#applied = new AppliedChanges(options.onApplied);
+    this.#record = new KeyRecord({
+      file: options.recordFile,
+      beforeSave: () => this.#local.sync(),
+      onFault: (error) => logger.warn({ err: error }, "the record of keys in step could not be written"),
+    });
+    this.#sender = new KeySender({
+      send: (id) => this.#send(id),
+      onFailing: (error, waiting) => {
+        const about = "key changes made here cannot reach the other members now; they are kept, and sent again";
+        logger.warn({ err: error, waiting }, about);
+      },
+      onRecovered: () => logger.info("key changes reach the other members again"),
+    });
+  }
+
+  /**
+   * Resolves when the directories hold what the bucket held at the start. Changes made here are sent from then on.
+   *
+   * @throws SaltworksError CLUSTER_UNAVAILABLE; STORE_FAILED if the key directories cannot be listed
+   */
+  static async open(options: KeyReplicaOptions): Promise<KeyReplica> {
+    const replica = new KeyReplica(options);
+    try {
+      await replica.#start();
+    } catch (error) {
+      await replica.close();
+      throw error;
+    }
+    return replica;
+  }
+
+  /** Ids that are not known to be in step with the bucket. */
+  get waitingCount(): number {
+    return this.#sender.waitingCount + this.#seen.size;
+  }
+
+  /** Compares ids of a change at once. Changes of files are noticed without it, a moment later. */
+  noteLocal(change: Pick<KeyChange, "added" | "removed" | "changed">): void {
+    for (const ids of [change.added, change.removed, change.changed]) this.#compareAll(ids);
+  }
+
+  /** Stops, and saves the record. Changes that were not sent are found at the next start. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#touches?.close();
+    await this.#bucket?.close();
+    await this.#sender.close();
+    await this.#opening.catch(() => undefined);
+    this.#applied.flush();
+    await this.#record.close();
+  }
+
+  async #start(): Promise<void> {
+    const { clients, bucket: name, replicas, pkiDir, logger } = this.#options;
+    const bucket = await KeyBucket.open(clients, name, replicas);
+    this.#bucket = bucket;
+    this.#chooseRecord(bucket);
+    this.#isCopied = false;
+    const present = new Set<string>();
+    await bucket.watch({
+      onEntry: (entry) => this.#noteEntry(entry, present),
+      onReplaced: () => this.#restart(),
+      onFault: (error) => {
+        if (!this.#isClosed) logger.warn({ err: error }, "the watch of the cluster's minion keys was interrupted");
+      },
+    });
+    for (const id of this.#record.ids()) if (!present.has(id)) this.#noteAbsent(id);
+    // Watches from before the first comparison, so that no change falls between.
+    this.#touches ??= new KeyTouches({
+      pkiDir,
+      present: () => this.#local.ids(),
+      expected: () => this.#keptIds(),
+      onTouched: (ids) => this.#compareAll(ids),
+      onFault: (error) => logger.warn({ err: error }, "the key directories cannot be watched"),
+    });
+    const ids = new Set([...this.#local.ids(), ...this.#record.ids(), ...this.#seen.keys()]);
+    this.#isCopied = true;
+    let count = 0;
+    for (const id of ids) {
+      if (this.#isClosed) return;
+      this.#compare(id);
+      if (++count % keysPerTurnMax === 0) await nextTurn();
+    }
+    this.#hasRecord = true;
+  }
+
+  /** Keeps the record if it describes this bucket and these directories. Otherwise both sides are united. */
+  #chooseRecord(bucket: KeyBucket): void {
+    const { logger, recordFile } = this.#options;
+    const record = this.#record;
+    const isFirst = record.bucket === "";
+    let reason: string | undefined;
+    if (record.damage !== undefined)
+      logger.warn({ file: recordFile, reason: record.damage }, "the record of keys in step is damaged, and not used");
+    else if (!isFirst && (record.bucket !== bucket.identity || record.highestRevision > bucket.lastRevision))
+      reason = "the cluster's minion keys were made anew since this member was in step";
+    else if (record.keptCount >= keysLostMin && (this.#local.isMissing || this.#local.ids().size === 0))
+      reason = "the key directories are missing or empty";
+    if (reason !== undefined)
+      logger.warn({ ids: record.keptCount }, `${reason}: keys of both sides are kept, and none is deleted`);
+    this.#hasRecord = !isFirst && reason === undefined && record.damage === undefined;
+    record.damage = undefined;
+    if (!this.#hasRecord) record.begin(bucket.identity);
+  }
+
+  /** The bucket was deleted or made anew while this member runs: all starts again, and what is here is kept. */
+  #restart(): void {
+    if (this.#isClosed) return;
+    this.#seen.clear();
+    this.#unread.clear();
+    this.#opening = this.#start().catch((error: unknown) => {
+      if (this.#isClosed) return;
+      this.#options.logger.error({ err: error }, "the cluster's minion keys cannot be opened again; tried again soon");
+      setTimeout(() => this.#restart(), restartMs).unref();
+    });
+  }
+
+  #noteEntry(entry: BucketEntry, present: Set<string>): void {
+    const id = idOfBucketKey(entry.key);
+    if (id === undefined) {
+      this.#ignore(`key ${entry.key.slice(0, keyCharactersShown)}`, entry.revision, "its key is not of a minion's id");
+      return;
+    }
+    if (!this.#isCopied) present.add(id);
+    if (entry.revision <= this.#stepOf(id).revision) return;
+    const seen = this.#readEntry(id, entry);
+    if (seen === undefined) {
+      this.#unread.add(id);
+      return;
+    }
+    this.#unread.delete(id);
+    this.#seen.set(id, seen);
+    // A write under way ends soon, and looks at what was seen.
+    if (this.#isCopied && !this.#sender.isUnderWay(id)) this.#compare(id);
+  }
+
+  #readEntry(id: string, { revision, value }: BucketEntry): Seen | undefined {
+    if (value === undefined) return { revision, digest: noKeys, keys: {}, by: "" };
+    try {
+      const { keys, by } = decodeEntry(id, value);
+      return { revision, digest: digestOf(keys), keys, by };
+    } catch (error) {
+      this.#ignore(`entry of ${id}`, revision, error instanceof Error ? error.message : String(error));
+      return undefined;
+    }
+  }
+
+  #ignore(what: string, revision: number, reason: string): void {
+    this.counters.ignored += 1;
+    this.#options.logger.warn({ what, revision, reason }, "ignored in the cluster's minion keys");
+  }
+
+  /** The record has the id, and the bucket nothing: it was deleted there so long ago that the mark of it is gone, too. */
+  #noteAbsent(id: string): void {
+    const { revision, digest } = this.#stepOf(id);
+    if (digest === noKeys) this.#record.delete(id);
+    else this.#seen.set(id, { revision: revision + 1, digest: noKeys, keys: {}, by: "", isAbsent: true });
+  }
+
+  #stepOf(id: string): Step {
+    return this.#record.get(id) ?? nothing;
+  }
+
+  *#keptIds(): Iterable<string> {
+    for (const id of this.#record.ids()) if (this.#stepOf(id).digest !== noKeys) yield id;
+  }
+
+  #compareAll(ids: Iterable<string>): void {
+    if (!this.#isCopied || this.#isClosed) return;
+    for (const id of ids) this.#compare(id);
+  }
+
+  /** Applies a newer entry, or offers the id to the sender if its files have changed. */
+  #compare(id: string): void {
+    if (this.#sender.isUnderWay(id)) {
+      this.#sender.offer(id);
+      return;
+    }
+    try {
+      const local = this.#readLocal(id);
+      if (local === undefined) this.#sender.offerLater(id);
+      else if (this.#settle(id, local) === "differs") this.#sender.offer(id);
+    } catch (error) {
+      this.#noteFault(id, error);
+    }
+  }
+
+  #noteFault(id: string, error: unknown): void {
+    this.counters.faults += 1;
+    this.#options.logger.warn({ err: error, id }, "a minion's keys could not be brought into step; tried again");
+    this.#sender.offerLater(id);
+  }
+
+  /** The id's files; undefined if they are to be read again later. */
+  #readLocal(id: string): Local | undefined {
+    const local = this.#local.read(id);
+    if (local === undefined) return undefined;
+    const isUnusable = local.unusable.length > 0;
+    if (!isUnusable) this.#unusable.delete(id);
+    else if (!this.#unusable.has(id)) {
+      this.#unusable.add(id);
+      return undefined;
+    }
+    return { keys: local.keys, digest: digestOf(local.keys), isUnusable };
+  }
+
+  /** Brings the id into step with the entry that was seen, if there is a newer one. @returns whether its files then differ from the bucket */
+  #settle(id: string, local: Local): "in step" | "differs" {
+    if (this.#unread.has(id)) return "in step";
+    const step = this.#stepOf(id);
+    const seen = this.#seen.get(id);
+    if (seen === undefined || seen.revision <= step.revision) {
+      this.#seen.delete(id);
+      return local.digest === step.digest ? "in step" : "differs";
+    }
+    if (seen.digest === local.digest) {
+      this.#noteInStep(id, seen);
+      return "in step";
+    }
+    const isUnchanged = local.digest === step.digest || local.isUnusable;
+    if (!isUnchanged && this.#isOwn(id, seen)) {
+      // What this member sent came back, and its files have changed since.
+      this.#noteInStep(id, seen);
+      return "differs";
+    }
+    if (!isUnchanged) this.#noteConflict(id, local, seen);
+    this.#apply(id, local, seen);
+    return "in step";
+  }
+
+  #isOwn(id: string, seen: Seen): boolean {
+    if (!this.#hasRecord || seen.isAbsent) return false;
+    return seen.digest === noKeys ? this.#removing.has(id) : seen.by === this.#options.member;
+  }
+
+  #noteConflict(id: string, local: Local, seen: Seen): void {
+    this.counters.conflicts += 1;
+    const about = { id, here: statesIn(local.keys), there: statesIn(seen.keys), member: seen.by };
+    this.#options.logger.warn(about, "a minion's key was changed here and on another member: the other's holds");
+  }
+
+  #apply(id: string, local: Local, seen: Pick<Seen, "revision" | "digest" | "keys" | "isAbsent">): void {
+    this.#local.replace(id, local.keys, seen.keys);
+    this.counters.applied += 1;
+    this.#noteInStep(id, seen);
+    this.#applied.note(id, local.keys.accepted, seen.keys.accepted);
+  }
+
+  #noteInStep(id: string, { revision, digest, isAbsent }: Pick<Seen, "revision" | "digest" | "isAbsent">): void {
+    this.#seen.delete(id);
+    this.#removing.delete(id);
+    if (isAbsent) this.#record.delete(id);
+    else this.#record.set(id, { revision, digest });
+  }
+
+  /** The sender's turn of an id: its files are read anew. */
+  async #send(id: string): Promise<"sent" | "nothing" | "later"> {
+    const bucket = this.#bucket;
+    let local: Local | undefined;
+    try {
+      local = this.#readLocal(id);
+      if (local === undefined || bucket === undefined) return "later";
+      if (local.isUnusable) return await this.#restore(bucket, id, local);
+      if (this.#settle(id, local) === "in step") return "nothing";
+      if (local.digest === noKeys && this.#local.isMissing) return "later";
+    } catch (error) {
+      if (hasCode(error, "CLUSTER_UNAVAILABLE")) throw error;
+      this.#noteFault(id, error);
+      return "later";
+    }
+    return this.#put(bucket, id, local);
+  }
+
+  async #put(bucket: KeyBucket, id: string, { keys, digest }: Local): Promise<"sent" | "nothing" | "later"> {
+    const step = this.#stepOf(id);
+    const value = digest === noKeys ? undefined : encodeEntry({ id, by: this.#options.member, keys });
+    if (value === undefined) this.#removing.add(id);
+    const key = bucketKeyOf(id);
+    try {
+      let revision = await bucket.put(key, value, step.revision);
+      // The bucket drops old marks of deletions, and then has nothing of the id.
+      if (revision === undefined && step.digest === noKeys && step.revision > 0)
+        revision = await bucket.put(key, value, 0);
+      if (bucket !== this.#bucket) return "later";
+      const seenRevision = this.#seen.get(id)?.revision ?? 0;
+      if (seenRevision > (revision ?? step.revision)) this.#sender.offer(id);
+      // Without the newer entry here: it is on its way by the watch, and decides.
+      if (revision === undefined) return seenRevision > step.revision ? "nothing" : "later";
+      this.counters.sent += 1;
+      this.#record.set(id, { revision, digest });
+      this.#removing.delete(id);
+      if (seenRevision <= revision) this.#seen.delete(id);
+      return "sent";
+    } catch (error) {
+      this.counters.putFailures += 1;
+      throw error;
+    }
+  }
+
+  /** Writes the bucket's keys over files that cannot be used. Without an entry they stay, and are named. */
+  async #restore(bucket: KeyBucket, id: string, local: Local): Promise<"nothing" | "later"> {
+    if (this.#settle(id, local) === "in step") return "nothing";
+    const step = this.#stepOf(id);
+    const value = step.digest === noKeys ? undefined : await bucket.valueAt(step.revision);
+    const seen = value === undefined ? undefined : this.#readEntry(id, { key: "", revision: step.revision, value });
+    if (seen !== undefined) {
+      this.#options.logger.warn(
+        { id },
+        "a minion's key file was empty or too large: the cluster's is written in its place",
+      );
+      this.#apply(id, local, seen);
+    } else if (!this.#withheld.has(id) && this.#withheld.size < logItemsMax) {
+      this.#withheld.add(id);
+      this.#ignore(`keys of ${id} here`, 0, "a file is empty or too large");
+    }
+    return "nothing";
+  }
+}

@@ -1,0 +1,193 @@
+/** What changed on either side while a member was down is told apart by its record of what was last in step. */
+import assert from "node:assert/strict";
+import { rmSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, afterEach, before, describe, it } from "node:test";
+import { bucketKeyOf, encodeEntry } from "../../../src/cluster/keys/entry.ts";
+import { temporaryDirectories } from "../../store/temporary.ts";
+import { NatsServer } from "../nats.ts";
+import { TestMember } from "./member.ts";
+
+const pem = (name: string) => `-----BEGIN PUBLIC KEY-----\n${name}\n-----END PUBLIC KEY-----`;
+const ids = ["web1", "web2", "web3", "web4"];
+
+describe("a member that was down", () => {
+  const temporary = temporaryDirectories();
+  const server = new NatsServer();
+  let a: TestMember;
+  let b: TestMember;
+  let bucket = "";
+  let bucketCount = 0;
+  before(() => server.start());
+  after(() => server.close());
+  afterEach(() => Promise.all([a.stop(), b.stop()]));
+
+  /** Both in step with four accepted keys, and then B stopped. */
+  async function begin(): Promise<void> {
+    bucket = `restart_${++bucketCount}`;
+    a = new TestMember(server, bucket, "master-a", temporary());
+    b = new TestMember(server, bucket, "master-b", temporary());
+    for (const id of ids) a.keys.write("accepted", id, pem(id));
+    await a.start();
+    await a.untilInStep();
+    await b.start();
+    for (const id of ids) await b.untilHolds(id, { accepted: pem(id) });
+    await b.stop();
+    b.changes.splice(0);
+  }
+
+  async function bothHold(id: string, expected: Record<string, string>): Promise<void> {
+    await a.untilHolds(id, expected);
+    await b.untilHolds(id, expected);
+  }
+
+  it("sends what was changed in its directories meanwhile: a new key, another state, a deletion", async () => {
+    await begin();
+    b.keys.move("web1", "accepted", "rejected");
+    b.keys.remove("accepted", "web2");
+    b.keys.write("accepted", "web9", pem("web9"));
+    await b.start();
+    await bothHold("web1", { rejected: pem("web1") });
+    await bothHold("web2", {});
+    await bothHold("web9", { accepted: pem("web9") });
+    assert.deepEqual(b.warnings(""), []);
+  });
+
+  it("takes what others changed meanwhile, and accepts no key that was deleted", async () => {
+    await begin();
+    a.keys.move("web1", "accepted", "rejected");
+    a.keys.remove("accepted", "web2");
+    a.keys.write("accepted", "web9", pem("web9"));
+    await a.until("sent", () => a.replica.counters.sent === ids.length + 3);
+    await b.start();
+    assert.deepEqual(b.look("web1"), { rejected: pem("web1") });
+    assert.deepEqual(b.look("web2"), {});
+    assert.deepEqual(b.look("web9"), { accepted: pem("web9") });
+    assert.deepEqual(b.warnings(""), []);
+    await b.until("told", () => b.changes.length === 1);
+    assert.deepEqual(b.changes[0], {
+      added: ["web9"],
+      removed: ["web1", "web2"],
+      changed: [],
+      rotate: false,
+    });
+  });
+
+  it("gives way where both changed, and says so", async () => {
+    await begin();
+    a.keys.move("web1", "accepted", "rejected");
+    a.keys.remove("accepted", "web2");
+    a.keys.write("accepted", "web3", pem("new"));
+    await a.until("sent", () => a.replica.counters.sent === ids.length + 3);
+    b.keys.move("web1", "accepted", "denied");
+    b.keys.write("accepted", "web2", pem("newer"));
+    b.keys.remove("accepted", "web3");
+    await b.start();
+    await bothHold("web1", { rejected: pem("web1") });
+    await bothHold("web2", {});
+    await bothHold("web3", { accepted: pem("new") });
+    assert.deepEqual(
+      b
+        .warnings("the other's holds")
+        .map(({ fields }) => [fields.id, fields.here, fields.there, fields.member])
+        .toSorted(),
+      [
+        ["web1", "denied", "rejected", "master-a"],
+        ["web2", "accepted", "none", ""],
+        ["web3", "none", "accepted", "master-a"],
+      ],
+    );
+  });
+
+  it("has nothing to say where both made the same change", async () => {
+    await begin();
+    for (const member of [a, b]) member.keys.move("web1", "accepted", "rejected");
+    for (const member of [a, b]) member.keys.remove("accepted", "web2");
+    await a.until("sent", () => a.replica.counters.sent === ids.length + 2);
+    await b.start();
+    await b.untilInStep();
+    await bothHold("web1", { rejected: pem("web1") });
+    await bothHold("web2", {});
+    assert.deepEqual([b.warnings(""), b.changes], [[], []]);
+  });
+
+  it("sends a key that was deleted before, and came again while it was down", async () => {
+    await begin();
+    await b.start();
+    a.keys.remove("accepted", "web1");
+    await b.untilHolds("web1", {});
+    await b.stop();
+    b.keys.write("pending", "web1", pem("new"));
+    await b.start();
+    await bothHold("web1", { pending: pem("new") });
+  });
+
+  it("without its record unites both sides, and still takes no deleted key", async () => {
+    await begin();
+    a.keys.remove("accepted", "web1");
+    await a.until("sent", () => a.replica.counters.sent === ids.length + 1);
+    rmSync(b.recordFile);
+    b.keys.remove("accepted", "web2");
+    b.keys.write("accepted", "web9", pem("web9"));
+    await b.start();
+    await bothHold("web1", {});
+    await bothHold("web2", { accepted: pem("web2") });
+    await bothHold("web9", { accepted: pem("web9") });
+  });
+
+  it("names a damaged record, and does as without one", async () => {
+    await begin();
+    truncateSync(b.recordFile, 60);
+    b.keys.remove("accepted", "web2");
+    await b.start();
+    await bothHold("web2", { accepted: pem("web2") });
+    assert.equal(b.warnings("the record of keys in step is damaged")[0]?.fields.file, b.recordFile);
+    assert.equal(b.lines.filter(({ level }) => level === "warn").length, 1);
+  });
+
+  it("deletes no key because the bucket was made anew", async () => {
+    await begin();
+    await a.stop();
+    const { kvm } = await server.connect();
+    await (await kvm.open(bucket)).destroy();
+    await b.start();
+    await b.untilInStep();
+    assert.equal(b.warnings("made anew").length, 1);
+    await a.start();
+    for (const id of ids) await bothHold(id, { accepted: pem(id) });
+  });
+
+  it("deletes no key on the others because its directories were lost", async () => {
+    for (const isWholeLost of [true, false]) {
+      await begin();
+      rmSync(isWholeLost ? b.pkiDir : join(b.pkiDir, "minions"), { recursive: true });
+      await b.start();
+      assert.equal(b.warnings("missing or empty").length, 1);
+      for (const id of ids) await bothHold(id, { accepted: pem(id) });
+      await Promise.all([a.stop(), b.stop()]);
+    }
+    await begin();
+  });
+
+  it("writes a key again whose file a loss of power left empty", async () => {
+    await begin();
+    writeFileSync(join(b.pkiDir, "minions", "web1"), "");
+    await b.start();
+    await bothHold("web1", { accepted: pem("web1") });
+    assert.equal(b.warnings("empty or too large").length, 1);
+    assert.deepEqual(a.warnings(""), []);
+  });
+
+  it("knows a key of its own that was sent, and not yet in its record", async () => {
+    await begin();
+    const { kvm } = await server.connect();
+    const kv = await kvm.open(bucket);
+    const revision = (await kv.get(bucketKeyOf("web1")))?.revision ?? 0;
+    const keys = { rejected: pem("web1") };
+    await kv.update(bucketKeyOf("web1"), encodeEntry({ id: "web1", by: "master-b", keys }), revision);
+    b.keys.remove("accepted", "web1");
+    await b.start();
+    await bothHold("web1", {});
+    assert.deepEqual(b.warnings(""), []);
+  });
+});
