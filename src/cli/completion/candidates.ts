@@ -1,5 +1,6 @@
 /** Completes the last word of a command line from the option tables: commands, options, their values, minion ids, functions. */
 import { completionCandidatesMax } from "../../limits.ts";
+import { clusterWords } from "../options/cluster-options.ts";
 import { commandAbouts } from "../options/command-list.ts";
 import { shells } from "../options/completion-options.ts";
 import type { AnyOption, CommandTable } from "../options/option.ts";
@@ -56,6 +57,8 @@ export function complete(words: readonly string[], names: Names): Completion {
       shells.map((shell) => [shell, ""]),
     );
   }
+  if (command === "cluster" && rest.length === 1 && !last.startsWith("-"))
+    return beginning(last, Object.entries(clusterWords));
   if (!isTabled(command)) return [];
   return new Line(command, commands[command], rest.slice(0, -1), last, names).complete();
 }

@@ -33,7 +33,7 @@ export type DaemonConfig = {
 };
 
 /** Both daemons have the same options. */
-type DaemonOptions = OptionsOf<"master" | "minion" | "api">;
+type DaemonOptions = OptionsOf<"master" | "minion" | "api" | "witness">;
 
 /** A running daemon. */
 export type RunningDaemon = {
@@ -49,7 +49,7 @@ export type DaemonHooks = {
 };
 
 export type Daemon<Config extends DaemonConfig> = {
-  readonly role: "master" | "minion" | "api";
+  readonly role: "master" | "minion" | "api" | "witness";
   readonly argv: readonly string[];
   readonly options: DaemonOptions;
   readonly load: (configDir: string | undefined, host: Host, overrides: Overrides) => Config;

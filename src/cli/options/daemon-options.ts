@@ -22,7 +22,8 @@ type DaemonOptions = typeof generalOptions &
   ReturnType<typeof logLevelOption> &
   typeof logFileOptions;
 
-function daemonCommand(program: string, about: string): CommandTable<DaemonOptions> {
+/** The table of a daemon. */
+export function daemonCommand(program: string, about: string): CommandTable<DaemonOptions> {
   return {
     program,
     usage: `${program} [options]`,

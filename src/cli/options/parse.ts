@@ -7,6 +7,7 @@ import { wordsExitCode } from "../args/functions.ts";
 import { benchCommand, sizeCommand, tuneCommand } from "./bench-options.ts";
 import { callCommand } from "./call-options.ts";
 import { checkCommand, checkStoreCommand } from "./check-options.ts";
+import { clusterCommand, witnessCommand } from "./cluster-options.ts";
 import { completionCommand } from "./completion-options.ts";
 import { cpCommand } from "./cp-options.ts";
 import { apiCommand, masterCommand, minionCommand } from "./daemon-options.ts";
@@ -30,6 +31,8 @@ export const commands = {
   master: masterCommand,
   minion: minionCommand,
   api: apiCommand,
+  cluster: clusterCommand,
+  witness: witnessCommand,
   top: topCommand,
   check: checkCommand,
   "check-store": checkStoreCommand,

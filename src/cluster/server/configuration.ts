@@ -56,6 +56,11 @@ export function serverConfiguration(
   return `${JSON.stringify(settings, undefined, 2)}\n`;
 }
 
+/** The port for the master's own connections, from a configuration's text. @throws SyntaxError for other text */
+export function clientPortIn(text: string): number {
+  return Number((JSON.parse(text) as { readonly port: number }).port);
+}
+
 function advertised(host: string, port: number): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }

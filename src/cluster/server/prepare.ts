@@ -45,7 +45,8 @@ export async function prepareServer(member: Member, keys: ClusterKeys, nowMs: nu
   return { configurationFile: files.configuration, logFile: files.log, clientPort };
 }
 
-function serverFiles(directory: string): ServerFiles {
+/** The files of a member's server in its directory. */
+export function serverFiles(directory: string): ServerFiles {
   return {
     configuration: join(directory, "nats-server.conf"),
     authority: join(directory, "authority.pem"),

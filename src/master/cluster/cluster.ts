@@ -133,6 +133,7 @@ export class Cluster {
         onApplied: applyKeys,
       }),
     );
+    if (this.#ending.signal.aborted) return await this.close();
     logger.info({ cluster: start.member.clusterId, member: start.member.name }, "joined the cluster");
   }
 

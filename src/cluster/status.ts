@@ -1,0 +1,72 @@
+/** The state of a cluster's servers, as they tell it: which of them answer, which leads, and how far the others are behind. */
+import type { NatsConnection } from "@nats-io/nats-core";
+import { clusterStatusWaitMs } from "../limits.ts";
+import { retried, unavailable } from "./connection.ts";
+
+/** All servers answer; the one that leads knows those that do not. Source: NATS documentation, "System Events". */
+const question = "$SYS.REQ.SERVER.PING.JSZ";
+
+export type ClusterServer = {
+  readonly name: string;
+  /** Undefined for a server that did not answer. */
+  readonly version: string | undefined;
+  readonly isLeader: boolean;
+  readonly isAnswering: boolean;
+  /** Records that it has not taken over from the leader. Undefined if the leader is not known. */
+  readonly behind: number | undefined;
+};
+
+export type ClusterStatus = {
+  /** Whether more than half of the servers work together, so that the cluster takes changes. */
+  readonly hasQuorum: boolean;
+  readonly serverCount: number;
+  readonly servers: readonly ClusterServer[];
+};
+
+type Replica = { readonly name: string; readonly offline?: boolean; readonly lag?: number };
+type Answer = {
+  readonly server: { readonly name: string; readonly ver: string };
+  readonly data?: {
+    readonly meta_cluster?: {
+      readonly leader?: string;
+      readonly cluster_size?: number;
+      readonly replicas?: readonly Replica[];
+    };
+  };
+};
+
+/**
+ * @param nats a connection as the system's user
+ * @throws SaltworksError CLUSTER_UNAVAILABLE if not even this member's own server answers
+ */
+export async function readClusterStatus(nats: NatsConnection): Promise<ClusterStatus> {
+  const answers = await retried("the cluster's own server", clusterStatusWaitMs, () => ask(nats));
+  if (answers.length === 0) throw unavailable("the cluster's own server", "no answer");
+  return statusOf(answers);
+}
+
+async function ask(nats: NatsConnection): Promise<Answer[]> {
+  const replies = await nats.requestMany(question, "{}", { strategy: "timer", maxWait: clusterStatusWaitMs });
+  const answers: Answer[] = [];
+  for await (const reply of replies) answers.push(reply.json<Answer>());
+  return answers;
+}
+
+/** Pure. */
+export function statusOf(answers: readonly Answer[]): ClusterStatus {
+  const metas = answers.map(({ data }) => data?.meta_cluster ?? {});
+  const leading = answers.find(({ server, data }) => data?.meta_cluster?.leader === server.name);
+  const leader = leading?.server.name;
+  const replicas = leading?.data?.meta_cluster?.replicas ?? [];
+  const versions = new Map(answers.map(({ server }) => [server.name, server.ver]));
+  const names = new Set([...versions.keys(), ...replicas.map(({ name }) => name)]);
+  const serverCount = Math.max(names.size, ...metas.map(({ cluster_size: size = 0 }) => size));
+  const servers = [...names].sort().map((name): ClusterServer => {
+    const replica = replicas.find((one) => one.name === name);
+    const behind = name === leader ? 0 : replica?.lag ?? (replica === undefined ? undefined : 0);
+    const version = versions.get(name);
+    return { name, version, isLeader: name === leader, isAnswering: version !== undefined, behind };
+  });
+  const answering = servers.filter(({ isAnswering }) => isAnswering).length;
+  return { hasQuorum: leader !== undefined && 2 * answering > serverCount, serverCount, servers };
+}
