@@ -9,7 +9,7 @@ import { SaltworksError } from "../errors.ts";
 export type ClusterKeys = {
   /** Of the authority that signs the members' certificates. */
   readonly authoritySeed: Buffer;
-  /** Of the user as whom members sign in to their own NATS server. */
+  /** Of the user that each member is to its own NATS server. */
   readonly clientSeed: Buffer;
   /** Seals what the members share through NATS, such as the cluster's key pair. */
   readonly sealKey: Buffer;
