@@ -9,7 +9,7 @@ import { SaltworksError } from "../errors.ts";
 export type ClusterKeys = {
   /** Of the authority that signs the members' certificates. */
   readonly authoritySeed: Buffer;
-  /** Of the user as whom members sign in to their own NATS server. */
+  /** Of the user that each member is to its own NATS server. */
   readonly clientSeed: Buffer;
   /** Of the user as whom a member asks the servers for their state and removes one. */
   readonly systemSeed: Buffer;

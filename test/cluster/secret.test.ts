@@ -18,7 +18,7 @@ const ofProd = {
 };
 
 describe("the keys of a cluster", () => {
-  it("are those that Python's hashlib.scrypt and hmac derive, so that members of all releases have the same", async () => {
+  it("are the ones that Python's hashlib.scrypt and hmac derive, so that members of all releases have the same", async () => {
     assert.deepEqual(await derivedHex(secret, "prod"), ofProd);
   });
 

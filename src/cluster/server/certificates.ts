@@ -38,7 +38,10 @@ export type CertificateRequest = {
   readonly authoritySeed: Buffer;
   /** Shown in the peers' logs; it decides nothing. */
   readonly memberName: string;
-  /** DNS names and addresses at which other members reach this one, at least one. */
+  /**
+   * DNS names and addresses at which other members reach this one, at least one. A peer compares its route with them. If only some routes
+   * of a peer are by name, nats-server first wants such a name from servers at an address too, and tries again without it.
+   */
   readonly hosts: readonly string[];
   readonly nowMs: number;
   /** Until the member's certificate expires. */
@@ -143,7 +146,7 @@ const basicConstraints = (...constraints: readonly Buffer[]) =>
 const keyUsage = (bits: Buffer) => criticalExtension("2.5.29.15", bits);
 const subjectKeyId = (id: Buffer) => extension("2.5.29.14", octetString(id));
 
-/** It signs certificates of members and nothing else: no authority beneath it. */
+/** It signs certificates of members, and none of further authorities. */
 function authorityExtensions(id: Buffer): Buffer[] {
   const isAuthority = booleanTrue();
   const authoritiesBeneath = integer(Buffer.of(0));
