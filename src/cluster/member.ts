@@ -20,13 +20,18 @@ export type Member = {
   readonly poolPort: number;
   /** `HOST:PORT` of the other servers. */
   readonly peers: readonly string[];
-  /** Names and addresses under which the other servers reach this one. */
+  /**
+   * Names and addresses for the member's certificate, its own first. The peers' are among them, because a server that was reached by its address is
+   * compared with the first name among the routes. The secret allows any name.
+   */
   readonly hosts: readonly string[];
   /** The server's own directory. */
   readonly directory: string;
 };
 
-const anyAddress: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+const anyAddresses: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+export const isAnyAddress = (address: string): boolean => anyAddresses.has(address);
+
 /** A server's name in NATS has no spaces. */
 const nameForm = /^\S{1,255}$/;
 const peerForm = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]/@]+))(?::(\d{1,5}))?$/;
@@ -41,10 +46,15 @@ function readPeer(entry: unknown, defaultPort: number): string | undefined {
 }
 
 function ownHosts(config: MemberConfig, hostName: string): string[] {
-  const addresses = anyAddress.has(config.interface)
+  const addresses = isAnyAddress(config.interface)
     ? Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address))
     : [config.interface];
-  return [...new Set([...addresses, hostName])].filter((host) => host !== "");
+  return [...addresses, hostName].filter((host) => host !== "");
+}
+
+/** Without port and brackets. */
+function hostOf(peer: string): string {
+  return peer.slice(0, peer.lastIndexOf(":")).replace(/^\[|\]$/g, "");
 }
 
 /**
@@ -74,7 +84,7 @@ export function memberOf(config: MemberConfig, hostName: string): Member | undef
     name: id,
     poolHost: config.interface,
     poolPort: config.cluster_pool_port,
-    hosts: ownHosts(config, hostName),
+    hosts: [...new Set([...ownHosts(config, hostName), ...peers.map(hostOf)])],
     directory: join(config.cachedir, "cluster"),
   };
 }

@@ -63,7 +63,7 @@ export function statusOf(answers: readonly Answer[]): ClusterStatus {
   const serverCount = Math.max(names.size, ...metas.map(({ cluster_size: size = 0 }) => size));
   const servers = [...names].sort().map((name): ClusterServer => {
     const replica = replicas.find((one) => one.name === name);
-    const behind = name === leader ? 0 : replica?.lag ?? (replica === undefined ? undefined : 0);
+    const behind = name === leader ? 0 : (replica?.lag ?? (replica === undefined ? undefined : 0));
     const version = versions.get(name);
     return { name, version, isLeader: name === leader, isAnswering: version !== undefined, behind };
   });

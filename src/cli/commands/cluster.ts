@@ -35,7 +35,8 @@ export async function runCluster(argv: readonly string[], host: Host): Promise<n
 
 async function showStatus(config: MasterConfig, isJson: boolean, host: Host): Promise<number> {
   const member = memberOf(config, hostname());
-  if (member === undefined) throw new SaltworksError("USAGE", "this master is not a member of a cluster: cluster_id is not set");
+  if (member === undefined)
+    throw new SaltworksError("USAGE", "this master is not a member of a cluster: cluster_id is not set");
   let status: ClusterStatus;
   try {
     const keys = await deriveKeys(member.secret, member.clusterId);
@@ -52,7 +53,11 @@ async function showStatus(config: MasterConfig, isJson: boolean, host: Host): Pr
     host.complain(`saltworks cluster: ${(error as Error).message}\n`);
     return exitCodes.unasked;
   }
-  host.write(isJson ? `${JSON.stringify({ cluster: member.clusterId, ...status }, undefined, 2)}\n` : textOf(member.clusterId, status));
+  host.write(
+    isJson
+      ? `${JSON.stringify({ cluster: member.clusterId, ...status }, undefined, 2)}\n`
+      : textOf(member.clusterId, status),
+  );
   return status.hasQuorum ? exitCodes.quorum : exitCodes.noQuorum;
 }
 

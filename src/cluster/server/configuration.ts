@@ -1,6 +1,6 @@
 /** The configuration file of a member's `nats-server`. Its language includes JSON, so that nothing needs to be quoted by hand. Pure. */
 import { clusterServerLogBytesMax, clusterServerLogsMax, natsMessageBytesMax } from "../../limits.ts";
-import type { Member } from "../member.ts";
+import { isAnyAddress, type Member } from "../member.ts";
 
 export type ServerFiles = {
   readonly configuration: string;
@@ -47,8 +47,8 @@ export function serverConfiguration(
       name: member.clusterId,
       host: member.poolHost,
       port: member.poolPort,
-      // A peer that learned of this server by others must reach it under a name that its certificate has.
-      ...(member.hosts[0] === undefined ? {} : { advertise: advertised(member.hosts[0], member.poolPort) }),
+      // Peers that learn of this server by others get this address. With an interface of all addresses it is each connection's own.
+      ...(isAnyAddress(member.poolHost) ? {} : { advertise: advertised(member.poolHost, member.poolPort) }),
       routes: member.peers.map((peer) => `nats-route://${peer}`),
       tls: { cert_file: files.certificate, key_file: files.key, ca_file: files.authority, verify: true, timeout: 5 },
     },
