@@ -1,7 +1,7 @@
 // Builds nats-server, the program that joins several masters, from its Go module: `node scripts/nats-server.mjs [--to DIR]`.
 // DIR is by default saltworks/nats-server-VERSION below $XDG_CACHE_HOME or ~/.cache, where src/cluster/server/program.ts looks for it.
 // The module's hash is pinned here, and its own go.sum pins what it imports, so that it does not matter which proxy serves them. Go is taken from
-// the PATH if it is new enough. Otherwise it is fetched as the module golang.org/toolchain, whose hash is pinned, too. Nothing of it stays behind.
+// the PATH if it is new enough. Otherwise it is fetched as the module golang.org/toolchain, whose hash is pinned, too. It and all caches are removed.
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";

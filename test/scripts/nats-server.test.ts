@@ -25,6 +25,9 @@ after(() => rmSync(root, { recursive: true }));
 const script = join(repositoryRoot, "scripts", "nats-server.mjs");
 const hash = "h1:yLsgt2kslgymvxvjFq1WGWck5hkat2YYfbXvQ145tzU=";
 
+/** One run, milliseconds: it takes less than one second, and a busy machine several. */
+const runMs = 60_000;
+
 type Fake = { readonly version?: string; readonly sum?: string; readonly build?: string };
 
 /** A folder with a `go` of the shell. `build`: what it does with the path of the program to write, as `$out`. */
@@ -54,7 +57,11 @@ function variables(name: string, folders: readonly string[], more: Readonly<Reco
 }
 
 function runScript(env: Readonly<Record<string, string>>, ...words: string[]) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...words], { env, encoding: "utf8" });
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...words], {
+    env,
+    encoding: "utf8",
+    timeout: runMs,
+  });
   return { status, stdout, stderr };
 }
 
@@ -115,7 +122,7 @@ describe("the script that builds nats-server", { timeout: 120_000 }, () => {
     const env = variables("stopped", [goFolder("slow", { build })]);
     const child = spawn(process.execPath, [script], { env, stdio: "ignore" });
     const ended = once(child, "exit");
-    assert.equal(spawnSync("head", ["-n", "1", started], { encoding: "utf8" }).stdout, "yes\n");
+    assert.equal(spawnSync("head", ["-n", "1", started], { encoding: "utf8", timeout: runMs }).stdout, "yes\n");
     child.kill("SIGTERM");
     assert.deepEqual(await ended, [143, null]);
     assert.deepEqual(leftOf("stopped"), []);
