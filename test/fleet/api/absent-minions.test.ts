@@ -30,7 +30,7 @@ describe("a minion that has ended", { timeout: 240_000 }, () => {
 
   const open = async (idPrefix: string, firstIndex: number) => {
     const ports = { masterHost: "127.0.0.1", requestPort: master.requestPort };
-    const ways = { returnTimeoutMs: [2_000, 3_000], returnTries: 10, reconnectMs: [100, 300] } as const;
+    const ways = { returnTimeoutMs: [2_000, 3_000], returnTries: 30, reconnectMs: [100, 300] } as const;
     const fleet = await openFleet({ ...ports, ...ways, minionCount: 1, idPrefix, firstIndex });
     fleets.push(fleet);
     await fleet.untilUp(upTimeoutMs);

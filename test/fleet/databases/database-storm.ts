@@ -73,7 +73,7 @@ export class DatabaseStorm {
       returnBytes: [100, 4_000],
       returnDelayMs: [0, 600],
       returnTimeoutMs: [2_000, 3_000],
-      returnTries: 10,
+      returnTries: 30,
       reconnectMs: [100, 500],
       isRecordingAcks: true,
     });
