@@ -22,6 +22,8 @@ export const clusterReplicasMax = 3;
 export const natsServerLookMs = 10_000;
 /** Key entries on their way to the bucket at once. More wait for their turn; 64 keep a bucket of three replicas busy. */
 export const keyPutsUnderWayMax = 64;
+/** Key entries that are written as one batch, which costs one sync: from `idsMin` on, because a batch takes two round trips, up to `idsMax` (NATS: 1,000). */
+export const keyBatch = { idsMin: 32, idsMax: 500 } as const;
 /** One write of a key entry, milliseconds: longer than most elections. After it the write counts as failed, and is tried again. */
 export const keyPutTimeoutMs = 5_000;
 /** Wait before failed key entries are tried again, milliseconds. Each is twice the one before, with jitter. */

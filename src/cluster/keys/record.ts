@@ -8,7 +8,7 @@ import { mkdir, open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import { pack, unpack } from "msgpackr";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
-import { keyRecordSaveMs } from "../../limits.ts";
+import { keyRecordSaveMs, keysLostMin } from "../../limits.ts";
 import { noKeys } from "./entry.ts";
 import { syncFolder } from "./local-keys.ts";
 
@@ -21,6 +21,7 @@ const saveShare = 0.02;
 
 /** `revision`: of the entry in the bucket. `digest`: `noKeys` once the key was deleted; the revision is then that of the mark. */
 export type Step = { readonly revision: number; readonly digest: string };
+const never: Step = { revision: 0, digest: noKeys };
 type Stored = {
   readonly v: number;
   readonly bucket: string;
@@ -39,8 +40,8 @@ export type RecordOptions = {
 export class KeyRecord {
   /** Which bucket the revisions belong to: one that was made anew counts from 1. */
   bucket = "";
-  /** Why the file was not used. */
-  damage: string | undefined;
+  /** Why the file cannot be used. */
+  #damage: string | undefined;
   readonly #options: RecordOptions;
   readonly #steps = new Map<string, Step>();
   #timer: NodeJS.Timeout | undefined;
@@ -54,8 +55,9 @@ export class KeyRecord {
     this.#load();
   }
 
-  get(id: string): Step | undefined {
-    return this.#steps.get(id);
+  /** Revision 0 and `noKeys` for an id that was never in step. */
+  step(id: string): Step {
+    return this.#steps.get(id) ?? never;
   }
 
   set(id: string, step: Step): void {
@@ -71,14 +73,31 @@ export class KeyRecord {
     return [...this.#steps.keys()];
   }
 
-  /** How many ids had a key. */
-  get keptCount(): number {
-    let count = 0;
-    for (const { digest } of this.#steps.values()) if (digest !== noKeys) count += 1;
-    return count;
+  /** Ids that had a key. */
+  *keptIds(): Iterable<string> {
+    for (const [id, { digest }] of this.#steps) if (digest !== noKeys) yield id;
   }
 
-  get highestRevision(): number {
+  get keptCount(): number {
+    return [...this.keptIds()].length;
+  }
+
+  /**
+   * Why the record says nothing about a bucket and the directories; `new` without a record. `areKeysLost`: the directories hold no key at all, which
+   * is rather a lost disk than deletions.
+   */
+  unfitFor(bucket: string, lastRevision: number, areKeysLost: boolean): string | undefined {
+    const damage = this.#damage;
+    this.#damage = undefined;
+    if (damage !== undefined) return `the record of keys in step is damaged (${damage})`;
+    if (this.bucket === "") return "new";
+    if (this.bucket !== bucket || this.#highestRevision() > lastRevision)
+      return "the cluster's minion keys were made anew since this member was in step";
+    if (areKeysLost && this.keptCount >= keysLostMin) return "the key directories are missing or empty";
+    return undefined;
+  }
+
+  #highestRevision(): number {
     let highest = 0;
     for (const { revision } of this.#steps.values()) highest = Math.max(highest, revision);
     return highest;
@@ -152,7 +171,7 @@ export class KeyRecord {
       });
       this.bucket = stored.bucket;
     } catch (error) {
-      if (!hasCodeIn(error, "ENOENT", "ENOTDIR")) this.damage = error instanceof Error ? error.message : String(error);
+      if (!hasCodeIn(error, "ENOENT", "ENOTDIR")) this.#damage = error instanceof Error ? error.message : String(error);
     }
   }
 }

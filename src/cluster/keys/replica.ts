@@ -4,23 +4,14 @@
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
-import { hasCode } from "../../errors.ts";
-import { keysLostMin, keysPerTurnMax, logItemsMax } from "../../limits.ts";
+import { keysPerTurnMax, logItemsMax } from "../../limits.ts";
 import type { KeyChange } from "../../store/keys/keys.ts";
 import { AppliedChanges } from "./applied.ts";
-import { type BucketClients, type BucketEntry, KeyBucket } from "./bucket.ts";
-import {
-  bucketKeyOf,
-  decodeEntry,
-  digestOf,
-  encodeEntry,
-  idOfBucketKey,
-  type KeySet,
-  noKeys,
-  statesIn,
-} from "./entry.ts";
+import { type BucketClients, type BucketEntry, type BucketWrite, KeyBucket } from "./bucket.ts";
+import { bucketKeyOf, digestOf, encodeEntry, idOfBucketKey, noKeys, statesIn } from "./entry.ts";
 import { LocalKeys } from "./local-keys.ts";
-import { KeyRecord, type Step } from "./record.ts";
+import { KeyRecord } from "./record.ts";
+import { absentSince, type Local, type Seen, seenOf } from "./seen.ts";
 import { KeySender } from "./sender.ts";
 import { KeyTouches } from "./touches.ts";
 
@@ -40,18 +31,6 @@ export type KeyReplicaOptions = {
   readonly onApplied: (change: KeyChange) => void;
 };
 
-/** The newest entry of an id that the watch delivered, until the id is in step with it. */
-type Seen = {
-  readonly revision: number;
-  readonly digest: string;
-  readonly keys: KeySet;
-  /** Empty for a deletion, which names no member. */
-  readonly by: string;
-  /** The bucket has nothing of the id, not even the mark of its deletion. */
-  readonly isAbsent?: true;
-};
-type Local = { readonly keys: KeySet; readonly digest: string; readonly isUnusable: boolean };
-const nothing: Step = { revision: 0, digest: noKeys };
 /** Wait before a bucket that was lost is opened again. */
 const restartMs = 2_000;
 /** Of a key that is not of a minion, in the log. */
@@ -97,6 +76,7 @@ export class KeyReplica {
     });
     this.#sender = new KeySender({
       send: (id) => this.#send(id),
+      sendMany: (ids) => this.#sendMany(ids),
       onFailing: (error, waiting) => {
         const about = "key changes made here cannot reach the other members now; they are kept, and sent again";
         logger.warn({ err: error, waiting }, about);
@@ -156,42 +136,43 @@ export class KeyReplica {
         if (!this.#isClosed) logger.warn({ err: error }, "the watch of the cluster's minion keys was interrupted");
       },
     });
-    for (const id of this.#record.ids()) if (!present.has(id)) this.#noteAbsent(id);
+    for (const id of this.#record.ids()) {
+      if (present.has(id)) continue;
+      const { revision, digest } = this.#record.step(id);
+      if (digest === noKeys) this.#record.delete(id);
+      else this.#seen.set(id, absentSince(revision));
+    }
     // Watches from before the first comparison, so that no change falls between.
     this.#touches ??= new KeyTouches({
       pkiDir,
       present: () => this.#local.ids(),
-      expected: () => this.#keptIds(),
+      expected: () => this.#record.keptIds(),
       onTouched: (ids) => this.#compareAll(ids),
       onFault: (error) => logger.warn({ err: error }, "the key directories cannot be watched"),
     });
     const ids = new Set([...this.#local.ids(), ...this.#record.ids(), ...this.#seen.keys()]);
     this.#isCopied = true;
+    this.#hasRecord = true;
     let count = 0;
     for (const id of ids) {
       if (this.#isClosed) return;
       this.#compare(id);
       if (++count % keysPerTurnMax === 0) await nextTurn();
     }
-    this.#hasRecord = true;
   }
 
   /** Keeps the record if it describes this bucket and these directories. Otherwise both sides are united. */
   #chooseRecord(bucket: KeyBucket): void {
     const { logger, recordFile } = this.#options;
     const record = this.#record;
-    const isFirst = record.bucket === "";
-    let reason: string | undefined;
-    if (record.damage !== undefined)
-      logger.warn({ file: recordFile, reason: record.damage }, "the record of keys in step is damaged, and not used");
-    else if (!isFirst && (record.bucket !== bucket.identity || record.highestRevision > bucket.lastRevision))
-      reason = "the cluster's minion keys were made anew since this member was in step";
-    else if (record.keptCount >= keysLostMin && (this.#local.isMissing || this.#local.ids().size === 0))
-      reason = "the key directories are missing or empty";
-    if (reason !== undefined)
-      logger.warn({ ids: record.keptCount }, `${reason}: keys of both sides are kept, and none is deleted`);
-    this.#hasRecord = !isFirst && reason === undefined && record.damage === undefined;
-    record.damage = undefined;
+    const areKeysLost = this.#local.isMissing || this.#local.ids().size === 0;
+    const unfit = record.unfitFor(bucket.identity, bucket.lastRevision, areKeysLost);
+    if (unfit !== undefined && unfit !== "new")
+      logger.warn(
+        { file: recordFile, ids: record.keptCount },
+        `${unfit}: keys of both sides are kept, and none is deleted`,
+      );
+    this.#hasRecord = unfit === undefined;
     if (!this.#hasRecord) record.begin(bucket.identity);
   }
 
@@ -214,25 +195,28 @@ export class KeyReplica {
       return;
     }
     if (!this.#isCopied) present.add(id);
-    if (entry.revision <= this.#stepOf(id).revision) return;
+    if (entry.revision <= this.#record.step(id).revision) return;
     const seen = this.#readEntry(id, entry);
     if (seen === undefined) {
       this.#unread.add(id);
       return;
     }
     this.#unread.delete(id);
+    if (this.#isOwn(id, seen)) {
+      // What this member sent came back. If its files have changed since, they are still to be sent.
+      this.#noteInStep(id, seen);
+      return;
+    }
     this.#seen.set(id, seen);
     // A write under way ends soon, and looks at what was seen.
     if (this.#isCopied && !this.#sender.isUnderWay(id)) this.#compare(id);
   }
 
-  #readEntry(id: string, { revision, value }: BucketEntry): Seen | undefined {
-    if (value === undefined) return { revision, digest: noKeys, keys: {}, by: "" };
+  #readEntry(id: string, entry: Omit<BucketEntry, "key">): Seen | undefined {
     try {
-      const { keys, by } = decodeEntry(id, value);
-      return { revision, digest: digestOf(keys), keys, by };
+      return seenOf(id, entry);
     } catch (error) {
-      this.#ignore(`entry of ${id}`, revision, error instanceof Error ? error.message : String(error));
+      this.#ignore(`entry of ${id}`, entry.revision, error instanceof Error ? error.message : String(error));
       return undefined;
     }
   }
@@ -240,21 +224,6 @@ export class KeyReplica {
   #ignore(what: string, revision: number, reason: string): void {
     this.counters.ignored += 1;
     this.#options.logger.warn({ what, revision, reason }, "ignored in the cluster's minion keys");
-  }
-
-  /** The record has the id, and the bucket nothing: it was deleted there so long ago that the mark of it is gone, too. */
-  #noteAbsent(id: string): void {
-    const { revision, digest } = this.#stepOf(id);
-    if (digest === noKeys) this.#record.delete(id);
-    else this.#seen.set(id, { revision: revision + 1, digest: noKeys, keys: {}, by: "", isAbsent: true });
-  }
-
-  #stepOf(id: string): Step {
-    return this.#record.get(id) ?? nothing;
-  }
-
-  *#keptIds(): Iterable<string> {
-    for (const id of this.#record.ids()) if (this.#stepOf(id).digest !== noKeys) yield id;
   }
 
   #compareAll(ids: Iterable<string>): void {
@@ -299,7 +268,7 @@ export class KeyReplica {
   /** Brings the id into step with the entry that was seen, if there is a newer one. @returns whether its files then differ from the bucket */
   #settle(id: string, local: Local): "in step" | "differs" {
     if (this.#unread.has(id)) return "in step";
-    const step = this.#stepOf(id);
+    const step = this.#record.step(id);
     const seen = this.#seen.get(id);
     if (seen === undefined || seen.revision <= step.revision) {
       this.#seen.delete(id);
@@ -310,18 +279,13 @@ export class KeyReplica {
       return "in step";
     }
     const isUnchanged = local.digest === step.digest || local.isUnusable;
-    if (!isUnchanged && this.#isOwn(id, seen)) {
-      // What this member sent came back, and its files have changed since.
-      this.#noteInStep(id, seen);
-      return "differs";
-    }
     if (!isUnchanged) this.#noteConflict(id, local, seen);
     this.#apply(id, local, seen);
     return "in step";
   }
 
   #isOwn(id: string, seen: Seen): boolean {
-    if (!this.#hasRecord || seen.isAbsent) return false;
+    if (!this.#hasRecord) return false;
     return seen.digest === noKeys ? this.#removing.has(id) : seen.by === this.#options.member;
   }
 
@@ -348,53 +312,81 @@ export class KeyReplica {
   /** The sender's turn of an id: its files are read anew. */
   async #send(id: string): Promise<"sent" | "nothing" | "later"> {
     const bucket = this.#bucket;
-    let local: Local | undefined;
-    try {
-      local = this.#readLocal(id);
-      if (local === undefined || bucket === undefined) return "later";
-      if (local.isUnusable) return await this.#restore(bucket, id, local);
-      if (this.#settle(id, local) === "in step") return "nothing";
-      if (local.digest === noKeys && this.#local.isMissing) return "later";
-    } catch (error) {
-      if (hasCode(error, "CLUSTER_UNAVAILABLE")) throw error;
-      this.#noteFault(id, error);
-      return "later";
-    }
-    return this.#put(bucket, id, local);
+    const write = this.#prepare(id);
+    if (write === "unusable" && bucket !== undefined) return this.#restore(bucket, id);
+    if (typeof write === "string" || bucket === undefined) return write === "nothing" ? "nothing" : "later";
+    let revision = await this.#counted(bucket.put(write));
+    // The bucket drops old marks of deletions, and then has nothing of the id.
+    if (revision === undefined && this.#record.step(id).digest === noKeys && write.revision > 0)
+      revision = await this.#counted(bucket.put({ ...write, revision: 0 }));
+    if (bucket !== this.#bucket) return "later";
+    const seenRevision = this.#seen.get(id)?.revision ?? 0;
+    if (seenRevision > (revision ?? write.revision)) this.#sender.offer(id);
+    // Without the newer entry here: it is on its way by the watch, and decides.
+    if (revision === undefined) return seenRevision > write.revision ? "nothing" : "later";
+    this.counters.sent += 1;
+    if (revision > this.#record.step(id).revision) this.#record.set(id, { revision, digest: write.digest });
+    if (seenRevision <= revision) this.#seen.delete(id);
+    this.#removing.delete(id);
+    return "sent";
   }
 
-  async #put(bucket: KeyBucket, id: string, { keys, digest }: Local): Promise<"sent" | "nothing" | "later"> {
-    const step = this.#stepOf(id);
-    const value = digest === noKeys ? undefined : encodeEntry({ id, by: this.#options.member, keys });
-    if (value === undefined) this.#removing.add(id);
-    const key = bucketKeyOf(id);
+  /** As `#send`, in one batch. Its entries come back by the watch, which brings their ids into step. */
+  async #sendMany(ids: readonly string[]): Promise<readonly string[]> {
+    const bucket = this.#bucket;
+    if (bucket === undefined) return ids;
+    const writes: (BucketWrite & { readonly id: string })[] = [];
+    const alone: string[] = [];
+    for (const [index, id] of ids.entries()) {
+      const write = this.#prepare(id);
+      if (typeof write !== "string") writes.push({ ...write, id });
+      else if (write !== "nothing") alone.push(id);
+      if ((index + 1) % keysPerTurnMax === 0) await nextTurn();
+    }
+    if (writes.length === 0) return alone;
+    if (!(await this.#counted(bucket.putAll(writes)))) return ids;
+    this.counters.sent += writes.length;
+    for (const { id } of writes) if (this.#seen.has(id)) this.#sender.offer(id);
+    return alone;
+  }
+
+  async #counted<Result>(put: Promise<Result>): Promise<Result> {
     try {
-      let revision = await bucket.put(key, value, step.revision);
-      // The bucket drops old marks of deletions, and then has nothing of the id.
-      if (revision === undefined && step.digest === noKeys && step.revision > 0)
-        revision = await bucket.put(key, value, 0);
-      if (bucket !== this.#bucket) return "later";
-      const seenRevision = this.#seen.get(id)?.revision ?? 0;
-      if (seenRevision > (revision ?? step.revision)) this.#sender.offer(id);
-      // Without the newer entry here: it is on its way by the watch, and decides.
-      if (revision === undefined) return seenRevision > step.revision ? "nothing" : "later";
-      this.counters.sent += 1;
-      this.#record.set(id, { revision, digest });
-      this.#removing.delete(id);
-      if (seenRevision <= revision) this.#seen.delete(id);
-      return "sent";
+      return await put;
     } catch (error) {
       this.counters.putFailures += 1;
       throw error;
     }
   }
 
+  /** What is to be written of an id whose files differ from the bucket. */
+  #prepare(id: string): (BucketWrite & { readonly digest: string }) | "nothing" | "later" | "unusable" {
+    try {
+      const local = this.#readLocal(id);
+      if (local === undefined) return "later";
+      if (this.#settle(id, local) === "in step") return "nothing";
+      if (local.isUnusable) return "unusable";
+      const { keys, digest } = local;
+      const { revision } = this.#record.step(id);
+      const key = bucketKeyOf(id);
+      if (digest !== noKeys)
+        return { key, value: encodeEntry({ id, by: this.#options.member, keys }), revision, digest };
+      if (this.#local.isMissing) return "later";
+      this.#removing.add(id);
+      return { key, value: undefined, revision, digest };
+    } catch (error) {
+      this.#noteFault(id, error);
+      return "later";
+    }
+  }
+
   /** Writes the bucket's keys over files that cannot be used. Without an entry they stay, and are named. */
-  async #restore(bucket: KeyBucket, id: string, local: Local): Promise<"nothing" | "later"> {
-    if (this.#settle(id, local) === "in step") return "nothing";
-    const step = this.#stepOf(id);
+  async #restore(bucket: KeyBucket, id: string): Promise<"nothing" | "later"> {
+    const step = this.#record.step(id);
     const value = step.digest === noKeys ? undefined : await bucket.valueAt(step.revision);
-    const seen = value === undefined ? undefined : this.#readEntry(id, { key: "", revision: step.revision, value });
+    const seen = value === undefined ? undefined : this.#readEntry(id, { revision: step.revision, value });
+    const local = this.#readLocal(id);
+    if (local === undefined || !local.isUnusable) return "later";
     if (seen !== undefined) {
       this.#options.logger.warn(
         { id },

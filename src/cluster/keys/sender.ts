@@ -1,8 +1,8 @@
 /**
- * Sends changed ids to the bucket: a bounded number at once, and again after a failure, with growing waits. It holds ids only, each once: what is sent is
+ * Sends changed ids to the bucket: many in one batch, a bounded number at once, and again after a failure, with growing waits. It holds ids only, each once: what is sent is
  * read when its turn comes.
  */
-import { keyPutRetryMs, keyPutsUnderWayMax } from "../../limits.ts";
+import { keyBatch, keyPutRetryMs, keyPutsUnderWayMax } from "../../limits.ts";
 
 /** Wait of a single id: its newer entry is on its way here, or its file is being written. */
 const laterMs = 1_000;
@@ -13,6 +13,8 @@ export type SenderOptions = {
    * then tried again.
    */
   readonly send: (id: string) => Promise<"sent" | "nothing" | "later">;
+  /** As `send`, all at once. Resolves with the ids that must be sent one by one, because the bucket takes all or none. */
+  readonly sendMany: (ids: readonly string[]) => Promise<readonly string[]>;
   /** The first failure since the last success. */
   readonly onFailing: (error: unknown, waiting: number) => void;
   /** The first success since `onFailing`. */
@@ -27,6 +29,9 @@ export class KeySender {
   readonly #underWay = new Map<string, Promise<void>>();
   /** Ids that changed again while they are under way. */
   readonly #again = new Set<string>();
+  /** Ids that are sent one by one after a batch with them was refused. */
+  readonly #alone = new Set<string>();
+  #isBatchUnderWay = false;
   /** Ids that wait for `#laterTimer`. */
   readonly #later = new Set<string>();
   #laterTimer: NodeJS.Timeout | undefined;
@@ -84,11 +89,44 @@ export class KeySender {
 
   #pump(): void {
     if (this.#pause !== undefined || this.#isClosed) return;
+    if (this.#waiting.size - this.#alone.size >= keyBatch.idsMin) this.#startBatch();
     for (const id of this.#waiting) {
       if (this.#underWay.size >= keyPutsUnderWayMax) return;
       this.#waiting.delete(id);
       this.#underWay.set(id, this.#send(id));
     }
+  }
+
+  #startBatch(): void {
+    if (this.#isBatchUnderWay) return;
+    const ids: string[] = [];
+    for (const id of this.#waiting) {
+      if (ids.length >= keyBatch.idsMax) break;
+      if (!this.#alone.has(id)) ids.push(id);
+    }
+    this.#isBatchUnderWay = true;
+    const sending = this.#sendMany(ids);
+    for (const id of ids) {
+      this.#waiting.delete(id);
+      this.#underWay.set(id, sending);
+    }
+  }
+
+  async #sendMany(ids: readonly string[]): Promise<void> {
+    try {
+      await Promise.resolve();
+      for (const id of await this.#options.sendMany(ids)) {
+        this.#alone.add(id);
+        this.#again.add(id);
+      }
+      this.#noteSuccess();
+    } catch (error) {
+      for (const id of ids) this.#again.add(id);
+      this.#noteFailure(error);
+    }
+    this.#isBatchUnderWay = false;
+    for (const id of ids) this.#end(id);
+    this.#pump();
   }
 
   async #send(id: string): Promise<void> {
@@ -99,14 +137,19 @@ export class KeySender {
       const outcome = await this.#options.send(id);
       if (outcome === "sent") this.#noteSuccess();
       isLate = outcome === "later";
+      this.#alone.delete(id);
     } catch (error) {
       this.#again.add(id);
       this.#noteFailure(error);
     }
+    this.#end(id);
+    if (isLate) this.offerLater(id);
+    this.#pump();
+  }
+
+  #end(id: string): void {
     this.#underWay.delete(id);
     if (this.#again.delete(id)) this.#waiting.add(id);
-    else if (isLate) this.offerLater(id);
-    this.#pump();
   }
 
   #noteSuccess(): void {

@@ -50,7 +50,12 @@ describe("keys of a large fleet", () => {
     await b.stop();
     const again = await seconds(() => b.start());
     assert.deepEqual([b.replica.counters.applied, b.replica.counters.sent], [0, 0]);
-    const figures = { sentSeconds: sent, takenSeconds: taken, unchangedSeconds: again, grownMiB: grownBytes / 1024 ** 2 };
+    const figures = {
+      sentSeconds: sent,
+      takenSeconds: taken,
+      unchangedSeconds: again,
+      grownMiB: grownBytes / 1024 ** 2,
+    };
     t.diagnostic(JSON.stringify(figures));
     assert.ok(Math.max(sent, taken, again) < startSecondsMax, JSON.stringify(figures));
     assert.ok(grownBytes < memoryBytesMax, JSON.stringify(figures));
