@@ -15,7 +15,7 @@ import { readTimes, showSlowest } from "./slowest-files.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const testRoot = join(root, "dist", "test");
-const heavyFolders = ["fault", "fleet", "interop", "security"];
+const heavyFolders = ["cluster", "fault", "fleet", "interop", "security"];
 const nodeFolders = ["client", "crypto", "fileserver", "store", "transport", "wire", "workers"];
 const nodeFiles = [
   /^(?:cli\/(?:call|check-store|completion|daemon|host|log|run|terminal)|master\/(?:ports|shutdown|upkeep)|minion\/(?:call|jobs|minion|modules\/(?:cmd|file)|session)|bench\/(?:master-process|zmtp)|config\/yaml|pillar\/external|python)/,

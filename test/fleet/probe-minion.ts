@@ -47,7 +47,10 @@ export class ProbeMinion {
     });
     const attempt = startAuth(id, key, 3, undefined);
     const outcome = finishAuth(attempt, await channel.request(attempt.request), key, 3, undefined);
-    if (outcome.kind !== "accepted") throw new Error(`${id} was not accepted: ${outcome.kind}`);
+    if (outcome.kind !== "accepted") {
+      channel.close();
+      throw new Error(`${id} was not accepted: ${outcome.kind}`);
+    }
     return new ProbeMinion(id, key, outcome.keys, outcome.master, channel);
   }
 

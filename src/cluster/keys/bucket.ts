@@ -195,7 +195,7 @@ export class KeyBucket {
     this.#messages = messages;
     if (this.#isClosed) messages.stop();
     if (pending === 0) onCopied();
-    messages
+    void messages
       .closed()
       .catch((error: unknown) => error)
       .then((error) => {
