@@ -47,14 +47,15 @@ export class LocalKeys {
     for (let look = 0; look < looksMax; look += 1) {
       const keys: Partial<Record<KeyState, string>> = {};
       const unusable: KeyState[] = [];
-      for (const state of keyStates) {
-        const text = this.#directories.read(state, id);
+      for (const [index, state] of keyStates.entries()) {
+        // A read of a missing file costs as much as all the rest, because it throws.
+        const text = before[index] === undefined ? undefined : this.#directories.read(state, id);
         if (text === undefined) continue;
         keys[state] = text;
         if (text.trim() === "" || Buffer.byteLength(text) > publicKeyBytesMax) unusable.push(state);
       }
       const after = this.#stamps(id);
-      if (after === before) return { keys, unusable };
+      if (after.every((stamp, index) => stamp === before[index])) return { keys, unusable };
       before = after;
     }
     return undefined;
@@ -76,8 +77,8 @@ export class LocalKeys {
     for (const state of keyStates) await syncFolder(join(this.#pkiDir, keyFolders[state]));
   }
 
-  #stamps(id: string): string {
-    return keyStates.map((state) => this.#directories.stampOf(state, id) ?? "").join("|");
+  #stamps(id: string): (string | undefined)[] {
+    return keyStates.map((state) => this.#directories.stampOf(state, id));
   }
 }
 

@@ -108,7 +108,7 @@ export class KeyReplica {
 
   /** Compares ids of a change at once. Changes of files are noticed without it, a moment later. */
   noteLocal(change: Pick<KeyChange, "added" | "removed" | "changed">): void {
-    for (const ids of [change.added, change.removed, change.changed]) this.#compareAll(ids);
+    this.#compareAll([...change.added, ...change.removed, ...change.changed]);
   }
 
   /** Stops, and saves the record. Changes that were not sent are found at the next start. */
@@ -153,18 +153,16 @@ export class KeyReplica {
     const ids = new Set([...this.#local.ids(), ...this.#record.ids(), ...this.#seen.keys()]);
     this.#isCopied = true;
     this.#hasRecord = true;
-    let count = 0;
-    for (const id of ids) {
+    for (const [index, id] of [...ids].entries()) {
       if (this.#isClosed) return;
       this.#compare(id);
-      if (++count % keysPerTurnMax === 0) await nextTurn();
+      if ((index + 1) % keysPerTurnMax === 0) await nextTurn();
     }
   }
 
   /** Keeps the record if it describes this bucket and these directories. Otherwise both sides are united. */
   #chooseRecord(bucket: KeyBucket): void {
-    const { logger, recordFile } = this.#options;
-    const record = this.#record;
+    const [{ logger, recordFile }, record] = [this.#options, this.#record];
     const areKeysLost = this.#local.isMissing || this.#local.ids().size === 0;
     const unfit = record.unfitFor(bucket.identity, bucket.lastRevision, areKeysLost);
     if (unfit !== undefined && unfit !== "new")

@@ -8,10 +8,10 @@ import { temporaryDirectories } from "../../store/temporary.ts";
 import { NatsServer } from "../nats.ts";
 import { TestMember } from "./member.ts";
 
-const keyCount = 20_000;
+const keyCount = 4_000;
 const startSecondsMax = 120;
 const memoryBytesMax = 400 * 1024 * 1024;
-const acceptCount = 200;
+const acceptCount = 100;
 /** The aim is 100 ms at the 99th percentile on a machine of its own. Tests share theirs. */
 const acceptMsMax = 1_000;
 

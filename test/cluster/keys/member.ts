@@ -11,6 +11,11 @@ const lookMs = 2;
 
 export type LogLine = { readonly level: string; readonly text: string; readonly fields: Record<string, unknown> };
 
+/** A key's text that names who it is of. */
+export function pem(name: string): string {
+  return `-----BEGIN PUBLIC KEY-----\n${name}\n-----END PUBLIC KEY-----`;
+}
+
 export class TestMember {
   readonly pkiDir: string;
   readonly recordFile: string;

@@ -3,9 +3,8 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import { temporaryDirectories } from "../../store/temporary.ts";
 import { NatsServer } from "../nats.ts";
-import { TestMember } from "./member.ts";
+import { pem, TestMember } from "./member.ts";
 
-const pem = (name: string) => `-----BEGIN PUBLIC KEY-----\n${name}\n-----END PUBLIC KEY-----`;
 
 describe("keys of two members", () => {
   const temporary = temporaryDirectories();

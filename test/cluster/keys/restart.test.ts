@@ -6,9 +6,8 @@ import { after, afterEach, before, describe, it } from "node:test";
 import { bucketKeyOf, encodeEntry } from "../../../src/cluster/keys/entry.ts";
 import { temporaryDirectories } from "../../store/temporary.ts";
 import { NatsServer } from "../nats.ts";
-import { TestMember } from "./member.ts";
+import { pem, TestMember } from "./member.ts";
 
-const pem = (name: string) => `-----BEGIN PUBLIC KEY-----\n${name}\n-----END PUBLIC KEY-----`;
 const ids = ["web1", "web2", "web3", "web4"];
 
 describe("a member that was down", () => {
