@@ -1,9 +1,9 @@
 /** One nats-server with JetStream on loopback, in a private directory. It can be killed, and started again with its store and port. */
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { homedir, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
@@ -11,22 +11,9 @@ import { Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/nats-core";
 import { connect } from "@nats-io/transport-node";
 import { within } from "../../src/deadline.ts";
+import { natsServerProgram } from "../services/nats-server.ts";
 
 const startTimeoutMs = 30_000;
-const oldestMinor = 11;
-
-/** The first nats-server that is new enough. */
-function findProgram(): string {
-  const own = join(homedir(), ".cache/saltworks/nats-server-2.15.2/nats-server");
-  const found = [process.env.SALTWORKS_NATS_SERVER, "nats-server", own].find((program) => {
-    if (program === undefined) return false;
-    const { stdout } = spawnSync(program, ["--version"], { encoding: "utf8" });
-    const [, major, minor] = /v(\d+)\.(\d+)/.exec(stdout ?? "") ?? [];
-    return Number(major) > 2 || (Number(major) === 2 && Number(minor) >= oldestMinor);
-  });
-  assert.ok(found, "no nats-server of 2.11 or newer: set SALTWORKS_NATS_SERVER");
-  return found;
-}
 
 export type NatsClients = Awaited<ReturnType<NatsServer["connect"]>>;
 
@@ -44,7 +31,9 @@ export class NatsServer {
       config,
       `host: 127.0.0.1\nport: ${this.#port}\njetstream { store_dir: "${this.#directory}/store"\n${sync} }`,
     );
-    const child = spawn(findProgram(), ["-c", config], { stdio: ["ignore", "ignore", "pipe"] });
+    const program = await natsServerProgram();
+    assert.ok(program !== undefined, "nats-server is not built: npm run nats-server");
+    const child = spawn(program, ["-c", config], { stdio: ["ignore", "ignore", "pipe"] });
     this.#process = child;
     const ready = new Promise<void>((resolve, reject) => {
       child.once("exit", () => reject(new Error("nats-server ended")));

@@ -16,3 +16,8 @@ export async function natsServerProgram(): Promise<string | undefined> {
     throw error;
   }
 }
+
+/** For `skip` of a test that needs the server: why it is skipped, or false. */
+export async function natsServerSkip(): Promise<string | false> {
+  return (await natsServerProgram()) === undefined ? "nats-server is not built: npm run nats-server" : false;
+}

@@ -5,13 +5,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import { bucketKeyOf, encodeEntry } from "../../../src/cluster/keys/entry.ts";
 import { keyEntryBytesMax } from "../../../src/limits.ts";
 import { encode } from "../../../src/wire/msgpack.ts";
+import { natsServerSkip } from "../../services/nats-server.ts";
 import { temporaryDirectories } from "../../store/temporary.ts";
 import { NatsServer } from "../nats.ts";
 import { pem, TestMember } from "./member.ts";
 
 const bucket = "sw_one_keys";
 
-describe("keys of a cluster in trouble", () => {
+describe("keys of a cluster in trouble", { skip: await natsServerSkip() }, () => {
   const temporary = temporaryDirectories();
   let server: NatsServer;
   let a: TestMember;

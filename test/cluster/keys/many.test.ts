@@ -4,6 +4,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { natsServerSkip } from "../../services/nats-server.ts";
 import { temporaryDirectories } from "../../store/temporary.ts";
 import { NatsServer } from "../nats.ts";
 import { TestMember } from "./member.ts";
@@ -15,7 +16,7 @@ const acceptCount = 100;
 /** The aim is 100 ms at the 99th percentile on a machine of its own. Tests share theirs. */
 const acceptMsMax = 1_000;
 
-describe("keys of a large fleet", () => {
+describe("keys of a large fleet", { skip: await natsServerSkip() }, () => {
   const temporary = temporaryDirectories();
   const server = new NatsServer();
   const a = new TestMember(server, "sw_large_keys", "master-a", temporary());

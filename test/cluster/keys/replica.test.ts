@@ -1,12 +1,12 @@
 /** Keys of two members are one set: what is changed in the directories of one is changed in those of the other. */
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
+import { natsServerSkip } from "../../services/nats-server.ts";
 import { temporaryDirectories } from "../../store/temporary.ts";
 import { NatsServer } from "../nats.ts";
 import { pem, TestMember } from "./member.ts";
 
-
-describe("keys of two members", () => {
+describe("keys of two members", { skip: await natsServerSkip() }, () => {
   const temporary = temporaryDirectories();
   const server = new NatsServer();
   let [a, b]: TestMember[] = [];

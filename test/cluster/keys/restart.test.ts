@@ -4,13 +4,14 @@ import { rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, before, describe, it } from "node:test";
 import { bucketKeyOf, encodeEntry } from "../../../src/cluster/keys/entry.ts";
+import { natsServerSkip } from "../../services/nats-server.ts";
 import { temporaryDirectories } from "../../store/temporary.ts";
 import { NatsServer } from "../nats.ts";
 import { pem, TestMember } from "./member.ts";
 
 const ids = ["web1", "web2", "web3", "web4"];
 
-describe("a member that was down", () => {
+describe("a member that was down", { skip: await natsServerSkip() }, () => {
   const temporary = temporaryDirectories();
   const server = new NatsServer();
   let a: TestMember;

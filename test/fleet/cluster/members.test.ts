@@ -7,13 +7,13 @@ import { after, before, describe, it } from "node:test";
 import type { MinionKey } from "../../../bench/fleet/keys.ts";
 import type { MasterProcess } from "../../../bench/master-process.ts";
 import { newClusterSecret } from "../../../src/cluster/secret.ts";
-import { natsServerProgram } from "../../services/nats-server.ts";
+import { natsServerSkip } from "../../services/nats-server.ts";
 import { startOurMaster } from "../our-master.ts";
 import { ProbeMinion } from "../probe-minion.ts";
 import { runCli } from "../run-cli.ts";
 import { memberConfigs, startMembers, untilSo } from "./members.ts";
 
-const skip = (await natsServerProgram()) === undefined ? "nats-server is not built: npm run nats-server" : false;
+const skip = await natsServerSkip();
 const cliTimeoutMs = 60_000;
 
 function createKey(): MinionKey {

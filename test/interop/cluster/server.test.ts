@@ -9,10 +9,10 @@ import { it } from "node:test";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { freePort } from "../../../bench/free-ports.ts";
-import { natsServerProgram } from "../../services/nats-server.ts";
+import { natsServerProgram, natsServerSkip } from "../../services/nats-server.ts";
 
 const program = await natsServerProgram();
-const skip = program === undefined ? "nats-server is not built: npm run nats-server" : false;
+const skip = await natsServerSkip();
 
 /** Waits for the line with which the server says that it takes connections. */
 async function untilReady(server: ChildProcess): Promise<void> {
