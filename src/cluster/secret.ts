@@ -11,7 +11,7 @@ export type ClusterKeys = {
   readonly authoritySeed: Buffer;
   /** Of the user that each member is to its own NATS server. */
   readonly clientSeed: Buffer;
-  /** Of the user as whom a member asks the servers for their state and removes one. */
+  /** Of the user that a member is when it asks the servers for their state or removes one. */
   readonly systemSeed: Buffer;
   /** Seals what the members share through NATS, such as the cluster's key pair. */
   readonly sealKey: Buffer;

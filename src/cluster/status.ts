@@ -3,7 +3,7 @@ import type { NatsConnection } from "@nats-io/nats-core";
 import { clusterStatusWaitMs } from "../limits.ts";
 import { retried, unavailable } from "./connection.ts";
 
-/** All servers answer; the one that leads knows those that do not. Source: NATS documentation, "System Events". */
+/** Each server answers; the one that leads knows the silent ones, too. Source: NATS documentation, "System Events". */
 const question = "$SYS.REQ.SERVER.PING.JSZ";
 
 export type ClusterServer = {

@@ -44,5 +44,5 @@ export const keyRemovalSettleMs = { quiet: 50, longest: 500 } as const;
 export const keyRecordSaveMs = 1_000;
 /** Keys of which none is left in the directories, from which number on they count as lost and not as deleted. */
 export const keysLostMin = 3;
-/** How long `saltworks cluster status` waits for the servers, milliseconds: those that answer do so within some. */
+/** How long `saltworks cluster status` waits for the servers, milliseconds. A server that works answers at once. */
 export const clusterStatusWaitMs = 2_000;

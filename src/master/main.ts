@@ -216,6 +216,23 @@ async function openParts(startup: Startup, opened: Opened): Promise<Master> {
   opened.length = 0;
   keep({ close: () => master.stop(0) });
   for (const id of lost) master.forgetHolder(id);
+  followKeys(master, { config, logger, secrets, accepted, cluster });
+  lanes.gitUpdates.start();
+  await giveMemoryBack(master);
+  await serveMetrics(config, openedPorts.get("metrics_port"), logger, master);
+  return master;
+}
+
+type KeyParts = {
+  readonly config: MasterConfig;
+  readonly logger: Logger;
+  readonly secrets: MasterSecrets;
+  readonly accepted: ReadonlySet<string>;
+  readonly cluster: Cluster | undefined;
+};
+
+/** Follows changes of minions' keys by other programs, and by other members of the cluster. */
+function followKeys(master: Master, { config, logger, secrets, accepted, cluster }: KeyParts): void {
   const applyKeys = (change: KeyChange) => master.applyKeyChange(change);
   const noteKeys = (change: KeyChange) => {
     applyKeys(change);
@@ -228,14 +245,9 @@ async function openParts(startup: Startup, opened: Opened): Promise<Master> {
     onError: (error) => logger.error({ err: error }, "the key directories cannot be watched"),
   });
   master.useKeyWatch(watch);
-  if (cluster !== undefined) {
-    cluster.attach({ secrets, keyManagement: master.keyManagement, applyKeys });
-    master.onStop(() => void cluster.close());
-  }
-  lanes.gitUpdates.start();
-  await giveMemoryBack(master);
-  await serveMetrics(config, openedPorts.get("metrics_port"), logger, master);
-  return master;
+  if (cluster === undefined) return;
+  cluster.attach({ secrets, keyManagement: master.keyManagement, applyKeys });
+  master.onStop(() => void cluster.close());
 }
 
 /** Once a burst is over, collects its garbage and gives free memory back to the system. */

@@ -25,6 +25,7 @@ const withoutSaltDefault: Record<string, readonly string[]> = {
     "autosign_timeout",
     "batch_safe_limit",
     "batch_safe_size",
+    "cluster_join_timeout",
     "event_return_queue_max_seconds",
     "exclude_ext_pillar",
     "ext_pillar_first",

@@ -16,7 +16,7 @@ import { keyCommand, keyFault } from "./key-options.ts";
 import { type Answered, LineReader, type ParseContext, usageError } from "./line-reader.ts";
 import { type CommandTable, mainName, type OptionTable, type ValuesOf } from "./option.ts";
 import { runCommand } from "./run-options.ts";
-import { saltCommand } from "./salt-options.ts";
+import { saltCommand } from "./salt/salt-options.ts";
 import { applySaltfile } from "./saltfile.ts";
 import { topCommand } from "./top-options.ts";
 

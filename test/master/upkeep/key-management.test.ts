@@ -15,8 +15,7 @@ function openManagement(
     steadyMs?: () => number;
   } = {},
 ) {
-  const log: string[] = [];
-  const signed: string[] = [];
+  const [log, signed]: [string[], string[]] = [[], []];
   const state = {
     aes: "key-0",
     former: undefined as MasterSecrets["former"],

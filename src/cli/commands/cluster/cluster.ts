@@ -1,20 +1,20 @@
 /** `saltworks cluster`: makes a cluster's secret, and shows its servers. */
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
-import { connectCluster } from "../../cluster/connection.ts";
-import { memberOf } from "../../cluster/member.ts";
-import { deriveKeys, newClusterSecret } from "../../cluster/secret.ts";
-import { clientPortIn } from "../../cluster/server/configuration.ts";
-import { nkeyUser } from "../../cluster/server/nkey-user.ts";
-import { serverFiles } from "../../cluster/server/prepare.ts";
-import { type ClusterStatus, readClusterStatus } from "../../cluster/status.ts";
-import type { MasterConfig } from "../../config/schema.ts";
-import { hasCode, SaltworksError } from "../../errors.ts";
-import { clusterStatusWaitMs } from "../../limits.ts";
-import type { Host } from "../host/host.ts";
-import { clusterWords } from "../options/cluster-options.ts";
-import { understand } from "../start/command-line.ts";
-import { masterConfig } from "../start/configuration.ts";
+import { connectCluster } from "../../../cluster/connection.ts";
+import { memberOf } from "../../../cluster/member.ts";
+import { deriveKeys, newClusterSecret } from "../../../cluster/secret.ts";
+import { clientPortIn } from "../../../cluster/server/configuration.ts";
+import { nkeyUser } from "../../../cluster/server/nkey-user.ts";
+import { serverFiles } from "../../../cluster/server/prepare.ts";
+import { type ClusterStatus, readClusterStatus } from "../../../cluster/status.ts";
+import type { MasterConfig } from "../../../config/schema.ts";
+import { hasCode, SaltworksError } from "../../../errors.ts";
+import { clusterStatusWaitMs } from "../../../limits.ts";
+import type { Host } from "../../host/host.ts";
+import { clusterWords } from "../../options/cluster-options.ts";
+import { understand } from "../../start/command-line.ts";
+import { masterConfig } from "../../start/configuration.ts";
 
 const exitCodes = { quorum: 0, noQuorum: 1, unasked: 2 } as const;
 

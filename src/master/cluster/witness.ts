@@ -1,0 +1,44 @@
+/** A witness of a cluster: a server without a master. */
+import type { Logger } from "pino";
+import { connectCluster } from "../../cluster/connection.ts";
+import { nkeyUser } from "../../cluster/server/nkey-user.ts";
+import type { MasterConfig } from "../../config/load.ts";
+import { SaltworksError } from "../../errors.ts";
+import { claimInstance } from "../../store/disk/instance-lock.ts";
+import type { MasterHooks } from "../main.ts";
+
+export type WitnessHooks = Required<Pick<MasterHooks, "onReady" | "onStopping">> &
+  Pick<MasterHooks, "startCluster"> & {
+    /** Resolves with the signal that ends the witness. */
+    readonly ended: Promise<string>;
+  };
+
+/**
+ * Runs the server until the end is asked for.
+ *
+ * @returns the exit code
+ * @throws SaltworksError CONFIG_INVALID without `cluster_id`, MASTER_RUNNING if a master or witness has the directory, CLUSTER_UNAVAILABLE if the
+ * server does not come up
+ */
+export async function runWitness(config: MasterConfig, logger: Logger, hooks: WitnessHooks): Promise<number> {
+  const lock = claimInstance([config.cachedir]);
+  let stop = async (): Promise<void> => undefined;
+  try {
+    const server = await hooks.startCluster?.();
+    if (server === undefined) throw new SaltworksError("CONFIG_INVALID", "a witness needs cluster_id");
+    stop = server.stop;
+    const { clusterId, name } = server.member;
+    const { seed } = nkeyUser(server.keys.clientSeed);
+    const waitMs = config.cluster_join_timeout * 1_000;
+    const { nats, close } = await connectCluster({ port: server.clientPort, seed, name, waitMs });
+    logger.info({ cluster: clusterId, name }, "the witness is ready");
+    hooks.onReady({ answers: async () => void (await nats.rtt()), state: async () => "" });
+    logger.info({ signal: await hooks.ended }, "shutting down");
+    hooks.onStopping();
+    await close();
+    return 0;
+  } finally {
+    await stop();
+    lock.release();
+  }
+}
