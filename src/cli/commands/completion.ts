@@ -5,7 +5,7 @@ import { type Completion, complete } from "../completion/candidates.ts";
 import { machineNames } from "../completion/names.ts";
 import { completionScripts } from "../completion/scripts.ts";
 import type { Host } from "../host/host.ts";
-import { shells } from "../options/completion-options.ts";
+import { shells } from "../options/own-options.ts";
 import { understand } from "../start/command-line.ts";
 
 /** @returns the exit code */

@@ -1,9 +1,8 @@
 /** Completes the last word of a command line from the option tables: commands, options, their values, minion ids, functions. */
 import { completionCandidatesMax } from "../../limits.ts";
-import { clusterWords } from "../options/cluster-options.ts";
 import { commandAbouts } from "../options/command-list.ts";
-import { shells } from "../options/completion-options.ts";
 import type { AnyOption, CommandTable } from "../options/option.ts";
+import { clusterWords, shells } from "../options/own-options.ts";
 import { commands } from "../options/parse.ts";
 import { outputterNames } from "../outputters/render.ts";
 

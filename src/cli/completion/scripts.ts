@@ -2,7 +2,7 @@
  * The completion scripts for shells. Each passes the words so far to `saltworks completion words` and offers the lines of its output. A line
  * is a candidate, a tab and its meaning; the lines `:files` and `:directories` request the shell's own completion.
  */
-import type { shells } from "../options/completion-options.ts";
+import type { shells } from "../options/own-options.ts";
 
 /** Bash splits words at `=`. The script joins them again, and removes the part up to `=` from the candidates. */
 const bash = `# Completion of saltworks for bash: source <(saltworks completion bash)

@@ -10,8 +10,8 @@ import {
   stateOutputOptions,
 } from "./general-options.ts";
 import { type CommandTable, flag, text } from "./option.ts";
-import { timeoutOptions } from "./salt/salt-job-options.ts";
-import { targetOptions } from "./salt/salt-options.ts";
+import { timeoutOptions } from "./salt-job-options.ts";
+import { targetOptions } from "./salt-options.ts";
 
 /** Options by the target kind that they choose. As in Salt, `-C` for compound targets and some others are missing. */
 export const copyTargetOptions = {

@@ -1,4 +1,4 @@
-/** The options of `saltworks master`, `saltworks minion` and `saltworks api`. Source: Salt's own `--help` for names, groups and order. */
+/** The options of `saltworks master`, `saltworks minion`, `saltworks api` and `saltworks witness`. Source: Salt's own `--help` for names, groups and order. */
 import { generalOptions, logFileOptions, loggingAbout, logLevelOption } from "./general-options.ts";
 import { type CommandTable, flag, text } from "./option.ts";
 
@@ -22,8 +22,7 @@ type DaemonOptions = typeof generalOptions &
   ReturnType<typeof logLevelOption> &
   typeof logFileOptions;
 
-/** The table of a daemon. */
-export function daemonCommand(program: string, about: string): CommandTable<DaemonOptions> {
+function daemonCommand(program: string, about: string): CommandTable<DaemonOptions> {
   return {
     program,
     usage: `${program} [options]`,
@@ -47,4 +46,8 @@ export const minionCommand = daemonCommand(
 export const apiCommand = daemonCommand(
   "saltworks api",
   "The HTTP API, through which programs send jobs and read events.",
+);
+export const witnessCommand = daemonCommand(
+  "saltworks witness",
+  "A server of a cluster without a master: two masters and a witness go on when one of the three is lost. It reads the master's configuration.",
 );

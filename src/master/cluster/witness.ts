@@ -5,13 +5,16 @@ import { nkeyUser } from "../../cluster/server/nkey-user.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import { SaltworksError } from "../../errors.ts";
 import { claimInstance } from "../../store/disk/instance-lock.ts";
-import type { MasterHooks } from "../main.ts";
+import type { ClusterStart } from "./cluster.ts";
 
-export type WitnessHooks = Required<Pick<MasterHooks, "onReady" | "onStopping">> &
-  Pick<MasterHooks, "startCluster"> & {
-    /** Resolves with the signal that ends the witness. */
-    readonly ended: Promise<string>;
-  };
+export type WitnessHooks = {
+  readonly startCluster: () => Promise<ClusterStart | undefined>;
+  /** Called when the server takes connections. */
+  readonly onReady: (witness: { readonly answers: () => Promise<void>; readonly state: () => Promise<string> }) => void;
+  readonly onStopping: () => void;
+  /** Resolves with the signal that ends the witness. */
+  readonly ended: Promise<string>;
+};
 
 /**
  * Runs the server until the end is asked for.
@@ -24,7 +27,7 @@ export async function runWitness(config: MasterConfig, logger: Logger, hooks: Wi
   const lock = claimInstance([config.cachedir]);
   let stop = async (): Promise<void> => undefined;
   try {
-    const server = await hooks.startCluster?.();
+    const server = await hooks.startCluster();
     if (server === undefined) throw new SaltworksError("CONFIG_INVALID", "a witness needs cluster_id");
     stop = server.stop;
     const { clusterId, name } = server.member;

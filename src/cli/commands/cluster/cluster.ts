@@ -12,7 +12,7 @@ import type { MasterConfig } from "../../../config/schema.ts";
 import { hasCode, SaltworksError } from "../../../errors.ts";
 import { clusterStatusWaitMs } from "../../../limits.ts";
 import type { Host } from "../../host/host.ts";
-import { clusterWords } from "../../options/cluster-options.ts";
+import { clusterWords } from "../../options/own-options.ts";
 import { understand } from "../../start/command-line.ts";
 import { masterConfig } from "../../start/configuration.ts";
 

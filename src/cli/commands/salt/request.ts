@@ -10,7 +10,7 @@ import { followTimes, targetExpression, targetKindOf } from "../../args/targets.
 import { Exit } from "../../host/exit.ts";
 import type { Host } from "../../host/host.ts";
 import type { OptionsOf } from "../../options/parse.ts";
-import { targetOptions } from "../../options/salt/salt-options.ts";
+import { targetOptions } from "../../options/salt-options.ts";
 
 /** The job that one command line asks for. */
 export type SaltJob = {

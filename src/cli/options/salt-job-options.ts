@@ -1,5 +1,5 @@
 /** The options of `saltworks salt` for sending and following a job, in Salt's order. */
-import { flag, int, text } from "../option.ts";
+import { flag, int, text } from "./option.ts";
 
 /** Options whose values are sent with the job. */
 export const executorOptions = {

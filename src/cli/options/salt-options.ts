@@ -1,6 +1,6 @@
 /** The options of `saltworks salt`. Source: Salt's own `salt --help` for names, groups and order. */
 
-import { batchOptions, saferBatchOptions } from "../batch-options.ts";
+import { batchOptions, saferBatchOptions } from "./batch-options.ts";
 import {
   authenticationOptions,
   authenticationTitle,
@@ -15,9 +15,9 @@ import {
   ownTitle,
   stateOutputOptions,
   wordOptions,
-} from "../general-options.ts";
-import { type CommandTable, flag, text } from "../option.ts";
-import { explainOptions, previewOptions } from "../preview-options.ts";
+} from "./general-options.ts";
+import { type CommandTable, flag, text } from "./option.ts";
+import { explainOptions, previewOptions } from "./preview-options.ts";
 import {
   executorOptions,
   followOptions,

@@ -1,0 +1,64 @@
+/** The options of commands that Salt does not have, and that have few: `check`, `check-store`, `cluster`, `completion`. */
+import { generalOptions } from "./general-options.ts";
+import { type CommandTable, flag } from "./option.ts";
+
+const checkOptions = {
+  isJson: flag(["--json"], "Print the report as JSON, with what is kept."),
+  isAll: flag(["--all"], "Show what is kept, too."),
+};
+
+export const checkCommand: CommandTable<typeof generalOptions & typeof checkOptions> = {
+  program: "saltworks check",
+  usage: "saltworks check [options]",
+  about:
+    "Reads the configuration, roots and directories of a Salt master and reports what goes on, changes or ends if this master takes over: options, renderers of pillar and reactor files, functions that they name, modules in Python, keys and data. It changes nothing, and a master may run. Exit code 0: nothing is lost. 1: something is lost. 2: something could not be read.",
+  groups: [{ title: "", options: { ...generalOptions, ...checkOptions } }],
+  unavailable: [],
+};
+
+const storeOptions = {
+  isJson: flag(["--json"], "Print the result as JSON."),
+};
+
+export const checkStoreCommand: CommandTable<typeof generalOptions & typeof storeOptions> = {
+  program: "saltworks check-store",
+  usage: "saltworks check-store [options]",
+  about:
+    "Reads everything that the master of this machine has stored - jobs and returns, minions' data, pending jobs, batches, tokens, keys, sealed secrets, and the files of jobs and minions that Salt shares - and reports what is whole and what is damaged. Files that it does not read are named as left alone. It changes nothing. The master may run or not. Exit code 0: all is whole. 1: some data is damaged. 2: some data could not be read.",
+  groups: [{ title: "", options: { ...generalOptions, ...storeOptions } }],
+  unavailable: [],
+};
+
+/** What `saltworks cluster` does. */
+export const clusterWords = {
+  secret: "Print a new cluster_secret.",
+  status: "Show the cluster's servers, and whether enough of them answer.",
+} as const;
+
+const clusterOptions = {
+  isJson: flag(["--json"], "Print the state as JSON."),
+};
+
+export const clusterCommand: CommandTable<typeof generalOptions & typeof clusterOptions> = {
+  program: "saltworks cluster",
+  usage: `saltworks cluster ${Object.keys(clusterWords).join("|")} [options]`,
+  about:
+    "Several masters as one. secret: prints a new cluster_secret for the configuration of each member. status: shows the cluster's servers as this machine's member or witness sees them. Exit code 0: the cluster takes changes. 1: too few servers answer. 2: this machine's server cannot be asked.",
+  groups: [{ title: "", options: { ...generalOptions, ...clusterOptions } }],
+  unavailable: [],
+};
+
+const { isVersionAsked, isHelpAsked } = generalOptions;
+const completionOptions = { isVersionAsked, isHelpAsked };
+
+/** The shells with a completion script. */
+export const shells = ["bash", "zsh", "fish"] as const;
+
+export const completionCommand: CommandTable<typeof completionOptions> = {
+  program: "saltworks completion",
+  usage: `saltworks completion ${shells.join("|")}`,
+  about:
+    "Prints a script with which the shell completes commands, options and their values, minion ids and functions. In ~/.bashrc: source <(saltworks completion bash). In ~/.zshrc, behind compinit: source <(saltworks completion zsh). In ~/.config/fish/config.fish: saltworks completion fish | source",
+  groups: [{ title: "", options: completionOptions }],
+  unavailable: [],
+};
