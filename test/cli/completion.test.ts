@@ -24,7 +24,8 @@ function words(...line: string[]): readonly string[] | string {
 describe("completion", () => {
   it("offers the commands", () => {
     assert.deepEqual(words("k"), ["key"]);
-    assert.deepEqual(words("c"), ["call", "cp", "check", "check-store", "completion"]);
+    assert.deepEqual(words("c"), ["call", "cp", "cluster", "check", "check-store", "completion"]);
+    assert.deepEqual(words("cluster", "s"), ["secret", "status"]);
     assert.ok(words("").includes("salt"));
     assert.deepEqual(words("nosuch", ""), []);
   });
