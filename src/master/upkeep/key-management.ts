@@ -114,8 +114,11 @@ export class KeyManagement {
   /** Uses keys that another member of the cluster made. Settles when every worker has them. */
   follow(keys: PresentKeys): Promise<void> {
     return this.#enqueue(async () => {
-      if (keys.aes === this.#options.secrets.aes) return;
-      this.#options.secrets.adopt(keys);
+      const { secrets, graceMs } = this.#options;
+      if (keys.aes === secrets.aes) return;
+      // This member's minions have its present key, which is not the cluster's former one if it joins or has missed a rotation.
+      const present = { key: secrets.aes, untilMs: Date.now() + graceMs };
+      secrets.adopt({ ...keys, former: keys.former?.key === secrets.aes ? keys.former : present });
       this.#dueMs = this.#steadyMs() + this.#options.sessionMs;
       this.#owed = "telling";
       await this.#tell("another member rotated it");

@@ -212,4 +212,17 @@ describe("KeyManagement", () => {
     await management.rotateIfDue();
     assert.deepEqual(log, ["keys key-1 after key-0", "event key"]);
   });
+
+  it("uses another member's key, and honours its own former one where the cluster's former one is another", async () => {
+    const { management, log } = openManagement();
+    const createdMs = Date.now();
+    await management.follow({ aes: "key-0", former: undefined, createdMs });
+    assert.deepEqual(log, [], "the key that it has changes nothing");
+    await management.follow({ aes: "cluster-1", former: { key: "key-0", untilMs: createdMs + 500 }, createdMs });
+    await management.follow({ aes: "cluster-3", former: { key: "cluster-2", untilMs: createdMs + 500 }, createdMs });
+    assert.deepEqual(log, [
+      ...["keys cluster-1 after key-0", "event key"],
+      ...["keys cluster-3 after cluster-1", "event key"],
+    ]);
+  });
 });
