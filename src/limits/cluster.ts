@@ -46,3 +46,5 @@ export const keyRecordSaveMs = 1_000;
 export const keysLostMin = 3;
 /** How long `saltworks cluster status` waits for the servers, milliseconds. A server that works answers at once. */
 export const clusterStatusWaitMs = 2_000;
+/** Wait before a member that could not join tries again, milliseconds. */
+export const clusterAttachRetryMs = 5_000;

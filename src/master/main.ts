@@ -30,7 +30,7 @@ import { createKeyCounts } from "../workers/state/unproven-keys.ts";
 import { letHeapsGrow } from "../workers/threads/heap-growth.ts";
 import { createPartitionKey, Partitioner } from "../workers/threads/partition.ts";
 import { type Audit, openAudit } from "./audit/audit.ts";
-import { Cluster, type ClusterStart } from "./cluster/cluster.ts";
+import type { Cluster, ClusterStart } from "./cluster/cluster.ts";
 import { gitUpdatesOf } from "./git-fetching.ts";
 import { LogLimit } from "./log/log-limit.ts";
 import { Master } from "./master.ts";
@@ -107,7 +107,9 @@ export async function runMaster(config: MasterConfig, log: Logger, hooks: Master
     await checkPorts(config, openedPorts);
     const { apiRestarts } = hooks;
     cluster = await hooks.startCluster?.();
+    const started = endDuringStart(cluster);
     const master = await startMaster({ config, log: limit, openedPorts, audit, apiRestarts, cluster });
+    started();
     logger.info({ publish: master.publishEndpoint, requests: master.requestEndpoint }, "master is ready");
     hooks.onReady?.({ answers: () => master.answers(), state: () => master.metrics.text("prometheus") });
     const signal = await terminationSignal(master);
@@ -162,15 +164,17 @@ async function openParts(startup: Startup, opened: Opened): Promise<Master> {
     opened.push(part);
     return part;
   };
-  const cluster = startup.cluster && keep(await Cluster.join({ start: startup.cluster, config, logger }));
+  const cluster = startup.cluster && keep(await joinCluster(startup.cluster, config, logger));
   const masterKeys = ensureMasterKeys(config.pki_dir, config.keysize, "master", config.key_pass ?? undefined);
   const box = openSecretBox(masterKeys.privatePem, join(config.pki_dir, ".seal-salt"));
   const ownSecrets = keep(openMasterSecrets({ file: join(config.pki_dir, ".secrets.sealed"), box }));
   const secrets = cluster?.sharing(ownSecrets) ?? ownSecrets;
   if (secrets.isFresh)
     logger.warn({ why: secrets.freshReason }, "started with a new AES key: minions will authenticate again");
-  const lost = await readyStores(config, box, secrets, logger);
+  // The own secrets: a member that has not joined rotates its key alone, and takes the cluster's when it joins.
+  const lost = await readyStores(config, box, ownSecrets, logger);
   const accepted = new Set(openKeyDirectories(config.pki_dir).list("accepted"));
+  const areKeysLost = accepted.size === 0;
   const saltPlan = await takeOverFromSalt(config, box, accepted, logger);
   const bus = keep(
     await Bus.open({ sockDir: config.sock_dir, subscriberBytesMax: config.event_subscriber_max_bytes, logger }),
@@ -216,11 +220,17 @@ async function openParts(startup: Startup, opened: Opened): Promise<Master> {
   opened.length = 0;
   keep({ close: () => master.stop(0) });
   for (const id of lost) master.forgetHolder(id);
-  followKeys(master, { config, logger, secrets, accepted, cluster });
+  followKeys(master, { config, logger, secrets, accepted, areKeysLost, cluster });
   lanes.gitUpdates.start();
   await giveMemoryBack(master);
   await serveMetrics(config, openedPorts.get("metrics_port"), logger, master);
   return master;
+}
+
+/** Loads the code of clusters only for a member. */
+async function joinCluster(start: ClusterStart, config: MasterConfig, logger: Logger): Promise<Cluster> {
+  const { Cluster } = await import("./cluster/cluster.ts");
+  return await Cluster.join({ start, config, logger });
 }
 
 type KeyParts = {
@@ -228,11 +238,13 @@ type KeyParts = {
   readonly logger: Logger;
   readonly secrets: MasterSecrets;
   readonly accepted: ReadonlySet<string>;
+  /** Whether the master started without a single accepted key. */
+  readonly areKeysLost: boolean;
   readonly cluster: Cluster | undefined;
 };
 
 /** Follows changes of minions' keys by other programs, and by other members of the cluster. */
-function followKeys(master: Master, { config, logger, secrets, accepted, cluster }: KeyParts): void {
+function followKeys(master: Master, { config, logger, secrets, accepted, cluster, areKeysLost }: KeyParts): void {
   const applyKeys = (change: KeyChange) => master.applyKeyChange(change);
   const noteKeys = (change: KeyChange) => {
     applyKeys(change);
@@ -246,7 +258,7 @@ function followKeys(master: Master, { config, logger, secrets, accepted, cluster
   });
   master.useKeyWatch(watch);
   if (cluster === undefined) return;
-  cluster.attach({ secrets, keyManagement: master.keyManagement, applyKeys });
+  cluster.attach({ secrets, keyManagement: master.keyManagement, applyKeys, areKeysLost });
   master.onStop(() => void cluster.close());
 }
 
@@ -358,6 +370,17 @@ async function forgetLostKeys(
   } finally {
     await minions.close();
   }
+}
+
+/** A member's start may wait for the cluster. TERM or INT then ends it with its server. @returns a function for the end of the start */
+function endDuringStart(cluster: ClusterStart | undefined): () => void {
+  if (cluster === undefined) return () => undefined;
+  const end = () => void cluster.stop().finally(() => exitAtOnce(1));
+  const signals = ["SIGTERM", "SIGINT"] as const;
+  for (const signal of signals) process.once(signal, end);
+  return () => {
+    for (const signal of signals) process.off(signal, end);
+  };
 }
 
 /** Resolves at the first TERM or INT, or at a fault of the master. A second signal ends the process with exit code 1 at once. */

@@ -4,10 +4,10 @@ import type { Logger } from "pino";
 import type { Overrides } from "../../config/load.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { hasCode, type SaltworksError } from "../../errors.ts";
+import type { ClusterStart } from "../../master/cluster/cluster.ts";
 import { runMaster } from "../../master/main.ts";
 import type { OpenedPorts } from "../../master/ports/port-check.ts";
 import { withSitePython } from "../../sidecar/availability.ts";
-import { startClusterServer } from "../daemon/cluster-server.ts";
 import { enginesOf } from "../daemon/engines.ts";
 import { openLowPorts } from "../daemon/low-ports.ts";
 import { type DaemonHooks, runDaemon } from "../daemon/run-daemon.ts";
@@ -51,7 +51,7 @@ export async function runMasterCommand(argv: readonly string[], host: Host): Pro
           for (const program of [api, ...engines]) void program?.stop();
         };
         const apiRestarts = api === undefined ? undefined : () => api.restarts;
-        const startCluster = () => startClusterServer(config, log);
+        const startCluster = () => clusterServerOf(config, log);
         const parts = { openedPorts, apiRestarts, startCluster };
         return await runMaster(config, log, { onReady, onStopping, ...parts }).catch(refused(heard));
       },
@@ -66,6 +66,13 @@ async function servedByPython(config: MasterConfig, log: Logger, heard: Host): P
   if (served.told !== undefined) log.info(served.told);
   explainRefusal(served.config, heard);
   return served.config;
+}
+
+/** Undefined without `cluster_id`: then nothing of NATS is loaded. */
+async function clusterServerOf(config: MasterConfig, log: Logger): Promise<ClusterStart | undefined> {
+  if (config.cluster_id === null || config.cluster_id === "") return undefined;
+  const { startClusterServer } = await import("../daemon/cluster-server.ts");
+  return await startClusterServer(config, log);
 }
 
 /** The HTTP API of this master; undefined if the configuration has none. */

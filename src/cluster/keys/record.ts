@@ -103,10 +103,17 @@ export class KeyRecord {
     return highest;
   }
 
-  /** Forgets all, for a bucket that it does not describe. */
-  begin(bucket: string): void {
-    this.#steps.clear();
+  /** From now on the revisions are those of this bucket. */
+  describe(bucket: string): void {
+    if (this.bucket === bucket) return;
     this.bucket = bucket;
+    this.#noteChanged();
+  }
+
+  /** Forgets all, for a bucket that it does not describe. It describes none until `describe`. */
+  begin(): void {
+    this.#steps.clear();
+    this.bucket = "";
     this.#noteChanged();
   }
 

@@ -27,6 +27,8 @@ export type KeyReplicaOptions = {
   /** This member's name. No other member has it. */
   readonly member: string;
   readonly logger: Pick<Logger, "info" | "warn" | "error">;
+  /** Whether accepted keys of the record are missing because the disk was lost. They are not deleted elsewhere then. */
+  readonly areKeysLost?: boolean;
   /** What other members changed in the accepted keys; the files are already written. Never asks for a rotation. */
   readonly onApplied: (change: KeyChange) => void;
 };
@@ -86,8 +88,7 @@ export class KeyReplica {
   }
 
   /**
-   * Resolves when the directories hold what the bucket held at the start. Changes made here are sent from then on.
-   *
+   * Resolves when the directories hold what the bucket held at the start.
    * @throws SaltworksError CLUSTER_UNAVAILABLE; STORE_FAILED if the key directories cannot be listed
    */
   static async open(options: KeyReplicaOptions): Promise<KeyReplica> {
@@ -101,7 +102,7 @@ export class KeyReplica {
     return replica;
   }
 
-  /** Ids that are not known to be in step with the bucket. */
+  /** Ids that may not be in step with the bucket. */
   get waitingCount(): number {
     return this.#sender.waitingCount + this.#seen.size;
   }
@@ -158,20 +159,19 @@ export class KeyReplica {
       this.#compare(id);
       if ((index + 1) % keysPerTurnMax === 0) await nextTurn();
     }
+    // Only now: after a start that failed half-way, an absent file would count as deleted.
+    this.#record.describe(bucket.identity);
   }
 
   /** Keeps the record if it describes this bucket and these directories. Otherwise both sides are united. */
   #chooseRecord(bucket: KeyBucket): void {
-    const [{ logger, recordFile }, record] = [this.#options, this.#record];
-    const areKeysLost = this.#local.isMissing || this.#local.ids().size === 0;
+    const [{ logger, recordFile, areKeysLost: areLost = false }, record] = [this.#options, this.#record];
+    const areKeysLost = areLost || this.#local.isMissing || this.#local.ids().size === 0;
     const unfit = record.unfitFor(bucket.identity, bucket.lastRevision, areKeysLost);
     if (unfit !== undefined && unfit !== "new")
-      logger.warn(
-        { file: recordFile, ids: record.keptCount },
-        `${unfit}: keys of both sides are kept, and none is deleted`,
-      );
+      logger.warn({ file: recordFile }, `${unfit}: keys of both sides are kept, and none is deleted`);
     this.#hasRecord = unfit === undefined;
-    if (!this.#hasRecord) record.begin(bucket.identity);
+    if (!this.#hasRecord) record.begin();
   }
 
   /** The bucket was deleted or made anew while this member runs: all starts again, and what is here is kept. */

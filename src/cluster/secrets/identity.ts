@@ -6,7 +6,6 @@ import type { KV } from "@nats-io/kv";
 import { SaltworksError } from "../../errors.ts";
 import type { MasterKeyPair } from "../../store/keys/master-keys.ts";
 import type { SecretBox } from "../../store/secrets/sealed.ts";
-import { isConflict } from "../conflict.ts";
 import { openRecord, sealRecord } from "./record.ts";
 
 const recordName = "master_key";
@@ -28,20 +27,15 @@ export type IdentityOptions = {
 
 export type IdentityOutcome = { readonly state: "given" | "same" | "taken"; readonly by: string };
 
-/** @throws SaltworksError CLUSTER_REFUSED if minions trust another key of this master */
+/** @throws SaltworksError CLUSTER_REFUSED if minions trust another key of this master; what NATS throws, after which it is tried again */
 export async function shareIdentity(options: IdentityOptions): Promise<IdentityOutcome> {
   const found = await options.bucket.get(recordName);
   if (found !== null && found.operation === "PUT") return adopt(options, found.value);
   const own = options.present() ?? options.make();
   const record = sealRecord(options.box, recordName, { by: options.member, ...own });
-  try {
-    await options.bucket.create(recordName, record);
-    return { state: "given", by: options.member };
-  } catch (error) {
-    // Another member was first.
-    if (!isConflict(error)) throw error;
-    return await shareIdentity(options);
-  }
+  // If another member is first, this fails, and the next try finds that member's.
+  await options.bucket.create(recordName, record);
+  return { state: "given", by: options.member };
 }
 
 function adopt(options: IdentityOptions, sealed: Uint8Array): IdentityOutcome {

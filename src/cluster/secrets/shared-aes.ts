@@ -74,7 +74,12 @@ export class SharedAes {
       if (!isConflict(error)) throw error;
       this.counters.conflicts += 1;
       const known = await read(this.#options);
-      if (known !== undefined) this.#note(known);
+      // A read may come from a server that is behind.
+      if (known === undefined || !this.#note(known))
+        throw new SaltworksError(
+          "CLUSTER_UNAVAILABLE",
+          "another member rotates the AES key, and its new key is not known yet",
+        );
     }
     return this.keys;
   }
@@ -104,7 +109,7 @@ export class SharedAes {
     if (known.revision <= this.#known.revision) return false;
     const isNew = known.record.aes !== this.#known.record.aes;
     this.#known = known;
-    if (!isNew) return false;
+    if (!isNew || known.record.by === this.#options.member) return false;
     this.#followedMs = performance.now();
     this.counters.followed += 1;
     return true;

@@ -1,5 +1,5 @@
 /** Makes what a member's `nats-server` needs before it starts: directory, certificate, configuration; and ends a former one that a killed master left. */
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
@@ -27,6 +27,7 @@ export type PreparedServer = {
 export async function prepareServer(member: Member, keys: ClusterKeys, nowMs: number): Promise<PreparedServer> {
   const { directory } = member;
   mkdirSync(directory, { recursive: true, mode: directoryMode });
+  chmodSync(directory, directoryMode);
   const files = serverFiles(directory);
   await endFormerServer(files);
   const { authority, certificate, key } = mintCertificates({
@@ -74,15 +75,26 @@ async function freePort(): Promise<number> {
 async function endFormerServer(files: ServerFiles): Promise<void> {
   const pid = formerServer(files);
   if (pid === undefined) return;
-  process.kill(pid, "SIGTERM");
+  endProcess(pid, "SIGTERM");
   for (let waitedMs = 0; formerServer(files) === pid; waitedMs += lookMs) {
     if (waitedMs >= 2 * clusterServerEndMs)
       throw new SaltworksError(
         "CLUSTER_UNAVAILABLE",
         `a former nats-server of this master (process ${pid}) does not end`,
       );
-    if (waitedMs === clusterServerEndMs) process.kill(pid, "SIGKILL");
+    if (waitedMs === clusterServerEndMs) endProcess(pid, "SIGKILL");
     await new Promise((resolve) => setTimeout(resolve, lookMs));
+  }
+}
+
+function endProcess(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    // It has ended meanwhile.
+    if (hasCodeIn(error, "ESRCH")) return;
+    const message = `a former nats-server of this master (process ${pid}) cannot be ended`;
+    throw new SaltworksError("CLUSTER_UNAVAILABLE", message, { pid }, { cause: error });
   }
 }
 

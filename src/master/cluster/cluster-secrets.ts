@@ -43,7 +43,8 @@ export class ClusterSecrets implements MasterSecrets {
         "the AES key cannot be rotated before this member has joined its cluster",
       );
     const former = { key: this.#local.aes, untilMs: nowMs + graceMs };
-    this.#local.adopt(await shared.rotate({ aes, former, createdMs: nowMs }));
+    // The former key is this master's own, also if another member's rotation was first and this one had missed the one before.
+    this.#local.adopt({ ...(await shared.rotate({ aes, former, createdMs: nowMs })), former });
   }
 
   adopt(keys: PresentKeys): void {

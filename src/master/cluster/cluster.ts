@@ -2,6 +2,7 @@
  * This master as a member of a cluster: before the start it takes the cluster's key pair, after it it shares the AES key with the other members. A member
  * that has joined once starts without the others, and joins them when they answer.
  */
+import { createHash, createPublicKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { KV } from "@nats-io/kv";
@@ -16,7 +17,7 @@ import { SharedAes } from "../../cluster/secrets/shared-aes.ts";
 import { nkeyUser } from "../../cluster/server/nkey-user.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import { hasCode } from "../../errors.ts";
-import { clusterReplicasMax } from "../../limits.ts";
+import { clusterAttachRetryMs, clusterReplicasMax } from "../../limits.ts";
 import { replaceDurably } from "../../store/disk/durable-file.ts";
 import {
   ensureMasterKeys,
@@ -25,6 +26,7 @@ import {
   presentMasterKeys,
   takeMasterKeys,
 } from "../../store/keys/keys.ts";
+import type { MasterKeyPair } from "../../store/keys/master-keys.ts";
 import { type SecretBox, secretBoxWith } from "../../store/secrets/sealed.ts";
 import type { MasterSecrets } from "../../store/secrets/secrets.ts";
 import type { KeyManagement } from "../upkeep/key-management.ts";
@@ -46,6 +48,8 @@ type JoinParts = { readonly start: ClusterStart; readonly config: MasterConfig; 
 export type AttachParts = {
   readonly secrets: MasterSecrets;
   readonly keyManagement: Pick<KeyManagement, "follow">;
+  /** The master started without a single accepted key. Then keys that were in step before count as lost with the disk, and not as deleted. */
+  readonly areKeysLost: boolean;
   /** Applies what other members changed in the accepted keys; the files are written already. */
   readonly applyKeys: (change: KeyChange) => void;
 };
@@ -57,6 +61,7 @@ export class Cluster {
   #connection: ClusterConnection | undefined;
   #shared: SharedAes | undefined;
   #keys: KeyReplica | undefined;
+  #retry: NodeJS.Timeout | undefined;
 
   private constructor(parts: JoinParts) {
     this.#parts = parts;
@@ -71,7 +76,8 @@ export class Cluster {
   static async join(parts: JoinParts): Promise<Cluster> {
     const cluster = new Cluster(parts);
     const { member } = parts.start;
-    if (readMark(member) === member.clusterId) return cluster;
+    const present = presentMasterKeys(parts.config.pki_dir, parts.config.key_pass ?? undefined);
+    if (present !== undefined && readMark(member) === markText(member, present)) return cluster;
     try {
       await cluster.#takeIdentity();
     } catch (error) {
@@ -89,8 +95,12 @@ export class Cluster {
   /** Joins the others as soon as they answer: takes their AES key and their minions' keys, and follows both. */
   attach(parts: AttachParts): void {
     this.#attach(parts).catch((error: Error) => {
-      if (!this.#ending.signal.aborted)
-        this.#parts.logger.error({ err: error }, "this member does not share the cluster's keys");
+      if (this.#ending.signal.aborted) return;
+      const { logger } = this.#parts;
+      logger.error({ err: error }, "this member does not share the cluster's keys");
+      if (hasCode(error, "CLUSTER_REFUSED")) return;
+      this.#shared?.close();
+      this.#retry = setTimeout(() => this.attach(parts), clusterAttachRetryMs);
     });
   }
 
@@ -101,12 +111,13 @@ export class Cluster {
 
   async close(): Promise<void> {
     this.#ending.abort();
+    clearTimeout(this.#retry);
     this.#shared?.close();
     await this.#keys?.close();
     await this.#connection?.close();
   }
 
-  async #attach({ secrets, keyManagement, applyKeys }: AttachParts): Promise<void> {
+  async #attach({ secrets, keyManagement, applyKeys, areKeysLost }: AttachParts): Promise<void> {
     const { config, logger, start } = this.#parts;
     const bucket = await this.#untilAnswered("the cluster", () => this.#openBucket());
     const own = { aes: secrets.aes, former: secrets.former, createdMs: secrets.createdMs };
@@ -131,6 +142,7 @@ export class Cluster {
         member: start.member.name,
         logger,
         onApplied: applyKeys,
+        areKeysLost,
       }),
     );
     if (this.#ending.signal.aborted) return await this.close();
@@ -139,24 +151,28 @@ export class Cluster {
 
   async #takeIdentity(): Promise<void> {
     const { config, logger, start } = this.#parts;
-    const { clusterId, name: member, peers } = start.member;
+    const { clusterId, name: member, peers, directory } = start.member;
     logger.info({ cluster: clusterId, member, peers }, "waits for the cluster");
     const passphrase = config.key_pass ?? undefined;
     const accepted = openKeyDirectories(config.pki_dir);
     const waitMs = config.cluster_join_timeout * 1_000;
-    const outcome = await retried(`the cluster ${clusterId} (peers ${peers.join(", ")})`, waitMs, async () =>
-      shareIdentity({
-        bucket: await this.#openBucket(),
-        box: this.#box,
-        member,
-        present: () => presentMasterKeys(config.pki_dir, passphrase),
-        make: () => ensureMasterKeys(config.pki_dir, config.keysize, "master", passphrase),
-        isTrusted: () => accepted.list("accepted").length > 0,
-        take: (keys) => takeMasterKeys(config.pki_dir, keys, passphrase),
-      }),
+    const outcome = await retried(
+      `the cluster ${clusterId} (peers ${peers.join(", ")}; its own server's log is nats-server.log in ${directory})`,
+      waitMs,
+      async () =>
+        shareIdentity({
+          bucket: await this.#openBucket(),
+          box: this.#box,
+          member,
+          present: () => presentMasterKeys(config.pki_dir, passphrase),
+          make: () => ensureMasterKeys(config.pki_dir, config.keysize, "master", passphrase),
+          isTrusted: () => accepted.list("accepted").length > 0,
+          take: (keys) => takeMasterKeys(config.pki_dir, keys, passphrase),
+        }),
     );
     logger.info({ cluster: clusterId, ...outcome }, "has the cluster's key pair");
-    writeMark(start.member);
+    const keys = ensureMasterKeys(config.pki_dir, config.keysize, "master", passphrase);
+    replaceDurably(markOf(start.member), markText(start.member, keys), 0o600);
   }
 
   async #openBucket(): Promise<KV> {
@@ -196,17 +212,17 @@ export class Cluster {
   }
 }
 
-/** Holds the id of the cluster whose key pair this master has. */
+/** Says which cluster's key pair this master has. */
 const markOf = (member: Member) => join(member.directory, "joined");
+const markText = ({ clusterId }: Member, { privatePem }: MasterKeyPair) =>
+  `${clusterId} ${createHash("sha256")
+    .update(createPublicKey(privatePem).export({ type: "spki", format: "der" }))
+    .digest("hex")}\n`;
 
 function readMark(member: Member): string | undefined {
   try {
-    return readFileSync(markOf(member), "utf8").trim();
+    return readFileSync(markOf(member), "utf8");
   } catch {
     return undefined;
   }
-}
-
-function writeMark(member: Member): void {
-  replaceDurably(markOf(member), `${member.clusterId}\n`, 0o600);
 }

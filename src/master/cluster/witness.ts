@@ -33,7 +33,12 @@ export async function runWitness(config: MasterConfig, logger: Logger, hooks: Wi
     const { clusterId, name } = server.member;
     const { seed } = nkeyUser(server.keys.clientSeed);
     const waitMs = config.cluster_join_timeout * 1_000;
-    const { nats, close } = await connectCluster({ port: server.clientPort, seed, name, waitMs });
+    const ending = new AbortController();
+    void hooks.ended.then(() => ending.abort());
+    const { nats, close } = await connectCluster({
+      ...{ port: server.clientPort, seed, name, waitMs },
+      signal: ending.signal,
+    });
     logger.info({ cluster: clusterId, name }, "the witness is ready");
     hooks.onReady({ answers: async () => void (await nats.rtt()), state: async () => "" });
     logger.info({ signal: await hooks.ended }, "shutting down");

@@ -114,14 +114,17 @@ export class KeyManagement {
   /** Uses keys that another member of the cluster made. Settles when every worker has them. */
   follow(keys: PresentKeys): Promise<void> {
     return this.#enqueue(async () => {
-      const { secrets, graceMs } = this.#options;
+      const { secrets, graceMs, signMasterKey, distributeKeys, exclusively } = this.#options;
       if (keys.aes === secrets.aes) return;
-      // This member's minions have its present key, which is not the cluster's former one if it joins or has missed a rotation.
-      const present = { key: secrets.aes, untilMs: Date.now() + graceMs };
-      secrets.adopt({ ...keys, former: keys.former?.key === secrets.aes ? keys.former : present });
-      this.#dueMs = this.#steadyMs() + this.#options.sessionMs;
-      this.#owed = "telling";
-      await this.#tell("another member rotated it");
+      await exclusively(async () => {
+        const signature = await signMasterKey(keys.aes);
+        // By this master's clock and key: its minions have that one, also if it is not the cluster's former one.
+        secrets.adopt({ ...keys, former: { key: secrets.aes, untilMs: Date.now() + graceMs } });
+        this.#dueMs = this.#steadyMs() + this.#options.sessionMs;
+        this.#owed = "telling";
+        await distributeKeys({ aes: secrets.aes, signature, former: secrets.former });
+      });
+      this.#noteRotated("another member rotated it");
     });
   }
 

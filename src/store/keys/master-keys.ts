@@ -54,8 +54,9 @@ export function presentMasterKeys(pkiDir: string, passphrase?: string): MasterKe
 export function takeMasterKeys(pkiDir: string, keys: MasterKeyPair, passphrase?: string): void {
   makePkiDirectory(pkiDir);
   const privateKey = loadPrivateKey(keys.privatePem);
-  replaceDurably(join(pkiDir, "master.pem"), exportPrivate(privateKey, passphrase), privateMode);
+  // The private key last: with it, a crash in between would leave the former public key beside it.
   replaceDurably(join(pkiDir, "master.pub"), keys.publicPem, publicMode);
+  replaceDurably(join(pkiDir, "master.pem"), exportPrivate(privateKey, passphrase), privateMode);
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Three masters as one cluster: one key pair, one AES key, one set of minion keys; members that are killed, cut off, or do not fit. */
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { MinionKey } from "../../../bench/fleet/keys.ts";
@@ -42,7 +42,8 @@ describe("three members of a cluster", { skip, timeout: 600_000 }, () => {
       ["cluster", "status", "-c", member(at).configDirectory, "--json"],
       cliTimeoutMs,
     );
-    return { exitCode, ...(JSON.parse(stdout) as { servers: { name: string; isAnswering: boolean }[] }) };
+    const none = { servers: [] as { name: string; isAnswering: boolean }[] };
+    return { exitCode, ...(stdout === "" ? none : (JSON.parse(stdout) as typeof none)) };
   };
 
   before(async () => {
@@ -57,6 +58,10 @@ describe("three members of a cluster", { skip, timeout: 600_000 }, () => {
   it("have one key pair, and tell their servers", async () => {
     const keys = members.map(({ pkiDirectory }) => readFileSync(join(pkiDirectory, "master.pem"), "utf8"));
     assert.equal(new Set(keys).size, 1);
+    await untilSo(
+      "all answer",
+      async () => (await status(0)).servers.filter(({ isAnswering }) => isAnswering).length === 3,
+    );
     const { exitCode, servers } = await status(0);
     assert.equal(exitCode, 0);
     assert.deepEqual(
@@ -81,7 +86,7 @@ describe("three members of a cluster", { skip, timeout: 600_000 }, () => {
     for (const probe of probes) probe.close();
   });
 
-  it("rotate the AES key once when a key is deleted on one", async () => {
+  it("get one new AES key when a key is deleted on one", async () => {
     const rotations = () => members.map((_, at) => log(at).split("rotated the AES key").length - 1);
     const before = rotations();
     assert.equal((await key(2, "-d", "web1")).exitCode, 0);
@@ -101,26 +106,47 @@ describe("three members of a cluster", { skip, timeout: 600_000 }, () => {
   });
 
   it("take a member back that was killed with its server left running, with what it missed", async () => {
+    // What it notes last a second after a change is lost with it; then a deletion while it is down would be unknown.
+    const record = join(member(0).cacheDirectory, "cluster", "keys");
+    await untilSo("it has noted web2", () => readFileSync(record, "latin1").includes("web2"));
     process.kill(member(0).processId, "SIGKILL");
     await member(0).ended();
     writeFileSync(keyFile(1, "minions_pre", "late1"), createKey().publicPem);
+    // With the session of its minion there, the start has to rotate before it has joined.
+    assert.equal((await key(0, "-d", "web2")).exitCode, 0);
     await untilSo("the third has it", () => existsSync(keyFile(2, "minions_pre", "late1")));
     await member(0).restart();
     await untilJoined(0, 2);
     await untilSo("the first has it", () => existsSync(keyFile(0, "minions_pre", "late1")));
-    assert.equal((await status(0)).exitCode, 0);
+    await untilSo("web2 is gone", () => [0, 1, 2].every((at) => !existsSync(keyFile(at, "minions", "web2"))));
+  });
+
+  it("give a member back all that it lost with its key directory, and lose nothing themselves", async () => {
+    const ids = ["db1", "db2", "db3", "db4"];
+    for (const id of ids) writeFileSync(keyFile(1, "minions", id), createKey().publicPem);
+    const has = (at: number) => ids.every((id) => existsSync(keyFile(at, "minions", id)));
+    await untilSo("all have them", () => [0, 1, 2].every(has));
+    await member(0).stop();
+    rmSync(member(0).pkiDirectory, { recursive: true });
+    const before = joins(0);
+    await member(0).restart();
+    await untilJoined(0, before + 1);
+    await untilSo("the first has them again", () => has(0));
+    assert.ok(has(1) && has(2));
+    const keys = members.map(({ pkiDirectory }) => readFileSync(join(pkiDirectory, "master.pem"), "utf8"));
+    assert.equal(new Set(keys).size, 1);
   });
 
   it("start alone if they have joined before, say so, and join when the others are back", async () => {
     await Promise.all([member(0).stop(), member(1).kill(), member(2).kill()]);
     await member(0).restart();
-    const { exitCode, servers } = await status(0);
-    assert.equal(exitCode, 1);
+    await untilSo("its server answers, alone", async () => (await status(0)).exitCode === 1);
+    const { servers } = await status(0);
     assert.ok(servers.some(({ name, isAnswering }) => name === "member1" && isAnswering));
     const before = joins(0);
     await Promise.all([member(1).restart(), member(2).restart()]);
     await untilJoined(0, before + 1);
-    assert.equal((await status(0)).exitCode, 0);
+    await untilSo("the cluster takes changes", async () => (await status(0)).exitCode === 0);
   });
 
   it("refuse a member with another secret, and one whose minions trust another key", async () => {

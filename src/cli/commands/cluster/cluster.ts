@@ -8,6 +8,7 @@ import { clientPortIn } from "../../../cluster/server/configuration.ts";
 import { nkeyUser } from "../../../cluster/server/nkey-user.ts";
 import { serverFiles } from "../../../cluster/server/prepare.ts";
 import { type ClusterStatus, readClusterStatus } from "../../../cluster/status.ts";
+import { hasCodeIn } from "../../../config/files/system-errors.ts";
 import type { MasterConfig } from "../../../config/schema.ts";
 import { hasCode, SaltworksError } from "../../../errors.ts";
 import { clusterStatusWaitMs } from "../../../limits.ts";
@@ -49,7 +50,8 @@ async function showStatus(config: MasterConfig, isJson: boolean, host: Host): Pr
       await connection.close();
     }
   } catch (error) {
-    if (!hasCode(error, "CLUSTER_UNAVAILABLE")) throw error;
+    if (!hasCode(error, "CLUSTER_UNAVAILABLE") && !hasCodeIn(error, "ENOENT") && !hasCodeIn(error, "EACCES"))
+      throw error;
     host.complain(`saltworks cluster: ${(error as Error).message}\n`);
     return exitCodes.unasked;
   }
