@@ -1,4 +1,5 @@
 /** A member's connection to its own NATS server, and JetStream on it. */
+import { setTimeout as pause } from "node:timers/promises";
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
 import { connect, type NatsConnection, nkeyAuthenticator } from "@nats-io/transport-node";
@@ -82,8 +83,4 @@ export async function retried<Result>(what: string, waitMs: number, attempt: () 
 export function unavailable(what: string, cause: unknown): SaltworksError {
   const why = cause instanceof Error ? cause.message : String(cause);
   return new SaltworksError("CLUSTER_UNAVAILABLE", `${what} does not answer: ${why}`, {}, { cause });
-}
-
-function pause(delayMs: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, delayMs));
 }

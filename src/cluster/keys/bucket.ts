@@ -18,6 +18,7 @@ import { headers, type MsgHdrs } from "@nats-io/nats-core";
 import { within } from "../../deadline.ts";
 import { SaltworksError } from "../../errors.ts";
 import { keyBucketAnswerMs, keyEntryBytesMax, keyMarkKeptMs, keyPutTimeoutMs, keyRescanMs } from "../../limits.ts";
+import { isConflict } from "../conflict.ts";
 
 const operationHeader = "KV-Operation";
 const markReasonHeader = "Nats-Marker-Reason";
@@ -286,14 +287,6 @@ function identityOf(info: StreamInfo): string {
 
 function isMark(head: MsgHdrs | undefined): boolean {
   return head !== undefined && (head.has(operationHeader) || head.has(markReasonHeader));
-}
-
-function isConflict(error: unknown): boolean {
-  return (
-    error instanceof JetStreamApiError &&
-    (error.code === JetStreamApiCodes.StreamWrongLastSequence ||
-      error.code === JetStreamApiCodes.StreamWrongLastSequenceUnknown)
-  );
 }
 
 function unavailable(message: string, cause: unknown): SaltworksError {

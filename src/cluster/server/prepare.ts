@@ -2,6 +2,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { SaltworksError } from "../../errors.ts";
 import { clusterCertificateDays, clusterServerEndMs } from "../../limits.ts";
@@ -83,7 +84,7 @@ async function endFormerServer(files: ServerFiles): Promise<void> {
         `a former nats-server of this master (process ${pid}) does not end`,
       );
     if (waitedMs === clusterServerEndMs) endProcess(pid, "SIGKILL");
-    await new Promise((resolve) => setTimeout(resolve, lookMs));
+    await pause(lookMs);
   }
 }
 
