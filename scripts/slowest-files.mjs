@@ -1,5 +1,5 @@
-// Prints the slowest test files and the names of their suites, which say what they prove. Argument: a folder in which scripts/test.mjs left times
-// (`--times`), of one group or of several.
+// Prints the slowest test files and the names of their suites, which say what they prove, and then each failure once more. Argument: a folder in
+// which scripts/test.mjs left times (`--times`), of one group or of several.
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -29,6 +29,15 @@ export function showSlowest(folder) {
   for (const { file, ms, names, group } of times.slice(0, slowestShown)) {
     const seconds = (ms / 1_000).toFixed(1).padStart(6);
     process.stdout.write(`${seconds} s  ${group}  ${relative(root, file)}: ${names.join("; ")}\n`);
+  }
+  showFailures(times);
+}
+
+/** A failure stands far above in the output of a long run, of which some places keep only the end. */
+function showFailures(times) {
+  for (const { file, group, failures } of times) {
+    for (const { name, text } of failures)
+      process.stdout.write(`\nFailed (${group}): ${relative(root, file)}: ${name}\n${text}\n`);
   }
 }
 

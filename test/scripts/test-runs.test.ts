@@ -63,7 +63,7 @@ describe("a run of test files", { timeout: 240_000 }, () => {
     assert.equal(stdout.match(/fails always/g)?.length, 3);
     assert.match(
       stdout,
-      /The slowest of 7 files.*\n(?: +\d+\.\d s {2}(?:light|again) {2}dist\/test\/many\/.*: broken .\n){7}$/,
+      /The slowest of 7 files.*\n(?: +\d+\.\d s {2}(?:light|again) {2}dist\/test\/many\/.*: broken .\n){7}/,
     );
   });
 
@@ -82,5 +82,11 @@ describe("a run of test files", { timeout: 240_000 }, () => {
     for (const [group, folder] of Object.entries(folders))
       assert.match(stdout, new RegExp(`s {2}${group} {2}dist/test/${folder}/sound\\.test\\.js: sound ${group}\n`));
     assert.equal(stdout.match(/The slowest of/g)?.length, 1);
+    for (const [group, folder] of Object.entries(folders))
+      assert.match(
+        stdout,
+        new RegExp(`Failed \\(${group}\\): dist/test/${folder}/once\\.test\\.js: runs\nError: once\n +at `),
+      );
+    assert.doesNotMatch(stdout, /Failed .*: (?:broken|unsteady) /);
   });
 });
