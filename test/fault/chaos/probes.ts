@@ -52,10 +52,10 @@ class Probe {
     }
   }
 
-  /** The master's present value of this minion's mine. */
+  /** The master's present value of this minion's mine; 0 without one, because an outage may end before a probe has drawn its first. */
   async minedCount(): Promise<number> {
     const value = await this.#sealed({ cmd: "_mine_get", tgt: this.id, fun: mineFunction, tgt_type: "glob" });
-    const own = value instanceof Map ? value.get(this.id) : undefined;
+    const own = value instanceof Map ? (value.get(this.id) ?? 0) : undefined;
     return typeof own === "number" ? own : Number.NaN;
   }
 
