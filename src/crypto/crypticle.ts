@@ -27,9 +27,12 @@ const keyPattern = /^[A-Za-z0-9+/]{64,88}={0,2}$/;
 /** Result for a plaintext without the prefix, as in Salt: an empty map. */
 const emptyMap = Uint8Array.of(0x80);
 
-/** A new key string: Base64 of 24 bytes for AES and 32 for the HMAC, 76 characters. */
+/** A key string is Base64 of these: 24 bytes for AES and 32 for the HMAC. */
+export const keyStringBytes = aesKeyBytes + hmacKeyBytes;
+
+/** A new key string, 76 characters. */
 export function generateKeyString(): string {
-  return randomBytes(aesKeyBytes + hmacKeyBytes).toString("base64");
+  return randomBytes(keyStringBytes).toString("base64");
 }
 
 /** One step of a long seal, bytes: takes about half a millisecond. */

@@ -46,5 +46,10 @@ export const keyRecordSaveMs = 1_000;
 export const keysLostMin = 3;
 /** How long `saltworks cluster status` waits for the servers, milliseconds. A server that works answers at once. */
 export const clusterStatusWaitMs = 2_000;
+/**
+ * A sealed request, bytes, up to which a member tries the sessions that other members may have given: each try costs a digest of it. The minion of a larger
+ * one authenticates again.
+ */
+export const sharedSessionTryBytesMax = 256 * 1024;
 /** Wait before a member that could not join tries again, milliseconds. */
 export const clusterAttachRetryMs = 5_000;

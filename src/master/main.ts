@@ -193,6 +193,7 @@ async function openParts(startup: Startup, opened: Opened): Promise<Master> {
     presencePings: [],
     mirrorQueueFile: saltPlan.isMirrored ? saltPlan.queueFile : undefined,
     ...{ keyCounts: createKeyCounts(), fileEpoch: FileEpoch.memory(), transactions: newTransactionMarks() },
+    clusterSessionKey: startup.cluster?.keys.sessionKey,
   };
   const pool = keep(openWorkerPool(config, start, logger));
   const pendingJobs = keep(openPendingJobs(join(config.cachedir, "pending-jobs.lmdb")));

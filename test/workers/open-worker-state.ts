@@ -21,6 +21,7 @@ import type { Encodable, ValueMap } from "../../src/wire/values.ts";
 import { type ItemKind, itemKinds, packBatch } from "../../src/workers/batch/frames.ts";
 import { runBatch } from "../../src/workers/batch/run-batch.ts";
 import type { BatchResult } from "../../src/workers/messages/batch.ts";
+import type { WorkerStart } from "../../src/workers/messages/worker.ts";
 import { FileEpoch } from "../../src/workers/state/file-epoch.ts";
 import { createKeyCounts } from "../../src/workers/state/unproven-keys.ts";
 import { WorkerState } from "../../src/workers/state/worker-state.ts";
@@ -138,14 +139,14 @@ afterEach(() => {
 });
 
 /** Closed after the test. `overrides`: master options by their Salt names. */
-export function openWorkerState(overrides: Overrides = {}): Bench {
-  const bench = openLastingWorkerState(overrides);
+export function openWorkerState(overrides: Overrides = {}, start: Partial<WorkerStart> = {}): Bench {
+  const bench = openLastingWorkerState(overrides, start);
   opened.push(bench);
   return bench;
 }
 
 /** The same, but the caller closes it. */
-export function openLastingWorkerState(overrides: Overrides = {}) {
+export function openLastingWorkerState(overrides: Overrides = {}, start: Partial<WorkerStart> = {}) {
   const folder = mkdtempSync(join(tmpdir(), "worker-"));
   const pkiDir = join(folder, "pki");
   mkdirSync(pkiDir, { recursive: true });
@@ -175,6 +176,7 @@ export function openLastingWorkerState(overrides: Overrides = {}) {
       keyCounts: createKeyCounts(),
       fileEpoch: FileEpoch.memory(),
       transactions: newTransactionMarks(),
+      ...start,
     },
     {
       jobs: memoryJobs(memory),

@@ -33,6 +33,8 @@ export type WorkerStart = {
   readonly keyCounts: SharedArrayBuffer;
   /** Shared by the publisher and all workers (state/file-epoch.ts). */
   readonly fileEpoch: SharedArrayBuffer;
+  /** From which a member of a cluster derives its minions' sessions (state/derived-sessions.ts), 32 bytes. */
+  readonly clusterSessionKey?: Uint8Array | undefined;
   /** Marks of threads within a transaction (store/lmdb/transaction-marks.ts). */
   readonly transactions: SharedArrayBuffer;
 };

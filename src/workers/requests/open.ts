@@ -6,14 +6,14 @@ import { equalSecrets } from "../../crypto/compare.ts";
 import type { Crypticle } from "../../crypto/crypticle.ts";
 import { recoverX931 } from "../../crypto/x931.ts";
 import { SaltworksError } from "../../errors.ts";
-import { authFrameBytesMax, clearFrameBytesMax, loadMembersMax } from "../../limits.ts";
+import { authFrameBytesMax, clearFrameBytesMax, loadMembersMax, sharedSessionTryBytesMax } from "../../limits.ts";
 import { idIsValid } from "../../store/keys/keys.ts";
 import { encode } from "../../wire/msgpack.ts";
 import { badLoad, encodeClearReply, encodeRawReply } from "../../wire/reply.ts";
 import { type Envelope, readEnvelope } from "../../wire/request.ts";
 import { type Entry, mapEntries, skipValue } from "../../wire/walk.ts";
 import type { SealKey } from "../messages/deferred.ts";
-import type { WorkerState } from "../state/worker-state.ts";
+import type { Session, WorkerState } from "../state/worker-state.ts";
 import type { BatchEffects, Opened } from "./context.ts";
 import { type LoadHead, readHead, scalarOf } from "./fields.ts";
 import { isOperatorCommand } from "./operator-refusal.ts";
@@ -97,11 +97,9 @@ function openClear(envelope: Envelope, frameBytes: number, isAuthTurn: boolean):
 function openSession(worker: WorkerState, batch: BatchEffects, envelope: Envelope): OpenOutcome {
   const id = envelope.id;
   if (id === undefined || !idIsValid(id)) return refuse("invalidId");
-  const session = worker.session(id);
-  if (session === undefined) return refuse("noSession");
-  if (worker.isExpired(session, batch.nowMs)) return refuse("sessionExpired");
-  const load = openSeal(session.crypticle, envelope.load);
-  if (load === undefined) return refuse("badSeal");
+  const opened = openUnderSession(worker, id, batch.nowMs, envelope.load);
+  if (typeof opened === "string") return refuse(opened);
+  const { session, load } = opened;
   const entries = entriesOf(load);
   if (entries === undefined) return refuse("notMap", notMapReply);
   const head = readHead(load, entries);
@@ -115,7 +113,36 @@ function openSession(worker: WorkerState, batch: BatchEffects, envelope: Envelop
   if (head.id !== id) return refuse("idMismatch");
   if (!tokenProves(worker, id, head.token)) return refuse("badToken");
   batch.proven[batch.item] = provenByToken;
+  if (opened.isShared) {
+    worker.count("sessionsShared");
+    worker.useSession(id, session);
+  }
   return assemble(envelope, head, load, entries, true, session.crypticle, head.nonce ?? "");
+}
+
+type UnderSession = { readonly session: Session; readonly load: Uint8Array; readonly isShared: boolean };
+
+/** Tries the minion's session here, and then those that it may have from other members of the cluster. @returns why no session opens it */
+function openUnderSession(
+  worker: WorkerState,
+  id: string,
+  nowMs: number,
+  sealed: Uint8Array,
+): UnderSession | "noSession" | "sessionExpired" | "badSeal" {
+  const present = worker.session(id);
+  const isPast = present !== undefined && worker.isExpired(present, nowMs);
+  if (present !== undefined && !isPast) {
+    const load = openSeal(present.crypticle, sealed);
+    if (load !== undefined) return { session: present, load, isShared: false };
+  }
+  const isTooLarge = sealed.byteLength > sharedSessionTryBytesMax;
+  if (isTooLarge) worker.count("sessionsNotTried");
+  for (const session of isTooLarge ? [] : worker.sharedSessions(id, nowMs)) {
+    const load = openSeal(session.crypticle, sealed);
+    if (load !== undefined) return { session, load, isShared: true };
+  }
+  if (present === undefined) return "noSession";
+  return isPast ? "sessionExpired" : "badSeal";
 }
 
 /** Opens a request of version 0 or 2. The master's AES key seals it; after a rotation the former key also counts for a grace period. */

@@ -19,6 +19,7 @@ import { BatchMeter } from "../measures/measures.ts";
 import type { SealKey } from "../messages/deferred.ts";
 import type { MasterKeys, WorkerStart } from "../messages/worker.ts";
 import { Partitioner } from "../threads/partition.ts";
+import { derivedSessions } from "./derived-sessions.ts";
 import { MinionFacts } from "./facts.ts";
 import { FileEpoch } from "./file-epoch.ts";
 import { KeptFileAnswers } from "./kept-file-answers.ts";
@@ -171,6 +172,27 @@ export class WorkerState {
     return state.session;
   }
 
+  /** The sessions that other members of the cluster may have given to the minion. */
+  *sharedSessions(id: string, nowMs: number): Generator<Session> {
+    const present = this.#minions.get(id)?.session?.keyString;
+    for (const record of this.#derived(id, nowMs))
+      if (record.keyString !== present) yield { ...record, crypticle: new Crypticle(record.keyString) };
+  }
+
+  /** Takes a session that a minion proved to have: replies to later requests are sealed under it. */
+  useSession(id: string, session: Session): void {
+    const state = this.#state(id);
+    state.session = session;
+    state.isSessionForeign = false;
+  }
+
+  #derived(id: string, nowMs: number): readonly SessionRecord[] {
+    const { clusterSessionKey: secret, config } = this.start;
+    const pem = secret === undefined ? undefined : this.acceptedPem(id);
+    if (secret === undefined || pem === undefined) return [];
+    return derivedSessions(secret, { id, minionKey: sessionKeyName(pem) }, config.publish_session * 1_000, nowMs);
+  }
+
   /** The session for an `_auth`: the present one, or a new one if that has expired. `stored`: settles when the session is written. */
   issueSession(id: string, nowMs: number): { readonly session: Session; readonly stored: Promise<void> | undefined } {
     const present = this.session(id);
@@ -178,12 +200,15 @@ export class WorkerState {
     const minionKey = state.acceptedPem === undefined ? undefined : sessionKeyName(state.acceptedPem);
     // If the key was replaced while no master ran, the holder of the former key knows the session.
     const isOwn = present?.minionKey === undefined || present.minionKey === minionKey;
-    const isGood = present !== undefined && isOwn && !this.isExpired(present, nowMs);
+    const [shared] = this.#derived(id, nowMs);
+    const isLatest = shared === undefined || shared.keyString === present?.keyString;
+    const isGood = present !== undefined && isOwn && isLatest && !this.isExpired(present, nowMs);
     // A record of an earlier release lacks `minionKey`, so it is stored once more.
     if (isGood && present.minionKey !== undefined) return { session: present, stored: undefined };
-    const keyString = isGood ? present.keyString : generateKeyString();
+    const made = shared ?? { keyString: generateKeyString(), createdMs: nowMs };
+    const { keyString, createdMs } = isGood ? present : made;
     const crypticle = isGood ? present.crypticle : new Crypticle(keyString);
-    const session = { keyString, crypticle, createdMs: isGood ? present.createdMs : nowMs, minionKey };
+    const session = { keyString, crypticle, createdMs, minionKey };
     state.session = session;
     state.isSessionForeign = false;
     const sealed = sealSession(this.stores.box, id, session);

@@ -78,6 +78,10 @@ describe("three members of a cluster", { skip, timeout: 600_000 }, () => {
     await untilSo("it is accepted everywhere", () =>
       [0, 1, 2].every((at) => existsSync(keyFile(at, "minions", "web1"))),
     );
+    const moving = await ProbeMinion.open("web1", minionKey, member(0).requestPort);
+    for (const at of [1, 2])
+      assert.ok((await moving.pillar({}, member(at).requestPort)) instanceof Map, "without _auth");
+    moving.close();
     const probes = await Promise.all(
       members.map(({ requestPort }) => ProbeMinion.open("web1", minionKey, requestPort)),
     );
