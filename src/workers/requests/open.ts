@@ -122,7 +122,7 @@ function openSession(worker: WorkerState, batch: BatchEffects, envelope: Envelop
 
 type UnderSession = { readonly session: Session; readonly load: Uint8Array; readonly isShared: boolean };
 
-/** Tries the minion's session here, and then those that it may have from other members of the cluster. @returns why no session opens it */
+/** Tries the minion's session here, and then the sessions that it may have from other members of the cluster. @returns why no session opens it */
 function openUnderSession(
   worker: WorkerState,
   id: string,

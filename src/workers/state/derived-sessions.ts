@@ -13,7 +13,7 @@ const epochsOfSession = 2;
  * @param secret 32 bytes, of the cluster
  * @param minionKey fingerprint of the minion's public key: the holder of a former key of the id cannot know the session
  * @param sessionMs `publish_session`
- * @returns the session that a member gives now; then those that a member gave before, or gives whose clock is ahead
+ * @returns the session that a member gives now; then the one before, and the one of a member whose clock is ahead
  */
 export function derivedSessions(
   secret: Uint8Array,
