@@ -2,7 +2,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
-import { connect, type NatsConnection, nkeyAuthenticator } from "@nats-io/transport-node";
+import { connect, type NatsConnection, type NodeConnectionOptions, nkeyAuthenticator } from "@nats-io/transport-node";
 import { SaltworksError } from "../errors.ts";
 import { clusterRequestMs, clusterRetryMs } from "../limits.ts";
 
@@ -14,11 +14,20 @@ export type ClusterConnection = {
   readonly close: () => Promise<void>;
 };
 
-export type ConnectionOptions = {
+/** What a connection to the member's own server needs: plain data, which a worker thread can be sent. `accessTo` makes it. */
+export type ServerAccess = {
   /** Port of the member's own server on 127.0.0.1. */
   readonly port: number;
   /** Seed of the nkey user. */
   readonly seed: Uint8Array;
+  /** PEM texts. The server must have a certificate of this authority. */
+  readonly authority: string;
+  /** The client's own, from the same authority. */
+  readonly certificate: string;
+  readonly key: string;
+};
+
+export type ConnectionOptions = ServerAccess & {
   /** Shown in the server's list of connections. */
   readonly name: string;
   /** How long to wait for the server, milliseconds. */
@@ -27,23 +36,35 @@ export type ConnectionOptions = {
 };
 
 /**
+ * The only place that says how to connect to the member's own server, also for threads. While the server is down any local user may listen on its
+ * port. Therefore TLS comes before the first byte, with certificates of the cluster on both sides, and the client does not follow the addresses that
+ * servers name.
+ */
+export function connectOptions(access: ServerAccess, name: string): NodeConnectionOptions {
+  const { port, seed, authority, certificate, key } = access;
+  return {
+    servers: `127.0.0.1:${port}`,
+    name,
+    authenticator: nkeyAuthenticator(seed),
+    tls: { ca: authority, cert: certificate, key, handshakeFirst: true },
+    ignoreClusterUpdates: true,
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: clusterRetryMs,
+    timeout: clusterRequestMs,
+  };
+}
+
+/**
  * Connects as soon as the server answers. The connection comes back by itself when the server was started again.
  *
  * @throws SaltworksError CLUSTER_UNAVAILABLE if it does not answer in time
  */
 export async function connectCluster(options: ConnectionOptions): Promise<ClusterConnection> {
-  const { port, seed, name, waitMs, signal } = options;
+  const { name, waitMs, signal } = options;
   const untilMs = performance.now() + waitMs;
   for (;;) {
     try {
-      const nats = await connect({
-        servers: `127.0.0.1:${port}`,
-        name,
-        authenticator: nkeyAuthenticator(seed),
-        maxReconnectAttempts: -1,
-        reconnectTimeWait: clusterRetryMs,
-        timeout: clusterRequestMs,
-      });
+      const nats = await connect(connectOptions(options, name));
       return await opened(nats);
     } catch (error) {
       if (performance.now() >= untilMs || signal?.aborted === true)

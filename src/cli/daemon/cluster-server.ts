@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import type { Logger } from "pino";
 import { type MemberConfig, memberOf } from "../../cluster/member.ts";
 import { deriveKeys } from "../../cluster/secret.ts";
+import { accessTo } from "../../cluster/server/access.ts";
 import { prepareServer } from "../../cluster/server/prepare.ts";
 import { findNatsServer } from "../../cluster/server/program.ts";
 import type { MasterConfig } from "../../config/load.ts";
@@ -27,5 +28,6 @@ export async function startClusterServer(
   log.info({ command, version, member: member.name, log: logFile }, "starts the cluster's server");
   const program = new WatchedProgram({ name: "nats-server", command, args: ["-c", configurationFile], log });
   program.start();
-  return { member, keys, clientPort, restarts: () => program.restarts, stop: () => program.stop() };
+  const access = accessTo(clientPort, keys, "client", member.name);
+  return { member, keys, access, restarts: () => program.restarts, stop: () => program.stop() };
 }

@@ -26,11 +26,14 @@ export function serverConfiguration(
   users: ServerUsers,
   clientPort: number,
 ): string {
+  const tls = { cert_file: files.certificate, key_file: files.key, ca_file: files.authority, verify: true, timeout: 5 };
   const settings = {
     server_name: member.name,
     // Strangers on the network reach the route port only, where TLS asks for the cluster's certificate.
     host: "127.0.0.1",
     port: clientPort,
+    // Before the first byte, because a plain greeting could come from anyone who has the port.
+    tls: { ...tls, handshake_first: true },
     pid_file: files.pid,
     log_file: files.log,
     logfile_size_limit: clusterServerLogBytesMax,
@@ -50,7 +53,9 @@ export function serverConfiguration(
       // Peers that learn of this server by others get this address. With an interface of all addresses it is each connection's own.
       ...(isAnyAddress(member.poolHost) ? {} : { advertise: advertised(member.poolHost, member.poolPort) }),
       routes: member.peers.map((peer) => `nats-route://${peer}`),
-      tls: { cert_file: files.certificate, key_file: files.key, ca_file: files.authority, verify: true, timeout: 5 },
+      // Another member's loopback port means nothing here.
+      no_advertise: true,
+      tls,
     },
   };
   return `${JSON.stringify(settings, undefined, 2)}\n`;

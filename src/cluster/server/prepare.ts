@@ -9,6 +9,7 @@ import { clusterCertificateDays, clusterServerEndMs } from "../../limits.ts";
 import { replaceDurably } from "../../store/disk/durable-file.ts";
 import type { Member } from "../member.ts";
 import type { ClusterKeys } from "../secret.ts";
+import { loopbackHost } from "./access.ts";
 import { mintCertificates } from "./certificates.ts";
 import { type ServerFiles, serverConfiguration } from "./configuration.ts";
 import { nkeyUser } from "./nkey-user.ts";
@@ -34,7 +35,7 @@ export async function prepareServer(member: Member, keys: ClusterKeys, nowMs: nu
   const { authority, certificate, key } = mintCertificates({
     authoritySeed: keys.authoritySeed,
     memberName: member.name,
-    hosts: member.hosts,
+    hosts: [...member.hosts, loopbackHost],
     nowMs,
     days: clusterCertificateDays,
   });

@@ -7,14 +7,13 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { KV } from "@nats-io/kv";
 import type { Logger } from "pino";
-import { type ClusterConnection, connectCluster, retried } from "../../cluster/connection.ts";
+import { type ClusterConnection, connectCluster, retried, type ServerAccess } from "../../cluster/connection.ts";
 import { KeyReplica } from "../../cluster/keys/replica.ts";
 import type { Member } from "../../cluster/member.ts";
 import { clusterNames } from "../../cluster/names.ts";
 import type { ClusterKeys } from "../../cluster/secret.ts";
 import { shareIdentity } from "../../cluster/secrets/identity.ts";
 import { SharedAes } from "../../cluster/secrets/shared-aes.ts";
-import { nkeyUser } from "../../cluster/server/nkey-user.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import { hasCode } from "../../errors.ts";
 import { clusterAttachRetryMs, clusterReplicasMax } from "../../limits.ts";
@@ -35,8 +34,8 @@ import { ClusterSecrets } from "./cluster-secrets.ts";
 export type ClusterStart = {
   readonly member: Member;
   readonly keys: ClusterKeys;
-  /** Of the member's own server, on 127.0.0.1. */
-  readonly clientPort: number;
+  /** To the member's own server, as its client. */
+  readonly access: ServerAccess;
   /** How often the member's server was started again. */
   readonly restarts: () => number;
   /** Ends the member's server. */
@@ -189,8 +188,7 @@ export class Cluster {
   async #connect(): Promise<ClusterConnection> {
     const { start, config } = this.#parts;
     this.#connection ??= await connectCluster({
-      port: start.clientPort,
-      seed: nkeyUser(start.keys.clientSeed).seed,
+      ...start.access,
       name: start.member.name,
       waitMs: config.cluster_join_timeout * 1_000,
       signal: this.#ending.signal,

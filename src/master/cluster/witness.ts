@@ -1,7 +1,6 @@
 /** A witness of a cluster: a server without a master. */
 import type { Logger } from "pino";
 import { connectCluster } from "../../cluster/connection.ts";
-import { nkeyUser } from "../../cluster/server/nkey-user.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import { SaltworksError } from "../../errors.ts";
 import { claimInstance } from "../../store/disk/instance-lock.ts";
@@ -31,12 +30,12 @@ export async function runWitness(config: MasterConfig, logger: Logger, hooks: Wi
     if (server === undefined) throw new SaltworksError("CONFIG_INVALID", "a witness needs cluster_id");
     stop = server.stop;
     const { clusterId, name } = server.member;
-    const { seed } = nkeyUser(server.keys.clientSeed);
     const waitMs = config.cluster_join_timeout * 1_000;
     const ending = new AbortController();
     void hooks.ended.then(() => ending.abort());
     const { nats, close } = await connectCluster({
-      ...{ port: server.clientPort, seed, name, waitMs },
+      ...server.access,
+      ...{ name, waitMs },
       signal: ending.signal,
     });
     logger.info({ cluster: clusterId, name }, "the witness is ready");

@@ -4,8 +4,8 @@ import { hostname } from "node:os";
 import { connectCluster } from "../../../cluster/connection.ts";
 import { memberOf } from "../../../cluster/member.ts";
 import { deriveKeys, newClusterSecret } from "../../../cluster/secret.ts";
+import { accessTo } from "../../../cluster/server/access.ts";
 import { clientPortIn } from "../../../cluster/server/configuration.ts";
-import { nkeyUser } from "../../../cluster/server/nkey-user.ts";
 import { serverFiles } from "../../../cluster/server/prepare.ts";
 import { type ClusterStatus, readClusterStatus } from "../../../cluster/status.ts";
 import { hasCodeIn } from "../../../config/files/system-errors.ts";
@@ -42,8 +42,9 @@ async function showStatus(config: MasterConfig, isJson: boolean, host: Host): Pr
   try {
     const keys = await deriveKeys(member.secret, member.clusterId);
     const port = clientPortIn(readFileSync(serverFiles(member.directory).configuration, "utf8"));
-    const { seed } = nkeyUser(keys.systemSeed);
-    const connection = await connectCluster({ port, seed, name: "saltworks cluster", waitMs: clusterStatusWaitMs });
+    const name = "saltworks cluster";
+    const access = accessTo(port, keys, "system", name);
+    const connection = await connectCluster({ ...access, name, waitMs: clusterStatusWaitMs });
     try {
       status = await readClusterStatus(connection.nats);
     } finally {
