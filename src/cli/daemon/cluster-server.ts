@@ -8,7 +8,7 @@ import { prepareServer } from "../../cluster/server/prepare.ts";
 import { findNatsServer } from "../../cluster/server/program.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import type { ClusterStart } from "../../master/cluster/cluster.ts";
-import { WatchedProgram } from "./watched-program.ts";
+import { endingWithParent, WatchedProgram } from "./watched-program.ts";
 
 /**
  * Undefined without `cluster_id`.
@@ -26,7 +26,8 @@ export async function startClusterServer(
   const keys = await deriveKeys(member.secret, member.clusterId);
   const { configurationFile, clientPort, logFile } = await prepareServer(member, keys, Date.now());
   log.info({ command, version, member: member.name, log: logFile }, "starts the cluster's server");
-  const program = new WatchedProgram({ name: "nats-server", command, args: ["-c", configurationFile], log });
+  const ending = await endingWithParent(command, ["-c", configurationFile]);
+  const program = new WatchedProgram({ name: "nats-server", ...ending, log, hasOwnSession: true });
   program.start();
   const access = accessTo(clientPort, keys, "client", member.name);
   return { member, keys, access, restarts: () => program.restarts, stop: () => program.stop() };

@@ -2,7 +2,7 @@
  * A program that this daemon starts, starts again when it ends, and ends with itself. The program's standard input is a pipe: it closes when this
  * process ends, also by `kill -9`, and the program ends then.
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import type { Logger } from "pino";
 import { watchedRestartMs, watchedSteadyMs, watchedStopMs } from "../../limits.ts";
 
@@ -16,6 +16,11 @@ export type WatchedOptions = {
   readonly log: Logger;
   /** The program's directory; this daemon's by default. */
   readonly cwd?: string;
+  /**
+   * Whether the program has a session of its own: Ctrl-C on a terminal then reaches this daemon only, which ends the program in its order. For a program
+   * that does not end with its standard input; see `endingWithParent`.
+   */
+  readonly hasOwnSession?: boolean;
   /** Waits between two starts, milliseconds: doubled while the program ends soon. Tests use smaller ones. */
   readonly restartMs?: { readonly first: number; readonly longest: number };
   /** Called after each start. */
@@ -38,11 +43,11 @@ export class WatchedProgram {
 
   start(): void {
     if (this.#isStopping) return;
-    const { name, command, args, log, cwd, onStart } = this.#options;
+    const { name, command, args, log, cwd, onStart, hasOwnSession: detached = false } = this.#options;
     const startedMs = performance.now();
     const env = { ...process.env, [mark]: "1" };
     // Output that the program's log does not take goes to this daemon's.
-    const child = spawn(command, [...args], { stdio: ["pipe", "inherit", "inherit"], env, cwd });
+    const child = spawn(command, [...args], { stdio: ["pipe", "inherit", "inherit"], env, cwd, detached });
     this.#child = child;
     child.stdin?.on("error", () => undefined);
     child.once("spawn", () => {
@@ -91,6 +96,21 @@ export class WatchedProgram {
       this.start();
     }, delayMs);
   }
+}
+
+/**
+ * The command that gives a program TERM when this process ends, also by `kill -9`, for a program that is not ours. It has the program's process id. On a
+ * system whose `setpriv` cannot do it, the program stays.
+ */
+export async function endingWithParent(
+  command: string,
+  args: readonly string[],
+): Promise<{ readonly command: string; readonly args: readonly string[] }> {
+  const words = ["--pdeathsig", "TERM"];
+  const canDo = await new Promise<boolean>((resolve) => {
+    execFile("setpriv", [...words, "true"], { timeout: watchedStopMs }, (error) => resolve(error === null));
+  });
+  return canDo ? { command: "setpriv", args: [...words, command, ...args] } : { command, args };
 }
 
 /** Ends this process in order when the daemon that watches it has ended. Without effect for a program that none watches. */

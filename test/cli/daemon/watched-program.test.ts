@@ -1,20 +1,22 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { pino } from "pino";
-import { WatchedProgram } from "../../../src/cli/daemon/watched-program.ts";
+import { endingWithParent, WatchedProgram } from "../../../src/cli/daemon/watched-program.ts";
 
 const log = pino({ level: "silent" });
 const restartMs = { first: 1, longest: 4 };
 const waiting = "setInterval(() => {}, 1000)";
 
 /** Watches a Node program; `started` resolves with the process id of its next start. */
-function watch(script: string) {
+function watch(script: string, hasOwnSession = false) {
   const waiters: ((pid: number) => void)[] = [];
   const onStart = (pid: number) => waiters.shift()?.(pid);
   const args = ["-e", script];
-  const program = new WatchedProgram({ name: "a program", command: process.execPath, args, log, restartMs, onStart });
+  const command = process.execPath;
+  const program = new WatchedProgram({ name: "a program", command, args, log, restartMs, onStart, hasOwnSession });
   return { program, started: () => new Promise<number>((resolve) => waiters.push(resolve)) };
 }
 
@@ -25,6 +27,15 @@ function isAlive(pid: number): boolean {
     return false;
   }
 }
+
+/** Field 6 of stat, behind the program's name. */
+function sessionOf(pid: number): string | undefined {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[3];
+}
+
+const setprivSkip =
+  spawnSync("setpriv", ["--pdeathsig", "TERM", "true"]).status === 0 ? false : "setpriv has no --pdeathsig";
 
 describe("a watched program", () => {
   it("is started again after kill -9, and ends with its watcher's stop", async () => {
@@ -39,6 +50,30 @@ describe("a watched program", () => {
     assert.equal(program.restarts, 1);
     await program.stop();
     assert.equal(isAlive(pid), false);
+  });
+
+  it("is in its watcher's session, which a terminal signals, unless it has its own", async () => {
+    for (const hasOwnSession of [false, true]) {
+      const { program, started } = watch(waiting, hasOwnSession);
+      const start = started();
+      program.start();
+      const pid = await start;
+      assert.equal(sessionOf(pid) === sessionOf(process.pid), !hasOwnSession);
+      await program.stop();
+    }
+  });
+
+  it("that is not ours gets TERM when its watcher is killed", { skip: setprivSkip, timeout: 30_000 }, async () => {
+    const { command, args } = await endingWithParent(process.execPath, ["-e", waiting]);
+    const script = `const { pid } = require("node:child_process").spawn(${JSON.stringify(command)}, ${JSON.stringify(args)},
+      { stdio: ["ignore", "inherit", "ignore"], detached: true }); process.send(pid); ${waiting}`;
+    const watcher = spawn(process.execPath, ["-e", script], { stdio: ["ignore", "pipe", "inherit", "ipc"] });
+    const [pid] = (await once(watcher, "message")) as [number];
+    assert.ok(isAlive(pid));
+    watcher.kill("SIGKILL");
+    // The program holds the other end of the pipe as long as it lives. A process id stays until process 1 has looked.
+    watcher.stdout?.resume();
+    await once(watcher, "close");
   });
 
   it("that ends at once is started again each time, and no more after the stop", async () => {
