@@ -8,12 +8,14 @@ import { prepareServer } from "../../cluster/server/prepare.ts";
 import { findNatsServer } from "../../cluster/server/program.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import type { ClusterStart } from "../../master/cluster/cluster.ts";
+import { checkClusterPort } from "../../master/ports/port-check.ts";
 import { endingWithParent, WatchedProgram } from "./watched-program.ts";
 
 /**
  * Undefined without `cluster_id`.
  *
- * @throws SaltworksError CONFIG_INVALID, PACKAGE_MISSING without a `nats-server`, CLUSTER_UNAVAILABLE if a former server does not end
+ * @throws SaltworksError CONFIG_INVALID, PACKAGE_MISSING without a `nats-server`, CLUSTER_UNAVAILABLE if a former server does not end, MASTER_RUNNING or
+ * PORT_UNUSABLE for `cluster_pool_port`
  */
 export async function startClusterServer(
   config: MemberConfig & Pick<MasterConfig, "cluster_nats_server">,
@@ -25,6 +27,7 @@ export async function startClusterServer(
   const { program: command, version } = await findNatsServer({ option, environment: process.env });
   const keys = await deriveKeys(member.secret, member.clusterId);
   const { configurationFile, clientPort, logFile } = await prepareServer(member, keys, Date.now());
+  await checkClusterPort(config);
   log.info({ command, version, member: member.name, log: logFile }, "starts the cluster's server");
   const ending = await endingWithParent(command, ["-c", configurationFile]);
   const program = new WatchedProgram({ name: "nats-server", ...ending, log, hasOwnSession: true });

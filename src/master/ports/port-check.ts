@@ -32,12 +32,26 @@ type PortFault = { readonly text: string; readonly errno: string };
  * all of them, each with its option and errno
  */
 export async function checkPorts(config: PortConfig, already: OpenedPorts = new Map()): Promise<void> {
+  await checkEach(wantedPorts(config).filter(({ option }) => !already.has(option)));
+}
+
+/**
+ * The port of a member's `nats-server`, which only writes to its own log that it cannot have it. Looked at after a former server of this member has
+ * ended.
+ *
+ * @throws SaltworksError as `checkPorts`
+ */
+export async function checkClusterPort(config: Pick<MasterConfig, "interface" | "cluster_pool_port">): Promise<void> {
+  const { interface: host, cluster_pool_port: port } = config;
+  await checkEach([{ option: "cluster_pool_port", addressOption: "interface", host, port }]);
+}
+
+async function checkEach(ports: readonly WantedPort[]): Promise<void> {
   const faults: PortFault[] = [];
   // Held open together, so that two options with the same port collide here.
   const opened: Server[] = [];
   try {
-    for (const wanted of wantedPorts(config)) {
-      if (already.has(wanted.option)) continue;
+    for (const wanted of ports) {
       const found = await open(wanted);
       if (typeof found !== "string") opened.push(found);
       else faults.push(portFault(wanted, found));

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { freePorts } from "../../../bench/free-ports.ts";
 import { withoutNodeVariables } from "../../../src/cli/daemon/node-environment.ts";
-import { checkPorts } from "../../../src/master/ports/port-check.ts";
+import { checkClusterPort, checkPorts } from "../../../src/master/ports/port-check.ts";
 import { cliFile } from "../../fleet/our-master.ts";
 
 /** An address of the documentation range, which no machine has. */
@@ -62,6 +62,17 @@ describe("the look at a master's ports before it starts", () => {
       });
     });
   }
+
+  it("names cluster_pool_port of a member where another process has it", async () => {
+    await holding(async (port) => {
+      const message = `cluster_pool_port: 127.0.0.1:${port} is in use by another process (EADDRINUSE)`;
+      const own = checkClusterPort({ interface: "127.0.0.1", cluster_pool_port: port });
+      await assert.rejects(own, { code: "MASTER_RUNNING", message, detail: { errno: "EADDRINUSE" } });
+      await assert.rejects(checkClusterPort({ interface: "0.0.0.0", cluster_pool_port: port }), /EADDRINUSE/);
+    });
+    const [free = 0] = await freePorts(1);
+    await checkClusterPort({ interface: "127.0.0.1", cluster_pool_port: free });
+  });
 
   it("finds two options with one port", async () => {
     const config = await configured({});
