@@ -20,7 +20,7 @@ import { openPendingJobs } from "../store/jobs/pending-jobs.ts";
 import { ensureMasterKeys, type KeyChange, openKeyDirectories, watchKeys } from "../store/keys/keys.ts";
 import { newTransactionMarks } from "../store/lmdb/transaction-marks.ts";
 import { openSecretBox, type SecretBox } from "../store/secrets/sealed.ts";
-import { type MasterSecrets, openMasterSecrets, takeOverSessions } from "../store/secrets/secrets.ts";
+import { type MasterSecrets, openMasterSecrets, rotateSecrets, takeOverSessions } from "../store/secrets/secrets.ts";
 import { loadTrim, trimWhenIdle } from "../workers/measures/free-memory.ts";
 import { collectWhenIdle, garbageCollector } from "../workers/measures/idle-collection.ts";
 import type { WorkerStart } from "../workers/messages/worker.ts";
@@ -361,7 +361,7 @@ async function forgetLostKeys(
     return await dropSessionsOfLostKeys({
       ...{ minions, keys: openKeyDirectories(config.pki_dir), box, logger },
       onLost: async (lost) => {
-        if (config.rotate_aes_key) await secrets.rotate(Date.now(), config.rotation_grace * 1_000);
+        if (config.rotate_aes_key) await rotateSecrets(secrets, Date.now(), config.rotation_grace * 1_000);
         logger.warn(
           { count: lost.length, ids: lost.slice(0, logItemsMax), rotated: config.rotate_aes_key },
           "keys of minions were removed or replaced while the master was down: their sessions are over",

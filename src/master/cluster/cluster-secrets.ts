@@ -1,6 +1,5 @@
 /** The master's secrets in a cluster: kept in its own file, and rotated for all members at once. */
 import type { SharedAes } from "../../cluster/secrets/shared-aes.ts";
-import { generateKeyString } from "../../crypto/crypticle.ts";
 import { SaltworksError } from "../../errors.ts";
 import type { FormerKey, FreshReason, MasterSecrets, PresentKeys } from "../../store/secrets/secrets.ts";
 
@@ -35,7 +34,7 @@ export class ClusterSecrets implements MasterSecrets {
   }
 
   /** @throws SaltworksError CLUSTER_UNAVAILABLE if too few members answer: the key stays, and the master tries again */
-  async rotate(nowMs: number, graceMs: number, aes = generateKeyString()): Promise<void> {
+  async agree(nowMs: number, graceMs: number, aes: string): Promise<PresentKeys> {
     const shared = this.#shared();
     if (shared === undefined)
       throw new SaltworksError(
@@ -44,7 +43,7 @@ export class ClusterSecrets implements MasterSecrets {
       );
     const former = { key: this.#local.aes, untilMs: nowMs + graceMs };
     // The former key is this master's own, also if another member's rotation was first and this one had missed the one before.
-    this.#local.adopt({ ...(await shared.rotate({ aes, former, createdMs: nowMs })), former });
+    return { ...(await shared.rotate({ aes, former, createdMs: nowMs })), former };
   }
 
   adopt(keys: PresentKeys): void {

@@ -48,6 +48,7 @@ export class KeyManagement {
   /** The part of a failed rotation that is still to be done: all of it, or only telling every worker the key in use. */
   #owed: "nothing" | "a rotation" | "telling" = "nothing";
   #watch: Pick<KeyWatch, "noteServed" | "lookForNew"> | undefined;
+  #onAccepted: (ids: readonly string[]) => void = () => undefined;
   /** Changes and rotations run one after the other. */
   #tail: Promise<unknown> = Promise.resolve();
   /** The last addition of keys that some worker does not know yet. Earlier additions settle before it. */
@@ -79,6 +80,12 @@ export class KeyManagement {
     for (const id of ids) this.#options.accepted.add(id);
     // The key file may have been removed or replaced meanwhile, without another event of the directory.
     this.#watch?.noteServed(ids);
+    this.#onAccepted(ids);
+  }
+
+  /** From now on `listener` is told of ids that a worker accepted itself. */
+  onAccepted(listener: (ids: readonly string[]) => void): void {
+    this.#onAccepted = listener;
   }
 
   /** Looks for keys that other programs have put into the directory. Settles when every worker knows them; undefined if they know them already. */
@@ -163,17 +170,20 @@ export class KeyManagement {
   async #rotate(reason: string): Promise<void> {
     const { secrets } = this.#options;
     this.#owed = "a rotation";
-    await this.#options.exclusively(async () => {
-      // Signs first. If signing failed with the new key in use, serials would start anew under the old key, which workers
-      // still use, and minions drop such publishes.
-      const aes = generateKeyString();
-      const signature = await this.#options.signMasterKey(aes);
-      await secrets.rotate(Date.now(), this.#options.graceMs, aes);
+    const { exclusively, signMasterKey, distributeKeys } = this.#options;
+    // Signs first. If signing failed with the new key in use, serials would start anew under the old key, which workers
+    // still use, and minions drop such publishes.
+    const aes = generateKeyString();
+    let signature = await signMasterKey(aes);
+    // Publishes go on under the old key meanwhile: in a cluster without a majority it takes seconds, and fails.
+    const agreed = await secrets.agree(Date.now(), this.#options.graceMs, aes);
+    // In a cluster another member's rotation may have been first.
+    if (agreed.aes !== aes) signature = await signMasterKey(agreed.aes);
+    await exclusively(async () => {
+      secrets.adopt(agreed);
       this.#dueMs = this.#steadyMs() + this.#options.sessionMs;
       this.#owed = "telling";
-      // In a cluster another member's rotation may have been first.
-      const inUse = secrets.aes === aes ? signature : await this.#options.signMasterKey(secrets.aes);
-      await this.#options.distributeKeys({ aes: secrets.aes, signature: inUse, former: secrets.former });
+      await distributeKeys({ aes: secrets.aes, signature, former: secrets.former });
     });
     this.#noteRotated(reason);
   }

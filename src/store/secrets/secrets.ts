@@ -33,9 +33,9 @@ export interface MasterSecrets extends PresentKeys {
   readonly freshReason: FreshReason | undefined;
   /** The next serial. It starts at 1 for each key and is greater than any earlier one under this key, also after a crash. */
   nextSerial(): number;
-  /** Makes `aes` the key, by default a new one. The present key becomes the former. Resolves when the new key is on disk and in use. */
-  rotate(nowMs: number, graceMs: number, aes?: string): Promise<void>;
-  /** Uses keys that another member of the cluster made. Returns when they are on disk. */
+  /** The keys of a rotation to `aes`, agreed with the other members of a cluster. They are not in use before `adopt`. */
+  agree(nowMs: number, graceMs: number, aes: string): Promise<PresentKeys>;
+  /** Uses keys that `agree` gave or another member of the cluster made. Returns when they are on disk. */
   adopt(keys: PresentKeys): void;
   /** Releases reserved serials that were not used. */
   close(): void;
@@ -85,8 +85,8 @@ class FileMasterSecrets implements MasterSecrets {
     return this.#serial;
   }
 
-  async rotate(nowMs: number, graceMs: number, aes = generateKeyString()): Promise<void> {
-    this.adopt({ aes, former: { key: this.#stored.aes, untilMs: nowMs + graceMs }, createdMs: nowMs });
+  async agree(nowMs: number, graceMs: number, aes: string): Promise<PresentKeys> {
+    return { aes, former: { key: this.#stored.aes, untilMs: nowMs + graceMs }, createdMs: nowMs };
   }
 
   adopt({ aes, former, createdMs }: PresentKeys): void {
@@ -113,6 +113,11 @@ class FileMasterSecrets implements MasterSecrets {
     }
     this.#stored = stored;
   }
+}
+
+/** Makes a new key. The present one becomes the former. Resolves when the new key is on disk and in use. */
+export async function rotateSecrets(secrets: MasterSecrets, nowMs: number, graceMs: number): Promise<void> {
+  secrets.adopt(await secrets.agree(nowMs, graceMs, generateKeyString()));
 }
 
 function readStored(file: string, box: SecretBox): Stored | FreshReason {

@@ -1,25 +1,27 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { pino } from "pino";
 import { SaltworksError } from "../../../src/errors.ts";
 import { KeyManagement } from "../../../src/master/upkeep/key-management.ts";
 import type { KeyChange } from "../../../src/store/keys/keys.ts";
 import type { MasterSecrets } from "../../../src/store/secrets/secrets.ts";
 
-function openManagement(
-  options: {
-    rotatesOnRemoval?: boolean;
-    createdMs?: number;
-    replaced?: string[];
-    isDeaf?: boolean;
-    steadyMs?: () => number;
-  } = {},
-) {
-  const [log, signed]: [string[], string[]] = [[], []];
+type Agreement = {
+  readonly signed: readonly string[];
+  readonly createdMs: number;
+  readonly agreed: Promise<void> | undefined;
+};
+
+/** Secrets that check when they change. `agreeing`: whether publishes were held up at each agreement. */
+function fakeSecrets({ signed, createdMs, agreed }: Agreement) {
+  let exclusive = 0;
+  const isExclusive = () => exclusive > 0;
+  const agreeing: boolean[] = [];
   const state = {
     aes: "key-0",
     former: undefined as MasterSecrets["former"],
-    createdMs: options.createdMs ?? Date.now(),
+    createdMs,
   };
   const secrets: MasterSecrets = {
     get aes() {
@@ -34,15 +36,46 @@ function openManagement(
     isFresh: false,
     freshReason: undefined,
     nextSerial: () => 1,
-    rotate: async (nowMs, graceMs, aes) => {
-      assert.ok(aes !== undefined && signed.includes(aes), "it was signed before it is in use");
-      state.former = { key: state.aes, untilMs: nowMs + graceMs };
-      state.aes = `key-${Number(state.aes.slice(4)) + 1}`;
-      state.createdMs = nowMs;
+    agree: async (nowMs, graceMs, aes) => {
+      assert.ok(signed.includes(aes), "it was signed before the others have it");
+      agreeing.push(isExclusive());
+      await agreed;
+      return {
+        aes: `key-${Number(state.aes.slice(4)) + 1}`,
+        former: { key: state.aes, untilMs: nowMs + graceMs },
+        createdMs: nowMs,
+      };
     },
-    adopt: ({ aes, former, createdMs }) => Object.assign(state, { aes, former, createdMs }),
+    adopt: ({ aes, former, createdMs }) => {
+      assert.ok(isExclusive(), "no publish is under way while the key changes");
+      assert.ok(signed.includes(aes), "it was signed before it is in use");
+      Object.assign(state, { aes, former, createdMs });
+    },
     close: () => undefined,
   };
+  const exclusively = async (step: () => Promise<void>) => {
+    exclusive += 1;
+    await step().finally(() => {
+      exclusive -= 1;
+    });
+  };
+  return { secrets, state, agreeing, exclusively };
+}
+
+function openManagement(
+  options: {
+    rotatesOnRemoval?: boolean;
+    createdMs?: number;
+    replaced?: string[];
+    isDeaf?: boolean;
+    steadyMs?: () => number;
+    /** When the other members of a cluster agree. */
+    agreed?: Promise<void>;
+  } = {},
+) {
+  const [log, signed]: [string[], string[]] = [[], []];
+  const { createdMs = Date.now(), agreed } = options;
+  const { secrets, state, agreeing, exclusively } = fakeSecrets({ signed, createdMs, agreed });
   const accepted = new Set(["a", "b"]);
   const faults = { sign: false, distribute: false };
   const management = new KeyManagement({
@@ -69,12 +102,12 @@ function openManagement(
     },
     onRemoved: (id) => void log.push(`removed ${id}`),
     fire: (tag) => void log.push(`event ${tag}`),
-    exclusively: (step) => step(),
+    exclusively,
     onRotated: () => undefined,
   });
   const change = (part: Partial<KeyChange>) =>
     management.apply({ added: [], removed: [], changed: [], rotate: false, ...part });
-  return { management, accepted, log, change, state, faults };
+  return { management, accepted, log, change, state, faults, agreeing };
 }
 
 describe("KeyManagement", () => {
@@ -83,6 +116,28 @@ describe("KeyManagement", () => {
     await change({ removed: ["a"], rotate: true });
     assert.deepEqual([...accepted], ["b"]);
     assert.deepEqual(log, ["removed a", "change + -a ~", "keys key-1 after key-0", "event key"]);
+  });
+
+  it("lets publishes go on while the members of a cluster agree on the new key", async () => {
+    let agree = () => {};
+    const agreed = new Promise<void>((resolve) => {
+      agree = resolve;
+    });
+    const { log, change, agreeing } = openManagement({ agreed });
+    const changed = change({ rotate: true });
+    while (agreeing.length === 0) await setImmediate();
+    assert.deepEqual([agreeing, log], [[false], []]);
+    agree();
+    await changed;
+    assert.deepEqual(log, ["keys key-1 after key-0", "event key"]);
+  });
+
+  it("tells of ids that a worker accepted", () => {
+    const { management, accepted } = openManagement();
+    const told: string[] = [];
+    management.onAccepted((ids) => told.push(...ids));
+    management.noteAccepted(["c"]);
+    assert.deepEqual([told, accepted.has("c")], [["c"], true]);
   });
 
   it("rotates for a removal by hand too, unless rotate_aes_key is off", async () => {
@@ -172,7 +227,7 @@ describe("KeyManagement", () => {
       noteServed: () => undefined,
       lookForNew: () => {
         const added = found.shift() ?? [];
-        if (added.length > 0) change({ added });
+        if (added.length > 0) void change({ added });
       },
     });
     await management.lookForNew();

@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { generateKeyString } from "../../../src/crypto/crypticle.ts";
 import { serialBlockCount } from "../../../src/limits.ts";
 import { openSecretBox } from "../../../src/store/secrets/sealed.ts";
-import { openMasterSecrets, takeOverSessions } from "../../../src/store/secrets/secrets.ts";
+import { openMasterSecrets, rotateSecrets, takeOverSessions } from "../../../src/store/secrets/secrets.ts";
 import { temporaryDirectories } from "../temporary.ts";
 import { newKey } from "./new-key.ts";
 
@@ -21,7 +21,7 @@ describe("master secrets", () => {
     const first = open(directory);
     assert.deepEqual([first.isFresh, first.freshReason], [true, "first-start"]);
     const oldKey = first.aes;
-    await first.rotate(1_000_000, 3_600_000);
+    await rotateSecrets(first, 1_000_000, 3_600_000);
     assert.equal(first.nextSerial(), 1);
     first.close();
     const second = open(directory);
@@ -52,7 +52,7 @@ describe("master secrets", () => {
     const secrets = open(temporary());
     const before = secrets.aes;
     secrets.nextSerial();
-    await secrets.rotate(Date.now(), 0);
+    await rotateSecrets(secrets, Date.now(), 0);
     assert.notEqual(secrets.aes, before);
     assert.equal(secrets.nextSerial(), 1);
     assert.match(secrets.aes, /^[A-Za-z0-9+/=]{76}$/);
@@ -79,7 +79,7 @@ describe("master secrets", () => {
     });
     const kept = lost.aes;
     rmSync(join(directory, "gone"), { recursive: true });
-    await assert.rejects(lost.rotate(Date.now(), 0), { code: "STORE_FAILED" });
+    await assert.rejects(rotateSecrets(lost, Date.now(), 0), { code: "STORE_FAILED" });
     assert.equal(lost.aes, kept, "a key that could not be stored is not used");
     assert.equal(open(directory).aes, before);
   });
