@@ -67,9 +67,8 @@ export async function connectCluster(options: ConnectionOptions): Promise<Cluste
       const nats = await connect(connectOptions(options, name));
       return await opened(nats);
     } catch (error) {
-      if (performance.now() >= untilMs || signal?.aborted === true)
+      if (performance.now() >= untilMs || !(await mayTryAgain(signal)))
         throw unavailable("the cluster's own server", error);
-      await pause(clusterRetryMs);
     }
   }
 }
@@ -86,18 +85,34 @@ async function opened(nats: NatsConnection): Promise<ClusterConnection> {
  * Tries again what fails while servers come up or elect a leader.
  *
  * @param what what was tried, for the error
- * @throws SaltworksError CLUSTER_UNAVAILABLE after `waitMs` milliseconds
+ * @param signal ends the tries
+ * @throws SaltworksError CLUSTER_UNAVAILABLE after `waitMs` milliseconds, or after `signal`
  */
-export async function retried<Result>(what: string, waitMs: number, attempt: () => Promise<Result>): Promise<Result> {
+export async function retried<Result>(
+  what: string,
+  waitMs: number,
+  attempt: () => Promise<Result>,
+  signal?: AbortSignal,
+): Promise<Result> {
   const untilMs = performance.now() + waitMs;
   for (;;) {
     try {
       return await attempt();
     } catch (error) {
       if (error instanceof SaltworksError) throw error;
-      if (performance.now() >= untilMs) throw unavailable(what, error);
-      await pause(clusterRetryMs);
+      if (performance.now() >= untilMs || !(await mayTryAgain(signal))) throw unavailable(what, error);
     }
+  }
+}
+
+/** Waits before the next try. @returns false as soon as the end is asked for */
+async function mayTryAgain(signal: AbortSignal | undefined): Promise<boolean> {
+  try {
+    await pause(clusterRetryMs, undefined, { signal });
+    return true;
+  } catch (error) {
+    if (signal?.aborted !== true) throw error;
+    return false;
   }
 }
 

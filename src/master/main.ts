@@ -260,7 +260,7 @@ function followKeys(master: Master, { config, logger, secrets, accepted, cluster
   master.useKeyWatch(watch);
   if (cluster === undefined) return;
   cluster.attach({ secrets, keyManagement: master.keyManagement, applyKeys, areKeysLost });
-  master.onStop(() => void cluster.close());
+  master.onStop(() => cluster.close());
 }
 
 /** Once a burst is over, collects its garbage and gives free memory back to the system. */

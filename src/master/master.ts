@@ -98,7 +98,7 @@ export class Master {
   readonly #requests: RequestPath;
   /** Set by `stop` if a thread other than the publish thread did not end in time. */
   #isThreadStuck = false;
-  readonly #stopSteps: (() => void)[] = [];
+  readonly #stopSteps: (() => unknown)[] = [];
   readonly #faultListeners: (() => void)[] = [];
   readonly #maintenance: Maintenance;
   readonly #saltFiles: SaltFiles;
@@ -219,7 +219,7 @@ export class Master {
       .catch((error: Error) => this.#parts.logger.error({ err: error }, "a key change could not be applied"));
   }
 
-  onStop(step: () => void): void {
+  onStop(step: () => unknown): void {
     this.#stopSteps.push(step);
   }
 
@@ -235,10 +235,11 @@ export class Master {
     const { bus, secrets, logger, gitUpdates, sidecar } = this.#parts;
     const within = (limitMs: number, step: Promise<unknown>, warning: string) =>
       finishWithin(limitMs, step, warning, logger);
-    this.#maintenance.close();
-    this.metrics.close();
-    for (const step of [...this.#stopSteps, () => this.#commands.close(), () => this.#presence.close()]) step();
-    await within(deadlineMs, this.#requests.drain(), "requests were still under way at the deadline");
+    for (const part of [this.#maintenance, this.metrics]) part.close();
+    const steps = [...this.#stopSteps, () => this.#commands.close(), () => this.#presence.close()];
+    const ended = Promise.all(steps.map((step) => step()));
+    const drained = within(deadlineMs, this.#requests.drain(), "requests were still under way at the deadline");
+    await Promise.all([drained, within(storeCloseTimeoutMs, ended, "a part did not end in time")]);
     this.#batches.close();
     await within(storeCloseTimeoutMs, this.#jobs.close(), "jobs that wait for minions were not written in time");
     const storesClosed = pool.broadcast(() => ({ kind: "close" }));

@@ -14,8 +14,9 @@ import { clusterNames } from "../../cluster/names.ts";
 import type { ClusterKeys } from "../../cluster/secret.ts";
 import { shareIdentity } from "../../cluster/secrets/identity.ts";
 import { SharedAes } from "../../cluster/secrets/shared-aes.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
 import type { MasterConfig } from "../../config/load.ts";
-import { hasCode } from "../../errors.ts";
+import { hasCode, SaltworksError } from "../../errors.ts";
 import { clusterAttachRetryMs, clusterReplicasMax } from "../../limits.ts";
 import { replaceDurably } from "../../store/disk/durable-file.ts";
 import {
@@ -46,7 +47,7 @@ type JoinParts = { readonly start: ClusterStart; readonly config: MasterConfig; 
 
 export type AttachParts = {
   readonly secrets: MasterSecrets;
-  readonly keyManagement: Pick<KeyManagement, "follow">;
+  readonly keyManagement: Pick<KeyManagement, "follow" | "onAccepted">;
   /** The master started without a single accepted key. Then keys that were in step before count as lost with the disk, and not as deleted. */
   readonly areKeysLost: boolean;
   /** Applies what other members changed in the accepted keys; the files are written already. */
@@ -61,6 +62,8 @@ export class Cluster {
   #shared: SharedAes | undefined;
   #keys: KeyReplica | undefined;
   #retry: NodeJS.Timeout | undefined;
+  #attaching: Promise<void> = Promise.resolve();
+  #closing: Promise<void> | undefined;
 
   private constructor(parts: JoinParts) {
     this.#parts = parts;
@@ -93,7 +96,8 @@ export class Cluster {
 
   /** Joins the others as soon as they answer: takes their AES key and their minions' keys, and follows both. */
   attach(parts: AttachParts): void {
-    this.#attach(parts).catch((error: Error) => {
+    parts.keyManagement.onAccepted((ids) => this.noteKeys({ added: [...ids], removed: [], changed: [] }));
+    this.#attaching = this.#attach(parts).catch((error: Error) => {
       if (this.#ending.signal.aborted) return;
       const { logger } = this.#parts;
       logger.error({ err: error }, "this member does not share the cluster's keys");
@@ -104,16 +108,24 @@ export class Cluster {
   }
 
   /** Sends a change of this master's key directories to the others at once. */
-  noteKeys(change: KeyChange): void {
+  noteKeys(change: Omit<KeyChange, "rotate">): void {
     this.#keys?.noteLocal(change);
   }
 
-  async close(): Promise<void> {
+  /** Resolves when nothing of this member is on its way to the cluster. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     this.#ending.abort();
     clearTimeout(this.#retry);
     this.#shared?.close();
     await this.#keys?.close();
     await this.#connection?.close();
+    // Without its connection an attempt to join ends soon.
+    await this.#attaching;
   }
 
   async #attach({ secrets, keyManagement, applyKeys, areKeysLost }: AttachParts): Promise<void> {
@@ -144,7 +156,7 @@ export class Cluster {
         areKeysLost,
       }),
     );
-    if (this.#ending.signal.aborted) return await this.close();
+    if (this.#ending.signal.aborted) return await this.#keys.close();
     logger.info({ cluster: start.member.clusterId, member: start.member.name }, "joined the cluster");
   }
 
@@ -201,7 +213,7 @@ export class Cluster {
     const { logger, config } = this.#parts;
     for (;;) {
       try {
-        return await retried(what, config.cluster_join_timeout * 1_000, attempt);
+        return await retried(what, config.cluster_join_timeout * 1_000, attempt, this.#ending.signal);
       } catch (error) {
         if (!hasCode(error, "CLUSTER_UNAVAILABLE") || this.#ending.signal.aborted) throw error;
         logger.warn({ err: error }, `${what} does not answer: this member goes on alone and tries again`);
@@ -217,10 +229,13 @@ const markText = ({ clusterId }: Member, { privatePem }: MasterKeyPair) =>
     .update(createPublicKey(privatePem).export({ type: "spki", format: "der" }))
     .digest("hex")}\n`;
 
+/** @throws SaltworksError STORE_FAILED if it is there and cannot be read: this member would wait for a majority as if it had never joined */
 function readMark(member: Member): string | undefined {
+  const file = markOf(member);
   try {
-    return readFileSync(markOf(member), "utf8");
-  } catch {
-    return undefined;
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    if (hasCodeIn(cause, "ENOENT")) return undefined;
+    throw new SaltworksError("STORE_FAILED", `${file} cannot be read`, { file }, { cause });
   }
 }
