@@ -40,7 +40,7 @@ export const keysPerTurnMax = 50;
 export const keyTouchSettleMs = { quiet: 20, longest: 100 } as const;
 /** Quiet time after which removed keys are reported, and the longest wait, milliseconds: each report may rotate the AES key. */
 export const keyRemovalSettleMs = { quiet: 50, longest: 500 } as const;
-/** How soon a change is in the record of keys, milliseconds. A crash before it makes the next start compare more. */
+/** How soon a change is in the record of keys, milliseconds. Until then it is in the journal beside it, which a loss of power voids. */
 export const keyRecordSaveMs = 1_000;
 /** Keys of which none is left in the directories, from which number on they count as lost and not as deleted. */
 export const keysLostMin = 3;

@@ -1,6 +1,6 @@
 /**
  * What each id's keys and its entry in the bucket were when they were last in step. At the next start it tells a change made here from one made by
- * another member. A file in the cache directory, written whole some time after a change.
+ * another member. A file in the cache directory, written whole some time after a change; a journal beside it has the changes since then.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -10,6 +10,7 @@ import { pack, unpack } from "msgpackr";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { keyRecordSaveMs, keysLostMin } from "../../limits.ts";
 import { noKeys } from "./entry.ts";
+import { type RecordChange, RecordJournal } from "./journal.ts";
 import { syncFolder } from "./local-keys.ts";
 
 const version = 1;
@@ -43,6 +44,7 @@ export class KeyRecord {
   /** Why the file cannot be used. */
   #damage: string | undefined;
   readonly #options: RecordOptions;
+  readonly #journal: RecordJournal;
   readonly #steps = new Map<string, Step>();
   #timer: NodeJS.Timeout | undefined;
   #saving: Promise<void> = Promise.resolve();
@@ -52,7 +54,9 @@ export class KeyRecord {
 
   constructor(options: RecordOptions) {
     this.#options = options;
-    this.#load();
+    this.#journal = new RecordJournal(`${options.file}.journal`, options.onFault);
+    const hash = this.#load();
+    for (const change of this.#journal.load(hash)) this.#replay(change);
   }
 
   /** Revision 0 and `noKeys` for an id that was never in step. */
@@ -62,11 +66,11 @@ export class KeyRecord {
 
   set(id: string, step: Step): void {
     this.#steps.set(id, step);
-    this.#noteChanged();
+    this.#noteChanged(["set", id, step.revision, step.digest]);
   }
 
   delete(id: string): void {
-    if (this.#steps.delete(id)) this.#noteChanged();
+    if (this.#steps.delete(id)) this.#noteChanged(["delete", id]);
   }
 
   ids(): string[] {
@@ -107,14 +111,14 @@ export class KeyRecord {
   describe(bucket: string): void {
     if (this.bucket === bucket) return;
     this.bucket = bucket;
-    this.#noteChanged();
+    this.#noteChanged(["bucket", bucket]);
   }
 
   /** Forgets all, for a bucket that it does not describe. It describes none until `describe`. */
   begin(): void {
     this.#steps.clear();
     this.bucket = "";
-    this.#noteChanged();
+    this.#noteChanged(["begin"]);
   }
 
   /** Saves what has changed. */
@@ -123,9 +127,24 @@ export class KeyRecord {
     clearTimeout(this.#timer);
     await this.#saving;
     if (this.#isChanged) await this.#save();
+    this.#journal.close();
   }
 
-  #noteChanged(): void {
+  #noteChanged(change: RecordChange): void {
+    this.#journal.append(change);
+    this.#saveSoon();
+  }
+
+  #replay(change: RecordChange): void {
+    const [kind, name = "", revision, digest] = change;
+    if (kind === "begin") this.#steps.clear();
+    if (kind === "begin" || kind === "bucket") this.bucket = name;
+    if (kind === "delete") this.#steps.delete(name);
+    if (kind === "set" && revision !== undefined && digest !== undefined) this.#steps.set(name, { revision, digest });
+    this.#isChanged = true;
+  }
+
+  #saveSoon(): void {
     this.#isChanged = true;
     if (this.#timer !== undefined || this.#isClosed) return;
     const delayMs = Math.max(keyRecordSaveMs, this.#lastSaveMs / saveShare);
@@ -139,19 +158,21 @@ export class KeyRecord {
     const startMs = performance.now();
     this.#isChanged = false;
     try {
-      const bytes = this.#pack();
+      const { bytes, hash } = this.#pack();
+      this.#journal.noteSaving(hash);
       await this.#options.beforeSave();
       await replaceSynced(this.#options.file, bytes);
+      this.#journal.noteSaved(hash);
     } catch (error) {
       this.#isChanged = true;
       this.#options.onFault(error);
     }
     this.#lastSaveMs = performance.now() - startMs;
     this.#timer = undefined;
-    if (this.#isChanged) this.#noteChanged();
+    if (this.#isChanged) this.#saveSoon();
   }
 
-  #pack(): Buffer {
+  #pack(): { readonly bytes: Buffer; readonly hash: string } {
     const steps = [...this.#steps.values()];
     const stored: Stored = {
       v: version,
@@ -161,10 +182,12 @@ export class KeyRecord {
       digests: steps.map(({ digest }) => digest),
     };
     const body = pack(stored);
-    return Buffer.concat([hashOf(body), body]);
+    const hash = hashOf(body);
+    return { bytes: Buffer.concat([hash, body]), hash: hash.toString("hex") };
   }
 
-  #load(): void {
+  /** @returns the record's hash; empty if there is none that can be used */
+  #load(): string {
     try {
       const bytes = readFileSync(this.#options.file);
       const body = bytes.subarray(hashBytes);
@@ -177,8 +200,11 @@ export class KeyRecord {
         if (revision !== undefined && digest !== undefined) this.#steps.set(id, { revision, digest });
       });
       this.bucket = stored.bucket;
+      return bytes.subarray(0, hashBytes).toString("hex");
     } catch (error) {
-      if (!hasCodeIn(error, "ENOENT", "ENOTDIR")) this.#damage = error instanceof Error ? error.message : String(error);
+      if (hasCodeIn(error, "ENOENT", "ENOTDIR")) return "";
+      this.#damage = error instanceof Error ? error.message : String(error);
+      return "damaged";
     }
   }
 }

@@ -1,7 +1,7 @@
 /** What changed on either side while a member was down is told apart by its record of what was last in step. */
 import assert from "node:assert/strict";
-import { rmSync, truncateSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { cpSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { after, afterEach, before, describe, it } from "node:test";
 import { bucketKeyOf, encodeEntry } from "../../../src/cluster/keys/entry.ts";
 import { natsServerSkip } from "../../services/nats-server.ts";
@@ -50,6 +50,23 @@ describe("a member that was down", { skip: await natsServerSkip() }, () => {
     await bothHold("web1", { rejected: pem("web1") });
     await bothHold("web2", {});
     await bothHold("web9", { accepted: pem("web9") });
+    assert.deepEqual(b.warnings(""), []);
+  });
+
+  it("sends a deletion of a key that came in the second before it was killed", async () => {
+    await begin();
+    await b.start();
+    a.keys.write("accepted", "web9", pem("web9"));
+    await b.untilHolds("web9", { accepted: pem("web9") });
+    const folder = dirname(b.recordFile);
+    const atDeath = join(temporary(), "record");
+    cpSync(folder, atDeath, { recursive: true });
+    await b.stop();
+    rmSync(folder, { recursive: true });
+    cpSync(atDeath, folder, { recursive: true });
+    b.keys.remove("accepted", "web9");
+    await b.start();
+    await bothHold("web9", {});
     assert.deepEqual(b.warnings(""), []);
   });
 
