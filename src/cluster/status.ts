@@ -12,6 +12,8 @@ export type ClusterServer = {
   readonly version: string | undefined;
   readonly isLeader: boolean;
   readonly isAnswering: boolean;
+  /** False for a server that answers, and keeps no records: it turns its store off when its disk is full. */
+  readonly isStoring: boolean;
   /** Records that it has not taken over from the leader. Undefined if the leader is not known. */
   readonly behind: number | undefined;
 };
@@ -27,6 +29,7 @@ type Replica = { readonly name: string; readonly offline?: boolean; readonly lag
 type Answer = {
   readonly server: { readonly name: string; readonly ver: string };
   readonly data?: {
+    readonly disabled?: boolean;
     readonly meta_cluster?: {
       readonly leader?: string;
       readonly cluster_size?: number;
@@ -59,14 +62,16 @@ export function statusOf(answers: readonly Answer[]): ClusterStatus {
   const leader = leading?.server.name;
   const replicas = leading?.data?.meta_cluster?.replicas ?? [];
   const versions = new Map(answers.map(({ server }) => [server.name, server.ver]));
+  const storeless = new Set(answers.filter(({ data }) => data?.disabled === true).map(({ server }) => server.name));
   const names = new Set([...versions.keys(), ...replicas.map(({ name }) => name)]);
   const serverCount = Math.max(names.size, ...metas.map(({ cluster_size: size = 0 }) => size));
   const servers = [...names].sort().map((name): ClusterServer => {
     const replica = replicas.find((one) => one.name === name);
     const behind = name === leader ? 0 : (replica?.lag ?? (replica === undefined ? undefined : 0));
     const version = versions.get(name);
-    return { name, version, isLeader: name === leader, isAnswering: version !== undefined, behind };
+    const isStoring = !storeless.has(name);
+    return { name, version, isLeader: name === leader, isAnswering: version !== undefined, isStoring, behind };
   });
-  const answering = servers.filter(({ isAnswering }) => isAnswering).length;
-  return { hasQuorum: leader !== undefined && 2 * answering > serverCount, serverCount, servers };
+  const working = servers.filter(({ isAnswering, isStoring }) => isAnswering && isStoring).length;
+  return { hasQuorum: leader !== undefined && 2 * working > serverCount, serverCount, servers };
 }

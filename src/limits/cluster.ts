@@ -51,5 +51,12 @@ export const clusterStatusWaitMs = 2_000;
  * one authenticates again.
  */
 export const sharedSessionTryBytesMax = 256 * 1024;
+/** How often a member looks at the cluster's servers and at the records that it shares, milliseconds. */
+export const clusterLookMs = 10_000;
+/**
+ * How long a member that has joined before waits, when the cluster's AES key is not recorded, before it gives its own, milliseconds: a member that
+ * runs gives the present one within `clusterLookMs`.
+ */
+export const clusterSecretsLostMs = 30_000;
 /** Wait before a member that could not join tries again, milliseconds. */
 export const clusterAttachRetryMs = 5_000;

@@ -259,7 +259,7 @@ function followKeys(master: Master, { config, logger, secrets, accepted, cluster
   });
   master.useKeyWatch(watch);
   if (cluster === undefined) return;
-  cluster.attach({ secrets, keyManagement: master.keyManagement, applyKeys, areKeysLost });
+  cluster.attach({ secrets, keyManagement: master.keyManagement, applyKeys, areKeysLost, metrics: master.metrics });
   master.onStop(() => cluster.close());
 }
 

@@ -19,12 +19,20 @@ export function testKeys(byte: number): ClusterKeys {
   return { authoritySeed: key(0), clientSeed: key(1), systemSeed: key(2), sealKey: key(3), sessionKey: key(4) };
 }
 
+/** One member for each directory, named `member1` and so on; with fewer than three, peers that do not exist. */
+export async function testMembers(directories: readonly string[]): Promise<Member[]> {
+  const ports = await freePorts(Math.max(3, directories.length));
+  return directories.map((directory, at) => ({
+    ...{ clusterId: "test", name: `member${at + 1}`, secret: "", poolHost: "127.0.0.1", poolPort: ports[at] ?? 0 },
+    peers: ports.filter((port) => port !== ports[at]).map((port) => `127.0.0.1:${port}`),
+    ...{ hosts: ["127.0.0.1"], directory },
+  }));
+}
+
 export async function testMember(directory: string): Promise<Member> {
-  const [own, ...others] = await freePorts(3);
-  const peers = others.map((port) => `127.0.0.1:${port}`);
-  const hosts = ["member1.example"];
-  const place = { poolHost: "127.0.0.1", poolPort: own ?? 0 };
-  return { clusterId: "test", name: "member1", secret: "", ...place, peers, hosts, directory };
+  const [member] = await testMembers([directory]);
+  assert.ok(member !== undefined);
+  return member;
 }
 
 /** Starts a prepared server. Resolves when it takes clients. */

@@ -2,6 +2,7 @@
  * The key pair that all members share, so that a minion trusts each of them. The first member gives its own; the others take it. A master whose minions
  * trust another key does not join by itself, because they would refuse it from then on.
  */
+import { createPublicKey } from "node:crypto";
 import type { KV } from "@nats-io/kv";
 import { SaltworksError } from "../../errors.ts";
 import type { MasterKeyPair } from "../../store/keys/master-keys.ts";
@@ -19,6 +20,8 @@ export type IdentityOptions = {
   /** The master's present key pair; undefined if it has none yet. */
   readonly present: () => MasterKeyPair | undefined;
   readonly make: () => MasterKeyPair;
+  /** Rejects if the cluster has a key pair, although it is not recorded. It is tried again then. */
+  readonly mayGive?: () => Promise<void>;
   /** Whether minions trust the present key. */
   readonly isTrusted: () => boolean;
   /** Makes the cluster's key pair this master's. */
@@ -31,6 +34,7 @@ export type IdentityOutcome = { readonly state: "given" | "same" | "taken"; read
 export async function shareIdentity(options: IdentityOptions): Promise<IdentityOutcome> {
   const found = await options.bucket.get(recordName);
   if (found !== null && found.operation === "PUT") return adopt(options, found.value);
+  await options.mayGive?.();
   const own = options.present() ?? options.make();
   const record = sealRecord(options.box, recordName, { by: options.member, ...own });
   // If another member is first, this fails, and the next try finds that member's.
@@ -42,7 +46,7 @@ function adopt(options: IdentityOptions, sealed: Uint8Array): IdentityOutcome {
   const identity = openRecord<Identity>(options.box, recordName, sealed);
   const { by, privatePem, publicPem } = identity;
   const present = options.present();
-  if (present?.privatePem === privatePem) return { state: "same", by };
+  if (present !== undefined && isSame(present.privatePem, privatePem)) return { state: "same", by };
   if (present !== undefined && options.isTrusted()) {
     throw new SaltworksError(
       "CLUSTER_REFUSED",
@@ -52,4 +56,9 @@ function adopt(options: IdentityOptions, sealed: Uint8Array): IdentityOutcome {
   }
   options.take({ privatePem, publicPem });
   return { state: "taken", by };
+}
+
+/** Whatever the form of their texts. */
+function isSame(one: string, other: string): boolean {
+  return createPublicKey(one).equals(createPublicKey(other));
 }

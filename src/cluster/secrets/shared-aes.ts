@@ -2,9 +2,11 @@
  * The AES key that seals publications, shared by all members: one member rotates, the others follow. It lies sealed in the bucket `secrets` and changes
  * by compare-and-set only, so that of two rotations at the same time one wins on every member.
  */
+import { JetStreamApiCodes, JetStreamApiError } from "@nats-io/jetstream";
 import type { KV, KvWatchEntry } from "@nats-io/kv";
 import type { QueuedIterator } from "@nats-io/nats-core";
 import { SaltworksError } from "../../errors.ts";
+import { clusterLookMs } from "../../limits.ts";
 import type { SecretBox } from "../../store/secrets/sealed.ts";
 import type { PresentKeys } from "../../store/secrets/secrets.ts";
 import { isConflict } from "../conflict.ts";
@@ -24,6 +26,15 @@ export type SharedAesOptions = {
   readonly member: string;
   /** A record that does not open: this member goes on with the key it has. */
   readonly onFault: (error: Error) => void;
+  /**
+   * The bucket is gone or was made anew. What was known of its revisions is worth nothing, and this object is closed: the records are to be given again
+   * by those who have them.
+   */
+  readonly onLost: () => void;
+  /** From when on this member gives its own key if there is none, by `performance.now()`. Before that, `open` fails and is tried again. */
+  readonly giveFromMs?: number;
+  /** Between two looks at the bucket. Tests use less. */
+  readonly lookMs?: number;
 };
 
 export class SharedAes {
@@ -33,21 +44,33 @@ export class SharedAes {
   /** When the latest change of another member came, by `performance.now()`. */
   #followedMs = Number.NEGATIVE_INFINITY;
   #watch: QueuedIterator<KvWatchEntry> | undefined;
+  /** When the bucket was made: it differs for one that was made anew. */
+  readonly #created: string;
+  #look: NodeJS.Timeout | undefined;
+  #isClosed = false;
 
-  private constructor(options: SharedAesOptions, known: Known) {
+  /** Whether this member gave the key, because there was none. */
+  readonly isGiven: boolean;
+
+  private constructor(options: SharedAesOptions, known: Known, created: string, isGiven: boolean) {
     this.#options = options;
     this.#known = known;
+    this.#created = created;
+    this.isGiven = isGiven;
   }
 
   /** Reads the cluster's key. The first member gives `own`. @throws SaltworksError CLUSTER_REFUSED, or what NATS throws */
   static async open(options: SharedAesOptions, own: PresentKeys): Promise<SharedAes> {
+    const { bucket, box, member, giveFromMs = 0 } = options;
+    const created = (await bucket.status()).streamInfo.created;
     for (let tries = 0; tries < conflictTriesMax; tries += 1) {
       const known = await read(options);
-      if (known !== undefined) return new SharedAes(options, known);
-      const record = { ...own, by: options.member };
+      if (known !== undefined) return new SharedAes(options, known, created, false);
+      if (performance.now() < giveFromMs) throw new Error("it is not recorded; a member that has it gives it again");
+      const record = { ...own, by: member };
       try {
-        const revision = await options.bucket.create(recordName, sealRecord(options.box, recordName, record));
-        return new SharedAes(options, { revision, record });
+        const revision = await bucket.create(recordName, sealRecord(box, recordName, record));
+        return new SharedAes(options, { revision, record }, created, true);
       } catch (error) {
         if (!isConflict(error)) throw error;
       }
@@ -98,10 +121,27 @@ export class SharedAes {
       }
     };
     consume().catch(this.#options.onFault);
+    if (this.#isClosed) this.close();
+    else this.#look = setInterval(() => void this.#lookAfter(), this.#options.lookMs ?? clusterLookMs).unref();
   }
 
   close(): void {
+    this.#isClosed = true;
+    clearInterval(this.#look);
     this.#watch?.stop();
+  }
+
+  async #lookAfter(): Promise<void> {
+    try {
+      const { streamInfo } = await this.#options.bucket.status();
+      if (streamInfo.created === this.#created) return;
+    } catch (error) {
+      // Without an answer nothing is known. The servers are looked at elsewhere.
+      if (!(error instanceof JetStreamApiError) || error.code !== JetStreamApiCodes.StreamNotFound) return;
+    }
+    if (this.#isClosed) return;
+    this.close();
+    this.#options.onLost();
   }
 
   /** @returns whether another member made it the key */

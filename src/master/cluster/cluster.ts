@@ -5,6 +5,7 @@
 import { createHash, createPublicKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { JetStreamApiCodes, JetStreamApiError } from "@nats-io/jetstream";
 import type { KV } from "@nats-io/kv";
 import type { Logger } from "pino";
 import { type ClusterConnection, connectCluster, retried, type ServerAccess } from "../../cluster/connection.ts";
@@ -13,7 +14,8 @@ import type { Member } from "../../cluster/member.ts";
 import { clusterNames } from "../../cluster/names.ts";
 import type { ClusterKeys } from "../../cluster/secret.ts";
 import { shareIdentity } from "../../cluster/secrets/identity.ts";
-import { SharedAes } from "../../cluster/secrets/shared-aes.ts";
+import { accessTo } from "../../cluster/server/access.ts";
+import { ServerWatch } from "../../cluster/server-watch.ts";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
@@ -29,8 +31,11 @@ import {
 import type { MasterKeyPair } from "../../store/keys/master-keys.ts";
 import { type SecretBox, secretBoxWith } from "../../store/secrets/sealed.ts";
 import type { MasterSecrets } from "../../store/secrets/secrets.ts";
+import type { Metrics } from "../metrics/metrics.ts";
 import type { KeyManagement } from "../upkeep/key-management.ts";
+import { type ClusterReport, sampleCluster } from "./cluster-metrics.ts";
 import { ClusterSecrets } from "./cluster-secrets.ts";
+import { SecretSharing } from "./secret-sharing.ts";
 
 export type ClusterStart = {
   readonly member: Member;
@@ -50,6 +55,7 @@ export type AttachParts = {
   readonly keyManagement: Pick<KeyManagement, "follow" | "onAccepted">;
   /** The master started without a single accepted key. Then keys that were in step before count as lost with the disk, and not as deleted. */
   readonly areKeysLost: boolean;
+  readonly metrics: Pick<Metrics, "addSource">;
   /** Applies what other members changed in the accepted keys; the files are written already. */
   readonly applyKeys: (change: KeyChange) => void;
 };
@@ -59,7 +65,12 @@ export class Cluster {
   readonly #box: SecretBox;
   readonly #ending = new AbortController();
   #connection: ClusterConnection | undefined;
-  #shared: SharedAes | undefined;
+  #sharing: SecretSharing | undefined;
+  readonly #watch: ServerWatch;
+  /** Whether this member had the cluster's key pair at its start. */
+  #hasJoined = false;
+  /** Whether keys and secrets are shared since the start. */
+  #isInStep = false;
   #keys: KeyReplica | undefined;
   #retry: NodeJS.Timeout | undefined;
   #attaching: Promise<void> = Promise.resolve();
@@ -68,6 +79,9 @@ export class Cluster {
   private constructor(parts: JoinParts) {
     this.#parts = parts;
     this.#box = secretBoxWith(parts.start.keys.sealKey);
+    const { access, keys, member } = parts.start;
+    const ofSystem = accessTo(access.port, keys, "system", member.name);
+    this.#watch = new ServerWatch({ access: ofSystem, member: member.name, logger: parts.logger });
   }
 
   /**
@@ -79,7 +93,10 @@ export class Cluster {
     const cluster = new Cluster(parts);
     const { member } = parts.start;
     const present = presentMasterKeys(parts.config.pki_dir, parts.config.key_pass ?? undefined);
-    if (present !== undefined && readMark(member) === markText(member, present)) return cluster;
+    if (present !== undefined && readMark(member) === markText(member, present)) {
+      cluster.#hasJoined = true;
+      return cluster;
+    }
     try {
       await cluster.#takeIdentity();
     } catch (error) {
@@ -91,20 +108,35 @@ export class Cluster {
 
   /** The master's secrets, whose rotations are the cluster's. */
   sharing(local: MasterSecrets): MasterSecrets {
-    return new ClusterSecrets(local, () => this.#shared);
+    return new ClusterSecrets(local, () => this.#sharing?.shared);
   }
 
   /** Joins the others as soon as they answer: takes their AES key and their minions' keys, and follows both. */
   attach(parts: AttachParts): void {
+    this.#watch.start();
     parts.keyManagement.onAccepted((ids) => this.noteKeys({ added: [...ids], removed: [], changed: [] }));
+    parts.metrics.addSource((samples) => sampleCluster(samples, this.#report()));
+    this.#tryToAttach(parts);
+  }
+
+  #tryToAttach(parts: AttachParts): void {
     this.#attaching = this.#attach(parts).catch((error: Error) => {
       if (this.#ending.signal.aborted) return;
       const { logger } = this.#parts;
       logger.error({ err: error }, "this member does not share the cluster's keys");
       if (hasCode(error, "CLUSTER_REFUSED")) return;
-      this.#shared?.close();
-      this.#retry = setTimeout(() => this.attach(parts), clusterAttachRetryMs);
+      this.#retry = setTimeout(() => this.#tryToAttach(parts), clusterAttachRetryMs);
     });
+  }
+
+  #report(): ClusterReport {
+    const { member, restarts } = this.#parts.start;
+    return {
+      ...{ cluster: member.clusterId, member: member.name, hasJoined: this.#isInStep, serverRestarts: restarts() },
+      ...{ status: this.#watch.status, watch: this.#watch.counters, secretsLost: this.#sharing?.counters.lost ?? 0 },
+      aes: this.#sharing?.shared?.counters,
+      keys: this.#keys && { pending: this.#keys.waitingCount, counters: this.#keys.counters },
+    };
   }
 
   /** Sends a change of this master's key directories to the others at once. */
@@ -121,28 +153,25 @@ export class Cluster {
   async #close(): Promise<void> {
     this.#ending.abort();
     clearTimeout(this.#retry);
-    this.#shared?.close();
-    await this.#keys?.close();
+    const shared = this.#sharing?.close();
+    await Promise.all([this.#keys?.close(), this.#watch.close()]);
     await this.#connection?.close();
+    await shared;
     // Without its connection an attempt to join ends soon.
     await this.#attaching;
   }
 
-  async #attach({ secrets, keyManagement, applyKeys, areKeysLost }: AttachParts): Promise<void> {
+  async #attach({ secrets, keyManagement, applyKeys, areKeysLost }: Omit<AttachParts, "metrics">): Promise<void> {
     const { config, logger, start } = this.#parts;
-    const bucket = await this.#untilAnswered("the cluster", () => this.#openBucket());
-    const own = { aes: secrets.aes, former: secrets.former, createdMs: secrets.createdMs };
-    const onFault = (err: Error) => logger.error({ err }, "the cluster's AES key cannot be read");
-    const shared = await this.#untilAnswered("the cluster's AES key", () =>
-      SharedAes.open({ bucket, box: this.#box, member: start.member.name, onFault }, own),
-    );
-    this.#shared = shared;
-    if (shared.keys.aes !== secrets.aes) await keyManagement.follow(shared.keys);
-    await shared.follow((keys) => {
-      keyManagement
-        .follow(keys)
-        .catch((err: Error) => logger.error({ err }, "the cluster's new AES key is not in use"));
+    await this.#sharing?.close();
+    const sharing = new SecretSharing({
+      ...{ member: start.member.name, box: this.#box, logger, secrets, keyManagement },
+      openBucket: () => this.#openBucket(),
+      untilAnswered: (what, attempt) => this.#untilAnswered(what, attempt),
+      keyPair: () => ensureMasterKeys(config.pki_dir, config.keysize, "master", config.key_pass ?? undefined),
     });
+    this.#sharing = sharing;
+    await sharing.start(this.#hasJoined);
     this.#keys = await this.#untilAnswered("the cluster's bucket of minion keys", async () =>
       KeyReplica.open({
         clients: await this.#connect(),
@@ -157,6 +186,7 @@ export class Cluster {
       }),
     );
     if (this.#ending.signal.aborted) return await this.#keys.close();
+    this.#isInStep = true;
     logger.info({ cluster: start.member.clusterId, member: start.member.name }, "joined the cluster");
   }
 
@@ -175,6 +205,7 @@ export class Cluster {
           bucket: await this.#openBucket(),
           box: this.#box,
           member,
+          mayGive: () => this.#refuseIfLost(),
           present: () => presentMasterKeys(config.pki_dir, passphrase),
           make: () => ensureMasterKeys(config.pki_dir, config.keysize, "master", passphrase),
           isTrusted: () => accepted.list("accepted").length > 0,
@@ -184,6 +215,19 @@ export class Cluster {
     logger.info({ cluster: clusterId, ...outcome }, "has the cluster's key pair");
     const keys = ensureMasterKeys(config.pki_dir, config.keysize, "master", passphrase);
     replaceDurably(markOf(start.member), markText(start.member, keys), 0o600);
+  }
+
+  /** A cluster that has minions' keys has a key pair, too. The members that run give it again, within `clusterLookMs`. */
+  async #refuseIfLost(): Promise<void> {
+    const { manager } = await this.#connect();
+    try {
+      const { state } = await manager.streams.info(`KV_${clusterNames(this.#parts.start.member.clusterId).keyBucket}`);
+      if (state.last_seq === 0) return;
+    } catch (error) {
+      if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound) return;
+      throw error;
+    }
+    throw new Error("the record of its key pair is lost, and a member that has it must give it again");
   }
 
   async #openBucket(): Promise<KV> {

@@ -16,6 +16,7 @@ export class Metrics {
   readonly #lanes = new LaneMeasuresReader();
   readonly #mainThread = new ThreadMeter();
   readonly #threadCpu = new ThreadCpu();
+  readonly #sources: ((samples: Samples) => void)[] = [];
   #underWay: Promise<Samples> | undefined;
 
   constructor(parts: MeteredParts, onFault: (error: Error) => void) {
@@ -31,6 +32,11 @@ export class Metrics {
       timeoutMs: metricsWorkerTimeoutMs,
       onFault,
     });
+  }
+
+  /** Adds what is counted only by some masters, such as members of a cluster. */
+  addSource(source: (samples: Samples) => void): void {
+    this.#sources.push(source);
   }
 
   async text(form: TextForm): Promise<string> {
@@ -65,6 +71,7 @@ export class Metrics {
     ]);
     const samples = new Samples();
     sampleMain(samples, this.#parts);
+    for (const source of this.#sources) source(samples);
     for (const [thread, seconds] of this.#threadCpu.read()) {
       samples.set("saltworks_thread_cpu_seconds_total", { thread }, seconds);
     }

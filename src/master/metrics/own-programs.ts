@@ -1,4 +1,4 @@
-/** Metrics of programs beside the master: the HTTP API's process, git, and the site's own Python. */
+/** Metrics of what is beside the master: the HTTP API's process, git, the site's own Python, and the cluster that it is a member of. */
 import { metric } from "./metric.ts";
 
 export const apiProcess = {
@@ -34,5 +34,50 @@ export const sitePython = {
     "counter",
     ["outcome"],
     "Pillars that were rendered beside Python (`rendered`), or found no room (`refused`).",
+  ),
+};
+
+/** Only of a member of a cluster. */
+export const cluster = {
+  saltworks_cluster_member: metric(
+    "gauge",
+    ["cluster", "member"],
+    "1 if this member has joined the cluster since its start, 0 while it waits for it. Other masters have no metric of a cluster.",
+  ),
+  saltworks_cluster_servers: metric(
+    "gauge",
+    ["state"],
+    "Servers of the cluster: `known`; `answering`; `storing`, which answer and keep records. Looked at each 10 s.",
+  ),
+  saltworks_cluster_quorum: metric(
+    "gauge",
+    [],
+    "1 if more than half of the servers work together, so that changes are taken.",
+  ),
+  saltworks_cluster_storing: metric(
+    "gauge",
+    [],
+    "1 if this member's own server keeps records; 0 if it does not answer, or has turned its store off, as it does when its disk is full.",
+  ),
+  saltworks_cluster_server_restarts_total: metric(
+    "counter",
+    [],
+    "Starts of this member's `nats-server` after its first.",
+  ),
+  saltworks_cluster_faults_total: metric(
+    "counter",
+    ["fault"],
+    "What this member has noticed: `store_off`: a server turned its store off; `quorum_lost`; `unanswered`: looks that its own server did not answer; `secrets_lost`: the cluster's secrets vanished from NATS.",
+  ),
+  saltworks_cluster_keys_pending: metric("gauge", [], "Minions whose keys here may differ from the cluster's."),
+  saltworks_cluster_keys_total: metric(
+    "counter",
+    ["outcome"],
+    "Changes of minions' keys: `sent` to the cluster; `applied`, which others made; `conflict`: made here, and given up for another member's; `put_failed`: not confirmed, and sent again; `ignored`: damaged or of a newer version; `fault`: files that could not be read or written.",
+  ),
+  saltworks_cluster_aes_rotations_total: metric(
+    "counter",
+    ["by"],
+    "New AES keys of the cluster: made by this member (`own`), followed (`other`), or made by two at once (`conflict`).",
   ),
 };

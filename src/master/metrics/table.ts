@@ -6,7 +6,7 @@ import { delayBounds, itemsBounds, secondsBounds } from "../../workers/measures/
 import { pillars, reactor } from "./content-table.ts";
 import { histogram, type Metric, metric } from "./metric.ts";
 import { minionBounds } from "./minion-bounds.ts";
-import { apiProcess, gitFetches, sitePython } from "./own-programs.ts";
+import { apiProcess, cluster, gitFetches, sitePython } from "./own-programs.ts";
 import { databases, eventReturns, saltFiles } from "./store-copies.ts";
 
 export type { Metric } from "./metric.ts";
@@ -349,6 +349,7 @@ export const metricGroups = {
   "Database of jobs": databases,
   "Returners of events": eventReturns,
   ...{ Reactor: reactor, "HTTP API": apiProcess, Git: gitFetches, "The site's own Python": sitePython },
+  "Cluster of masters": cluster,
   Events: events,
   Limits: limits,
   Process: process,
@@ -368,6 +369,7 @@ export const metrics = {
   ...databases,
   ...eventReturns,
   ...{ ...reactor, ...apiProcess, ...gitFetches, ...sitePython },
+  ...cluster,
   ...events,
   ...limits,
   ...process,

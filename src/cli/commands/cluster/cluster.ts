@@ -66,8 +66,9 @@ async function showStatus(config: MasterConfig, isJson: boolean, host: Host): Pr
 
 function textOf(clusterId: string, { servers, serverCount, hasQuorum }: ClusterStatus): string {
   const width = Math.max(...servers.map(({ name }) => name.length));
-  const lines = servers.map(({ name, version, isLeader, isAnswering, behind }) => {
-    const state = isAnswering ? `answers, nats-server ${version}` : "DOES NOT ANSWER";
+  const lines = servers.map(({ name, version, isLeader, isAnswering, isStoring, behind }) => {
+    const store = isStoring ? "" : ", KEEPS NO RECORDS (is its disk full?)";
+    const state = isAnswering ? `answers, nats-server ${version}${store}` : "DOES NOT ANSWER";
     const lag = behind === undefined || behind === 0 ? "" : `, ${behind.toLocaleString("en-US")} records behind`;
     return `  ${name.padEnd(width)}  ${state}${isLeader ? ", leads" : ""}${lag}\n`;
   });

@@ -1,0 +1,92 @@
+/**
+ * Looks at the cluster's servers now and then, as a member's server tells them, and says what has changed: a server turns its store off by itself when
+ * its disk is full, and the members notice nothing of it as long as the others make a majority.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import type { Logger } from "pino";
+import { clusterLookMs } from "../limits.ts";
+import { type ClusterConnection, connectCluster, type ServerAccess } from "./connection.ts";
+import { type ClusterStatus, readClusterStatus } from "./status.ts";
+
+export type ServerWatchOptions = {
+  /** To this member's server, as the system's user. */
+  readonly access: ServerAccess;
+  readonly member: string;
+  readonly logger: Pick<Logger, "info" | "warn" | "error">;
+  /** Between two looks. Tests use less. */
+  readonly everyMs?: number;
+};
+
+export class ServerWatch {
+  /** `storesLost`: servers that turned their store off. `quorumsLost`, `unanswered`: this member's own server did not answer. */
+  readonly counters = { storesLost: 0, quorumsLost: 0, unanswered: 0 };
+  /** At the latest look; undefined before the first one, and while this member's server does not answer. */
+  status: ClusterStatus | undefined;
+  readonly #options: ServerWatchOptions;
+  readonly #ending = new AbortController();
+  /** Of servers whose store is off. */
+  #storeless: readonly string[] = [];
+  #hadQuorum = true;
+  #connection: ClusterConnection | undefined;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(options: ServerWatchOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  async close(): Promise<void> {
+    this.#ending.abort();
+    await this.#connection?.close();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { everyMs = clusterLookMs } = this.#options;
+    const { signal } = this.#ending;
+    while (!signal.aborted) {
+      await this.#look();
+      // An end is no error.
+      await pause(everyMs, undefined, { signal, ref: false }).catch(() => undefined);
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { access, member, everyMs = clusterLookMs } = this.#options;
+    const { signal } = this.#ending;
+    try {
+      this.#connection ??= await connectCluster({ ...access, name: `${member} watch`, waitMs: everyMs, signal });
+      this.#note(await readClusterStatus(this.#connection.nats));
+    } catch (err) {
+      if (signal.aborted) return;
+      this.counters.unanswered += 1;
+      if (this.status !== undefined) this.#options.logger.warn({ err }, "this member's server does not answer");
+      this.status = undefined;
+    }
+  }
+
+  #note(status: ClusterStatus): void {
+    const { logger, member } = this.#options;
+    this.status = status;
+    const storeless = status.servers.filter(({ isStoring }) => !isStoring).map(({ name }) => name);
+    for (const server of storeless.filter((name) => !this.#storeless.includes(name))) {
+      this.counters.storesLost += 1;
+      const about =
+        "has turned its store off, most often because its disk is full: it keeps no records until it is restarted";
+      logger.error({ server, isOwn: server === member }, `a server of the cluster ${about}`);
+    }
+    for (const server of this.#storeless.filter((name) => !storeless.includes(name)))
+      logger.info({ server }, "a server of the cluster has its store again, or has left");
+    this.#storeless = storeless;
+    if (this.#hadQuorum && !status.hasQuorum) {
+      this.counters.quorumsLost += 1;
+      const silent = status.servers.filter(({ isAnswering }) => !isAnswering).map(({ name }) => name);
+      logger.error({ silent, storeless }, "the cluster has lost its majority: changes of keys wait");
+    }
+    if (!this.#hadQuorum && status.hasQuorum) logger.info("the cluster has its majority again");
+    this.#hadQuorum = status.hasQuorum;
+  }
+}

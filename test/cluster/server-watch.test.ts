@@ -1,0 +1,115 @@
+/** What a member sees of the cluster's servers: which answer, which keep records, and what it says when that changes. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { connectCluster, retried } from "../../src/cluster/connection.ts";
+import { accessTo } from "../../src/cluster/server/access.ts";
+import { ServerWatch } from "../../src/cluster/server-watch.ts";
+import { statusOf } from "../../src/cluster/status.ts";
+import { untilSo } from "../fleet/cluster/members.ts";
+import { natsServerSkip } from "../services/nats-server.ts";
+import { temporaryDirectories } from "../store/temporary.ts";
+import { kill, startPrepared, testKeys, testMembers } from "./own-server.ts";
+
+describe("the state of a cluster's servers", () => {
+  const answer = (name: string, data: object) => ({ server: { name, ver: "2.15.2" }, data });
+  const leads = { meta_cluster: { leader: "a", cluster_size: 3, replicas: [{ name: "b" }, { name: "c" }] } };
+
+  it("names a server that keeps no records, which makes no majority", () => {
+    const one = statusOf([answer("a", leads), answer("b", {}), answer("c", { disabled: true })]);
+    assert.deepEqual(
+      one.servers.map(({ name, isAnswering, isStoring }) => [name, isAnswering, isStoring]),
+      [
+        ["a", true, true],
+        ["b", true, true],
+        ["c", true, false],
+      ],
+    );
+    assert.equal(one.hasQuorum, true);
+    const two = statusOf([answer("a", leads), answer("b", { disabled: true }), answer("c", { disabled: true })]);
+    assert.equal(two.hasQuorum, false);
+  });
+});
+
+const megabyte = 1024 * 1024;
+
+/** A file system that can be filled. */
+function mountSmall(directory: string): string | false {
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=12m", "none", directory], { stdio: "pipe" });
+    return false;
+  } catch (error) {
+    return `no file system can be mounted: ${(error as Error).message.split("\n")[0]}`;
+  }
+}
+
+describe("a member's watch of the servers", { skip: await natsServerSkip(), timeout: 180_000 }, () => {
+  const keys = testKeys(4);
+  const servers: Awaited<ReturnType<typeof startPrepared>>[] = [];
+  const lines: { readonly level: string; readonly text: string; readonly fields: Record<string, unknown> }[] = [];
+  const note = (level: string) => (fields: unknown, text?: string) =>
+    void lines.push({
+      level,
+      text: text ?? String(fields),
+      fields: text === undefined ? {} : (fields as object as Record<string, unknown>),
+    });
+  const logger = { info: note("info"), warn: note("warn"), error: note("error") };
+  const says = (level: string, text: RegExp) => lines.some((line) => line.level === level && text.test(line.text));
+  let watch: ServerWatch;
+  let small = "";
+  let unmounted: string | false = "not tried";
+  before(async () => {
+    small = temporary();
+    unmounted = mountSmall(small);
+    const members = await testMembers([small, temporary(), temporary()]);
+    servers.push(...(await Promise.all(members.map((member) => startPrepared(member, keys)))));
+    const [{ clientPort: port } = { clientPort: 0 }] = servers;
+    watch = new ServerWatch({ access: accessTo(port, keys, "system", "w"), member: "member1", logger, everyMs: 50 });
+    watch.start();
+  });
+  after(async () => {
+    await watch.close();
+    await Promise.all(servers.map(({ process }) => kill(process)));
+    if (unmounted === false) execFileSync("umount", [small]);
+  });
+  // Its directories are removed after the hook above.
+  const temporary = temporaryDirectories();
+
+  it("sees a majority, and the loss of a server", async () => {
+    await untilSo("all answer", () => watch.status?.servers.filter(({ isAnswering }) => isAnswering).length === 3);
+    await untilSo("they have a leader", () => watch.status?.hasQuorum === true);
+    await kill(servers[2]?.process);
+    await untilSo("one is silent", () => watch.status?.servers.filter(({ isAnswering }) => isAnswering).length === 2);
+  });
+
+  it("says that the server turned its store off because the disk is full, and counts it", async (test) => {
+    if (unmounted !== false) return test.skip(unmounted);
+    const [{ clientPort: port } = { clientPort: 0 }] = servers;
+    const own = await connectCluster({ ...accessTo(port, keys, "client", "w"), name: "w", waitMs: 10_000 });
+    const bucket = await retried("the cluster", 60_000, () => own.kvm.create("filled", { replicas: 3 }));
+    const filler = join(small, "filler");
+    writeFileSync(filler, Buffer.alloc(10 * megabyte));
+    const isOff = () => watch.counters.storesLost > 0;
+    for (let count = 0; count < 100 && !isOff(); count += 1)
+      await bucket.put(`key${count}`, Buffer.alloc(megabyte / 8)).catch(() => undefined);
+    await untilSo("it is noticed", isOff);
+    assert.ok(says("error", /turned its store off/));
+    assert.deepEqual(lines.find(({ text }) => /turned its store off/.test(text))?.fields, {
+      server: "member1",
+      isOwn: true,
+    });
+    assert.equal(watch.status?.servers.find(({ name }) => name === "member1")?.isStoring, false);
+    assert.equal(watch.status?.hasQuorum, false);
+    await untilSo("the majority is missed", () => says("error", /lost its majority/));
+    await own.close();
+    rmSync(filler);
+  });
+
+  it("counts that its own server does not answer", async () => {
+    await kill(servers[0]?.process);
+    await untilSo("it is noticed", () => watch.counters.unanswered > 0 && watch.status === undefined);
+    assert.ok(says("warn", /own server|member's server does not answer/));
+  });
+});

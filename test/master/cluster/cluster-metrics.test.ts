@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { type ClusterReport, sampleCluster } from "../../../src/master/cluster/cluster-metrics.ts";
+import { cluster } from "../../../src/master/metrics/own-programs.ts";
+import { Samples } from "../../../src/master/metrics/samples.ts";
+import { readExposition, sumOfSamples } from "../metrics/exposition.ts";
+
+const report: ClusterReport = {
+  ...{ cluster: "prod", member: "a", hasJoined: true, serverRestarts: 2, secretsLost: 1 },
+  status: {
+    ...{ hasQuorum: true, serverCount: 3 },
+    servers: [
+      { name: "a", isAnswering: true, isStoring: false },
+      { name: "b", isAnswering: true, isStoring: true },
+      { name: "c", isAnswering: false, isStoring: true },
+    ],
+  },
+  watch: { storesLost: 3, quorumsLost: 4, unanswered: 5 },
+  aes: { rotations: 6, followed: 7, conflicts: 8 },
+  keys: { pending: 9, counters: { sent: 10, applied: 11, conflicts: 12, ignored: 13, putFailures: 14, faults: 15 } },
+};
+
+function familiesOf(one: ClusterReport) {
+  const samples = new Samples();
+  sampleCluster(samples, one);
+  return readExposition(samples.text());
+}
+
+describe("the metrics of a member of a cluster", () => {
+  it("show the servers, what went wrong, and the keys", () => {
+    const families = familiesOf(report);
+    assert.deepEqual([...families.keys()].sort(), Object.keys(cluster).sort());
+    const sum = (name: string, labels: Readonly<Record<string, string>> = {}) =>
+      sumOfSamples(families, `saltworks_cluster_${name}`, labels);
+    assert.equal(sum("member", { cluster: "prod", member: "a" }), 1);
+    const states = ["known", "answering", "storing"].map((state) => sum("servers", { state }));
+    assert.deepEqual(states, [3, 2, 1]);
+    assert.deepEqual([sum("quorum"), sum("storing"), sum("server_restarts_total")], [1, 0, 2]);
+    const faults = ["store_off", "quorum_lost", "unanswered", "secrets_lost"];
+    assert.deepEqual(
+      faults.map((fault) => sum("faults_total", { fault })),
+      [3, 4, 5, 1],
+    );
+    assert.deepEqual(
+      ["own", "other", "conflict"].map((by) => sum("aes_rotations_total", { by })),
+      [6, 7, 8],
+    );
+    const outcomes = ["sent", "applied", "conflict", "ignored", "put_failed", "fault"];
+    assert.deepEqual(
+      outcomes.map((outcome) => sum("keys_total", { outcome })),
+      [10, 11, 12, 13, 14, 15],
+    );
+    assert.equal(sum("keys_pending"), 9);
+  });
+
+  it("are there, and 0, while the member waits for the cluster", () => {
+    const waiting = { ...report, hasJoined: false, status: undefined, aes: undefined, keys: undefined };
+    const families = familiesOf(waiting);
+    assert.deepEqual([...families.keys()].sort(), Object.keys(cluster).sort());
+    for (const name of ["member", "servers", "quorum", "storing", "keys_pending", "keys_total"])
+      assert.equal(sumOfSamples(families, `saltworks_cluster_${name}`, {}), 0, name);
+  });
+});
