@@ -1,0 +1,67 @@
+/** What a member's server needs before it starts: files that others cannot read, and the end of a server that a killed master left. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { clientPortIn } from "../../../src/cluster/server/configuration.ts";
+import { prepareServer, serverFiles } from "../../../src/cluster/server/prepare.ts";
+import { natsServerSkip } from "../../services/nats-server.ts";
+import { temporaryDirectories } from "../../store/temporary.ts";
+import { kill, startPrepared, testKeys, testMember } from "../own-server.ts";
+
+const skip = await natsServerSkip();
+
+describe("the preparation of a member's server", { timeout: 60_000 }, () => {
+  const temporary = temporaryDirectories();
+  const keys = testKeys(5);
+
+  it("writes files that only the master's user reads, and no secret key of the cluster", async () => {
+    const directory = join(temporary(), "cluster");
+    const prepared = await prepareServer(await testMember(directory), keys, Date.now());
+    const files = serverFiles(directory);
+    assert.equal(statSync(directory).mode & 0o777, 0o700);
+    for (const file of [files.configuration, files.authority, files.certificate, files.key])
+      assert.equal(statSync(file).mode & 0o777, 0o600, file);
+    const text = readFileSync(files.configuration, "utf8");
+    assert.equal(clientPortIn(text), prepared.clientPort);
+    for (const key of Object.values(keys)) assert.ok(!text.includes(key.toString("hex")));
+    const { tls, cluster } = JSON.parse(text) as { tls: object; cluster: { tls: object } };
+    const asked = { verify: true, ca_file: files.authority };
+    assert.deepEqual(
+      [
+        { ...tls, ...asked },
+        { ...cluster.tls, ...asked },
+      ],
+      [tls, cluster.tls],
+    );
+  });
+
+  it("makes a new certificate each time, of the same authority", async () => {
+    const directory = temporary();
+    const member = await testMember(directory);
+    const look = () =>
+      [serverFiles(directory).authority, serverFiles(directory).certificate].map((file) => readFileSync(file, "utf8"));
+    await prepareServer(member, keys, Date.now());
+    const [authority, certificate] = look();
+    await prepareServer(member, keys, Date.now());
+    const [again, other] = look();
+    assert.equal(again, authority);
+    assert.notEqual(other, certificate);
+  });
+
+  it("ends a server that was left running, and no other process", { skip }, async () => {
+    const member = await testMember(temporary());
+    const { process: left } = await startPrepared(member, keys);
+    try {
+      const ended = once(left, "exit");
+      await prepareServer(member, keys, Date.now());
+      await ended;
+    } finally {
+      await kill(left);
+    }
+    // The id of the dead server went to another process.
+    writeFileSync(serverFiles(member.directory).pid, String(process.pid));
+    await prepareServer(member, keys, Date.now());
+  });
+});
