@@ -49,7 +49,7 @@ export class ServerWatch {
     const { signal } = this.#ending;
     while (!signal.aborted) {
       await this.#look();
-      // An end is no error.
+      // Rejects at the end, which is asked for here.
       await pause(everyMs, undefined, { signal, ref: false }).catch(() => undefined);
     }
   }
