@@ -12,8 +12,14 @@ export function clusterIdFault(id: string): string | undefined {
 export type ClusterNames = {
   readonly keyBucket: string;
   readonly secretBucket: string;
+  /** Stream and subject of the sequence of jobs. */
+  readonly jobs: string;
 };
 
 export function clusterNames(clusterId: string): ClusterNames {
-  return { keyBucket: `sw_${clusterId}_keys`, secretBucket: `sw_${clusterId}_secrets` };
+  return {
+    keyBucket: `sw_${clusterId}_keys`,
+    secretBucket: `sw_${clusterId}_secrets`,
+    jobs: `sw_${clusterId}_jobs`,
+  };
 }

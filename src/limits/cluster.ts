@@ -60,3 +60,37 @@ export const clusterLookMs = 10_000;
 export const clusterSecretsLostMs = 30_000;
 /** Wait before a member that could not join tries again, milliseconds. */
 export const clusterAttachRetryMs = 5_000;
+/** One job in the cluster's sequence, bytes: a message of `natsMessageBytesMax` less its headers. A larger one is refused with WIRE_TOO_LARGE. */
+export const jobRecordBytesMax = natsMessageBytesMax - 65_536;
+/** Names of a job's minions in the sequence, bytes: 100,000 names of 40. With more they are left out, and each member matches the target itself. */
+export const jobNamesBytesMax = 4 * 1024 * 1024;
+/** How long the sequence keeps jobs, milliseconds: a member that was away longer does not know the jobs in between. */
+export const jobsKeptMs = 60 * 60_000;
+/** Size of the sequence of jobs, bytes. Beyond it the oldest go. */
+export const jobsKeptBytesMax = 256 * 1024 * 1024;
+/** How long a publish waits until the sequence has it, milliseconds: then it is refused with CLUSTER_UNAVAILABLE, while the client still waits. */
+export const jobAppendMs = 4_000;
+/** One try to append a job, milliseconds. It is tried again until `jobAppendMs` have passed, under the same message id. */
+export const jobAppendTryMs = 1_500;
+/** Wait between two tries to append a job, milliseconds. */
+export const jobAppendRetryMs = 100;
+/** How long the sequence knows the ids of jobs, milliseconds, so that none comes twice. */
+export const jobIdsKnownMs = 120_000;
+/** Ids of jobs of which this member does not know whether the sequence has them. Beyond it the oldest is forgotten. */
+export const unsureJobsMax = 1_000;
+/** A job that is older when a member reads it is not sent to that member's minions, milliseconds: longer than the election of a leader takes. */
+export const jobFreshMs = 20_000;
+/** Jobs that a member stores at once while it sends an earlier one. More wait in the stream. */
+export const jobsUnderWayMax = 16;
+/** How long a publish waits until its own member has sent it, milliseconds, after the sequence has it. Then it counts as published. */
+export const jobTakenMs = 10_000;
+/** Wait before the sequence of jobs is read again after a fault, milliseconds. */
+export const jobReopenMs = 250;
+/** How often a member compares the end of the sequence with what it has read, milliseconds. */
+export const jobSequenceLookMs = 5_000;
+/** How long the end of a member waits for jobs that are being sent, milliseconds. */
+export const jobCloseMs = 5_000;
+/** How long a member waits until its own consumer delivers a job that the sequence has, milliseconds, before it opens another one. */
+export const jobReadMs = 1_000;
+/** Answer of the sequence of jobs to a question about itself, milliseconds. Without a leader none comes, and the question is asked again. */
+export const jobSequenceAnswerMs = 1_500;

@@ -215,7 +215,7 @@ async function openParts(startup: Startup, opened: Opened): Promise<Master> {
     partitioner: new Partitioner(start.partitionKey, config.partitions),
     pendingJobs,
     signMasterKey,
-    ...{ audit, apiRestarts },
+    ...{ audit, apiRestarts, sequence: cluster?.sequence },
   });
   // From here on `master.stop` closes all parts, in its own order.
   opened.length = 0;

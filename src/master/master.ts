@@ -37,7 +37,7 @@ import type { PublishFront } from "./ports/publish-front.ts";
 import type { Presence } from "./presence/presence.ts";
 import { presenceOf } from "./presence/presence-ping.ts";
 import { ownJob } from "./publish/own-job.ts";
-import { type Fire, type Publisher, publisherOf } from "./publish/publisher.ts";
+import { type Fire, type Publisher, type PublisherOptions, publisherOf } from "./publish/publisher.ts";
 import { Targets } from "./publish/targets.ts";
 import { Reactor } from "./reactor/reactor.ts";
 import { RequestPath } from "./requests/request-path.ts";
@@ -52,7 +52,7 @@ import { KeyManagement } from "./upkeep/key-management.ts";
 import { Maintenance } from "./upkeep/maintenance.ts";
 import { SaltFiles, type SaltPlan } from "./upkeep/salt-files.ts";
 
-export type MasterParts = {
+export type MasterParts = Pick<PublisherOptions, "sequence"> & {
   readonly config: MasterConfig;
   readonly logger: Logger;
   readonly logCounters: LogLimit["counters"];

@@ -29,6 +29,11 @@ export class TextList {
     return new TextList(texts.length, new Packed(encode(texts, "raw")), texts);
   }
 
+  /** From a whole packed list of `count` texts. */
+  static ofPacked(count: number, list: Uint8Array): TextList {
+    return new TextList(count, new Packed(list));
+  }
+
   static joined(parts: readonly PackedTexts[]): TextList {
     let count = 0;
     for (const part of parts) count += part.count;

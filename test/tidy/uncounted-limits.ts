@@ -10,6 +10,7 @@ const waits = "nothing is refused: what is beyond waits for its turn";
 const remembered = "only what is remembered: it is found again or asked anew";
 const ofApi = "a bound of the HTTP API, a process of its own: its client gets the status as the answer";
 const ofLogin = "the login counts as failed in saltworks_credential_checks_total, and the log says why";
+const ofMember = "a bound of a cluster's member, which counts it in saltworks_cluster_jobs_total";
 const ofLog = "a bound of the log, which says so itself";
 
 export const uncountedLimits: Readonly<Record<string, string>> = {
@@ -139,5 +140,8 @@ export const uncountedLimits: Readonly<Record<string, string>> = {
   syslogLineBytesMax: ofLog,
   syslogWaitingBytesMax: ofLog,
   syslogReconnectMs: ofLog,
+  jobAppendMs: ofMember,
+  jobRecordBytesMax: asked,
+  jobNamesBytesMax: "nothing is refused: each member matches the target itself",
   debugDumpBytesMax: "the dump itself says that it is cut",
 };

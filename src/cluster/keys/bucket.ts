@@ -19,6 +19,7 @@ import { within } from "../../deadline.ts";
 import { SaltworksError } from "../../errors.ts";
 import { keyBucketAnswerMs, keyEntryBytesMax, keyMarkKeptMs, keyPutTimeoutMs, keyRescanMs } from "../../limits.ts";
 import { isConflict } from "../conflict.ts";
+import { identityOf } from "../stream-identity.ts";
 
 const operationHeader = "KV-Operation";
 const markReasonHeader = "Nats-Marker-Reason";
@@ -279,10 +280,6 @@ async function withBatches(manager: JetStreamManager, stream: string): Promise<S
     if (error instanceof JetStreamApiError) return info;
     throw error;
   }
-}
-
-function identityOf(info: StreamInfo): string {
-  return `${info.config.name} ${info.created}`;
 }
 
 function isMark(head: MsgHdrs | undefined): boolean {

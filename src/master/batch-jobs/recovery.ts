@@ -3,12 +3,14 @@
  * minions have returned, and which still run it. Sends a step again only if it may not have been sent, under the same job id: minions that have
  * the job ignore it. docs/decisions/0020-batches-in-the-master.md.
  */
+import { setTimeout as wait } from "node:timers/promises";
+import { hasCode } from "../../errors.ts";
 import { batchReconnect } from "../../limits.ts";
 import { TextList } from "../../wire/text-list.ts";
 import { readFindJobAnswer } from "../jobs/find-job.ts";
 import { ownJob } from "../publish/own-job.ts";
 import type { BatchJob } from "./job.ts";
-import { Ping, type PingAnswers } from "./ping.ts";
+import { type BatchTimes, Ping, type PingAnswers } from "./ping.ts";
 import type { OpenStep } from "./run.ts";
 
 export async function recoverBatch(batch: BatchJob): Promise<void> {
@@ -29,14 +31,28 @@ async function pingUntilBack(batch: BatchJob, needed: readonly string[] | undefi
   let absent: readonly string[] = [];
   for (let round = 0; round < batchReconnect.rounds && !batch.isClosed; round += 1) {
     if (needed?.every((id) => answered.has(id))) break;
-    const ping = new Ping(batch.job, times, batch.effects);
-    if ((await ping.send()) === undefined) break;
+    const ping = await sentPing(batch, times);
+    if (ping === undefined) break;
     const heard = await ping.over;
     for (const id of heard.answered) answered.add(id);
     absent = heard.absent.filter((id) => !answered.has(id));
     if (needed === undefined && absent.length === 0) break;
   }
   return { answered: [...answered], absent };
+}
+
+/** A member of a cluster first waits until enough members answer. @returns undefined if the target expects no minion, or the batch job was closed */
+async function sentPing(batch: BatchJob, times: BatchTimes): Promise<Ping | undefined> {
+  while (!batch.isClosed) {
+    const ping = new Ping(batch.job, times, batch.effects);
+    try {
+      return (await ping.send()) === undefined ? undefined : ping;
+    } catch (error) {
+      if (!hasCode(error, "CLUSTER_UNAVAILABLE")) throw error;
+      await wait(batchReconnect.roundMs, undefined, { ref: false });
+    }
+  }
+  return undefined;
 }
 
 async function recoverStep(batch: BatchJob, { jid, isSent }: OpenStep): Promise<void> {

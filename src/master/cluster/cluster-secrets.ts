@@ -33,6 +33,10 @@ export class ClusterSecrets implements MasterSecrets {
     return this.#local.nextSerial();
   }
 
+  noteSerial(serial: number): void {
+    this.#local.noteSerial(serial);
+  }
+
   /** @throws SaltworksError CLUSTER_UNAVAILABLE if too few members answer: the key stays, and the master tries again */
   async agree(nowMs: number, graceMs: number, aes: string): Promise<PresentKeys> {
     const shared = this.#shared();

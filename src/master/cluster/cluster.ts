@@ -9,6 +9,7 @@ import { JetStreamApiCodes, JetStreamApiError } from "@nats-io/jetstream";
 import type { KV } from "@nats-io/kv";
 import type { Logger } from "pino";
 import { type ClusterConnection, connectCluster, retried, type ServerAccess } from "../../cluster/connection.ts";
+import { JobStream } from "../../cluster/jobs/stream.ts";
 import { KeyReplica } from "../../cluster/keys/replica.ts";
 import type { Member } from "../../cluster/member.ts";
 import { clusterNames } from "../../cluster/names.ts";
@@ -32,6 +33,7 @@ import type { MasterKeyPair } from "../../store/keys/master-keys.ts";
 import { type SecretBox, secretBoxWith } from "../../store/secrets/sealed.ts";
 import type { MasterSecrets } from "../../store/secrets/secrets.ts";
 import type { Metrics } from "../metrics/metrics.ts";
+import { JoiningSequence } from "../publish/sequence.ts";
 import type { KeyManagement } from "../upkeep/key-management.ts";
 import { type ClusterReport, sampleCluster } from "./cluster-metrics.ts";
 import { ClusterSecrets } from "./cluster-secrets.ts";
@@ -61,6 +63,8 @@ export type AttachParts = {
 };
 
 export class Cluster {
+  /** For the publisher. It refuses jobs until this member has joined. */
+  readonly sequence = new JoiningSequence();
   readonly #parts: JoinParts;
   readonly #box: SecretBox;
   readonly #ending = new AbortController();
@@ -153,6 +157,7 @@ export class Cluster {
   async #close(): Promise<void> {
     this.#ending.abort();
     clearTimeout(this.#retry);
+    await this.sequence.close();
     const shared = this.#sharing?.close();
     await Promise.all([this.#keys?.close(), this.#watch.close()]);
     await this.#connection?.close();
@@ -186,8 +191,24 @@ export class Cluster {
       }),
     );
     if (this.#ending.signal.aborted) return await this.#keys.close();
+    await this.#openJobs();
+    if (this.#ending.signal.aborted) return;
     this.#isInStep = true;
     logger.info({ cluster: start.member.clusterId, member: start.member.name }, "joined the cluster");
+  }
+
+  async #openJobs(): Promise<void> {
+    const { config, logger, start } = this.#parts;
+    const { clusterId, name: member } = start.member;
+    const jobs = await this.#untilAnswered("the cluster's sequence of jobs", async () =>
+      JobStream.open({
+        ...{ connection: await this.#connect(), clusterId, member, replicas: this.#replicas, logger },
+        placeFile: join(config.pki_dir, ".cluster-jobs"),
+        waitMs: config.cluster_join_timeout * 1_000,
+        take: this.sequence.take,
+      }),
+    );
+    await this.sequence.use(jobs);
   }
 
   async #takeIdentity(): Promise<void> {

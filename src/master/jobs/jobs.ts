@@ -40,7 +40,7 @@ export type JobsParts = {
   readonly bus: Bus;
   readonly pendingJobs: PendingJobs;
   readonly tracker: JobTracker;
-  readonly publisher: Pick<Publisher, "deliver">;
+  readonly publisher: Pick<Publisher, "close" | "deliver">;
   readonly presence: Presence;
   readonly syndics: Syndics | undefined;
   readonly authorisation: { readonly mayStillPublish: MayStillPublish };
@@ -76,7 +76,7 @@ const faultLogMs = 10_000;
 /** Creates the tracker of the master's jobs. It asks minions by `saltutil.find_job`, and the publisher tells it which jobs have left. */
 export function trackerOf(
   { config, logger }: Pick<JobsParts, "config" | "logger">,
-  publisher: Pick<Publisher, "publish" | "onSent">,
+  publisher: Pick<Publisher, "publish" | "onSent" | "onTaken">,
   presence: Pick<Presence, "isGone">,
   syndics: Pick<Syndics, "ids"> | undefined,
 ): JobTracker {
@@ -89,6 +89,10 @@ export function trackerOf(
     onFault: (error) => logger.error({ err: error }, "the tracker failed to follow a job"),
   });
   publisher.onSent((jid) => tracker.noteSent(jid));
+  // This member's own jobs are tracked when they begin.
+  publisher.onTaken(({ kind, fun, ...head }) => {
+    if (kind === "job" && tracker.record(head.jid) === undefined) tracker.track({ ...head, fun: funText(fun) });
+  });
   return tracker;
 }
 
@@ -246,6 +250,7 @@ export class Jobs {
     this.#presenceEvents?.close();
     this.tracker.close();
     await this.deliveries.close();
+    await this.#parts.publisher.close();
     await this.#minions?.close();
   }
 

@@ -1,5 +1,6 @@
 /** Samples the metrics of programs beside the master. */
 import { pythonPillarsWaitingMax, sidecarWaitingMax } from "../../limits.ts";
+import type { Publisher } from "../publish/publisher.ts";
 import type { OpenSidecar } from "../sidecar/open.ts";
 import type { GitUpdates } from "../upkeep/git-updates.ts";
 import type { Limit } from "./push-limits.ts";
@@ -35,4 +36,12 @@ export function sampleSidecarLimits(limit: Limit, sidecar: MeteredPrograms["side
   limit("sidecarWaitingMax", waiting ?? 0, sidecarWaitingMax, counters?.refused ?? 0);
   const { waitingCount = 0, counters: pillars } = sidecar?.pillars ?? {};
   limit("pythonPillarsWaitingMax", waitingCount, pythonPillarsWaitingMax, pillars?.refused ?? 0);
+}
+
+export function sampleClusterJobs(samples: Samples, { sequenceCounters }: Pick<Publisher, "sequenceCounters">): void {
+  if (sequenceCounters === undefined) return;
+  const { lag, ...outcomes } = sequenceCounters;
+  for (const [outcome, count] of Object.entries(outcomes))
+    samples.set("saltworks_cluster_jobs_total", { outcome }, count);
+  samples.set("saltworks_cluster_jobs_behind", {}, lag);
 }

@@ -60,7 +60,12 @@ import type { Maintenance } from "../upkeep/maintenance.ts";
 import type { SaltFiles } from "../upkeep/salt-files.ts";
 import { sampleConnections, samplePublishes } from "./connections.ts";
 import { sampleEventReturnLimits, sampleEventReturns } from "./event-returns.ts";
-import { type MeteredPrograms, sampleOwnPrograms, sampleSidecarLimits } from "./own-programs-samples.ts";
+import {
+  type MeteredPrograms,
+  sampleClusterJobs,
+  sampleOwnPrograms,
+  sampleSidecarLimits,
+} from "./own-programs-samples.ts";
 import { samplePillarLimits, samplePillars } from "./pillars.ts";
 import { type Limit, samplePushLimits } from "./push-limits.ts";
 import { type MeteredReactor, sampleReactor, sampleReactorLimits } from "./reactor.ts";
@@ -118,6 +123,7 @@ export function sampleMain(samples: Samples, parts: MeteredParts): void {
   sampleEventReturns(samples, parts.copies.eventReturns);
   sampleReactor(samples, parts.reactor);
   sampleOwnPrograms(samples, parts);
+  sampleClusterJobs(samples, parts.publisher);
   for (const [lane, pool] of Object.entries(parts.lanes)) sampleLane(samples, lane, pool);
   sampleProcess(samples);
 }

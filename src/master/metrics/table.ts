@@ -6,7 +6,7 @@ import { delayBounds, itemsBounds, secondsBounds } from "../../workers/measures/
 import { pillars, reactor } from "./content-table.ts";
 import { histogram, type Metric, metric } from "./metric.ts";
 import { minionBounds } from "./minion-bounds.ts";
-import { apiProcess, cluster, gitFetches, sitePython } from "./own-programs.ts";
+import { apiProcess, cluster, clusterJobs, gitFetches, sitePython } from "./own-programs.ts";
 import { databases, eventReturns, saltFiles } from "./store-copies.ts";
 
 export type { Metric } from "./metric.ts";
@@ -350,6 +350,7 @@ export const metricGroups = {
   "Returners of events": eventReturns,
   ...{ Reactor: reactor, "HTTP API": apiProcess, Git: gitFetches, "The site's own Python": sitePython },
   "Cluster of masters": cluster,
+  "Jobs of a cluster": clusterJobs,
   Events: events,
   Limits: limits,
   Process: process,
@@ -369,7 +370,7 @@ export const metrics = {
   ...databases,
   ...eventReturns,
   ...{ ...reactor, ...apiProcess, ...gitFetches, ...sitePython },
-  ...cluster,
+  ...{ ...cluster, ...clusterJobs },
   ...events,
   ...limits,
   ...process,

@@ -19,6 +19,14 @@ export type PresenceParts = {
 
 export function presenceOf({ config, start, pool, logger }: PresenceParts, publisher: Publisher): Presence {
   const timeoutMs = config.presence_timeout * 1_000;
+  const keep = async (jid: string) => {
+    keepPresencePing(start, jid);
+    await pool.broadcast(() => ({ kind: "presencePing", jid }));
+  };
+  // Minions answer pings of other members here, too.
+  publisher.onTaken(async ({ kind, jid }) => {
+    if (kind === "ping" && !start.presencePings.includes(jid)) await keep(jid);
+  });
   return new Presence({
     timeoutMs,
     accepted: start.accepted,
@@ -26,8 +34,7 @@ export function presenceOf({ config, start, pool, logger }: PresenceParts, publi
     ping: async (targets) => {
       // One job id for the whole round: a minion that two targets name answers once.
       const jid = publisher.newJid();
-      keepPresencePing(start, jid);
-      await pool.broadcast(() => ({ kind: "presencePing", jid }));
+      await keep(jid);
       for (const [index, target] of targets.entries()) {
         // Spread over half of the round, so that answers of a large fleet do not come at once.
         if (index > 0) await wait(timeoutMs / presenceRounds / 2 / targets.length, undefined, { ref: false });

@@ -3,6 +3,7 @@
  * Publishes leave in the order of their serials, so they are sealed and sent one at a time. docs/protocol.md section 6.
  */
 import type { Logger } from "pino";
+import type { JobKind } from "../../cluster/jobs/record.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import { SaltworksError } from "../../errors.ts";
 import { publishQueueMax, publishThreadTimeoutMs } from "../../limits.ts";
@@ -21,6 +22,8 @@ import type { Bus } from "../ports/bus.ts";
 import type { PublishFront } from "../ports/publish-front.ts";
 import type { GrantSource } from "./grant-source.ts";
 import { JobIds } from "./job-ids.ts";
+import type { JobSequence } from "./sequence.ts";
+import { SharedJobs, type StoredLoad, storedKinds, type ToldJob } from "./shared-jobs.ts";
 import { type Targets, targetOnWire } from "./targets.ts";
 
 export type Fire = (
@@ -36,6 +39,10 @@ export type PublisherOptions = {
   readonly fileEpoch: Pick<FileEpoch, "advance">;
   readonly targets: Targets;
   readonly nextSerial: () => number;
+  /** In a cluster the sequence gives the serials. */
+  readonly noteSerial: (serial: number) => void;
+  /** Undefined for a master without a cluster. */
+  readonly sequence?: JobSequence | undefined;
   readonly isSigning: boolean;
   readonly signingAlgorithm: string;
   readonly isUniqueJid: boolean;
@@ -74,12 +81,37 @@ export class Publisher {
   readonly #options: PublisherOptions;
   readonly #ids: JobIds;
   readonly #sentListeners: ((jid: string) => void)[] = [];
+  readonly #shared: SharedJobs | undefined;
   #tail: Promise<unknown> = Promise.resolve();
   #waiting = 0;
 
   constructor(options: PublisherOptions) {
     this.#options = options;
     this.#ids = new JobIds({ isUnique: options.isUniqueJid });
+    const { sequence, targets, fire, logger, noteSerial } = options;
+    this.#shared =
+      sequence &&
+      new SharedJobs({
+        ...{ sequence, targets, fire, logger, noteSerial },
+        store: (stored) => this.#store(stored),
+        send: (fields, targetKind, minions) => this.#inTurn(() => this.#dispatch(fields, targetKind, minions)),
+        onSent: (jid) => this.#tellSent(jid),
+      });
+  }
+
+  /** Counts of the cluster's jobs; undefined without a cluster, or before the member has joined. */
+  get sequenceCounters(): JobSequence["counters"] {
+    return this.#options.sequence?.counters;
+  }
+
+  /** Calls `listener` with each job of the cluster's members, this one's included, before it is sent. Never without a cluster. */
+  onTaken(listener: (job: ToldJob) => Promise<void> | void): void {
+    this.#shared?.onTaken(listener);
+  }
+
+  /** Takes no more jobs of the cluster. Resolves when the ones under way are sent. */
+  async close(): Promise<void> {
+    await this.#options.sequence?.close();
   }
 
   /** Calls `listener` when a job has left the publish port. */
@@ -125,14 +157,19 @@ export class Publisher {
         return undefined;
       }
       const published = { jid: job.jid ?? this.newJid(), minions, missing };
-      if (!job.isQuiet) {
-        await this.record(job, published);
-        this.#announce(job, published);
+      if (this.#shared !== undefined) {
+        await onAccepted?.(published);
+        await this.#share(kindOf(job), job, wireTarget, published);
+      } else {
+        if (!job.isQuiet) {
+          await this.record(job, published);
+          this.#announce(job, published);
+        }
+        await onAccepted?.(published);
+        await this.#inTurn(() => this.#send({ ...job, target: wireTarget }, published));
+        this.#tellSent(published.jid);
       }
-      await onAccepted?.(published);
-      await this.#inTurn(() => this.#send({ ...job, target: wireTarget }, published));
       this.counters.jobs += 1;
-      for (const listener of this.#sentListeners) listener(published.jid);
       if (!job.isQuiet) this.counters.lastPublishUs = microsSince(startedMs);
       return published;
     } finally {
@@ -150,7 +187,9 @@ export class Publisher {
     this.#enter();
     try {
       const published = { jid, minions: TextList.of(ids), missing: [] };
-      await this.#inTurn(() => this.#send({ ...job, target: targetOnWire(job) }, published));
+      const target = targetOnWire(job);
+      if (this.#shared !== undefined) await this.#share("ping", job, target, published);
+      else await this.#inTurn(() => this.#send({ ...job, target }, published));
       this.counters.jobs += 1;
     } finally {
       this.#waiting -= 1;
@@ -163,7 +202,8 @@ export class Publisher {
     try {
       const published = { jid, minions: TextList.of(ids), missing: [] };
       const form = { target: ids, targetKind: "list", delimiter: ":", jid, load: new Map(), isQuiet: true };
-      await this.#inTurn(() => this.#send({ ...job, ...form }, published));
+      if (this.#shared !== undefined) await this.#share("again", { ...job, ...form }, ids, published);
+      else await this.#inTurn(() => this.#send({ ...job, ...form }, published));
       this.counters.delivered += 1;
     } finally {
       this.#waiting -= 1;
@@ -188,11 +228,16 @@ export class Publisher {
   }
 
   /** Stores a job under its id without sending it. */
-  async record(job: Job, { jid, minions: { packed: minions }, missing }: Published): Promise<void> {
-    const load = encode(new Map<Encodable, Encodable>([...job.load, ["jid", jid]]), "bin");
+  async record(job: Job, { jid, minions, missing }: Published): Promise<void> {
+    await this.#store({
+      ...{ jid, minions, missing, isReturnless: isReturnless(job) },
+      load: loadOf(job, jid),
+    });
+  }
+
+  async #store({ jid, load, minions, missing, isReturnless: isNoCache }: StoredLoad): Promise<void> {
     const slot = this.#options.partitioner.slotOf(jid, this.#options.pool.slotCount);
-    const isNoCache = isReturnless(job);
-    const task = { kind: "putLoad", jid, load, minions: minions.pieces, missing, isNoCache };
+    const task = { kind: "putLoad", jid, load, minions: minions.packed.pieces, missing, isNoCache };
     const build = () => ({ task, transfer: [] });
     await this.#options.pool.offer(slot, { bytes: load.byteLength, isUrgent: true, build });
     if (isNoCache) await this.#options.pool.broadcast(() => ({ kind: "noCache", jid }));
@@ -212,25 +257,34 @@ export class Publisher {
     });
   }
 
-  /** Encrypts, signs and sends a job. `job.target` is in the form for minions (`targetOnWire`). */
+  /** Sends a job with a serial of its own. `job.target` is in the form for minions (`targetOnWire`). */
   async #send(job: Job, published: Published): Promise<void> {
-    // What an operator changed before a publish, its minions see after it.
-    if (!filelessFunctions.has(job.fun)) this.#options.fileEpoch.advance();
-    const fields = new Map<string, Encodable>([
-      ["fun", job.fun],
-      ["arg", job.arg],
-      ["tgt", job.target],
-      ["jid", published.jid],
-      ["ret", job.ret],
-      ...(job.delimiter === ":" ? [] : ([["delimiter", job.delimiter]] as const)),
-      // The publishing minion's id stands in Salt's place, because functions that show their arguments repeat it.
-      ...[...job.publishFields].filter(([name]) => name === "id"),
-      ["tgt_type", job.targetKind],
-      ...job.publishFields,
-      ["user", job.user],
-    ]);
+    const fields = fieldsOf(job, published.jid);
     if (!job.isQuiet) this.#options.fire(`salt/job/${published.jid}/publish`, new Map(fields));
     fields.set("serial", this.#options.nextSerial());
+    await this.#dispatch(fields, job.targetKind, published.minions);
+  }
+
+  /** Sends a job through the cluster's sequence. `target`: in the form for minions. */
+  async #share(kind: JobKind, job: Job, target: Job["target"], published: Published): Promise<void> {
+    const { jid, minions, missing } = published;
+    await this.#options.sequence?.append({
+      ...{ kind, jid, minions, missing, target: job.target, targetKind: job.targetKind, delimiter: job.delimiter },
+      isChosenId: job.jid !== undefined,
+      fields: fieldsOf({ ...job, target }, jid),
+      load: storedKinds.has(kind) ? loadOf(job, jid) : undefined,
+      isReturnless: isReturnless(job),
+    });
+  }
+
+  #tellSent(jid: string): void {
+    for (const listener of this.#sentListeners) listener(jid);
+  }
+
+  /** Encrypts, signs and sends what minions get. */
+  async #dispatch(fields: ReadonlyMap<Encodable, Encodable>, targetKind: string, minions: TextList): Promise<void> {
+    // What an operator changed before a publish, its minions see after it.
+    if (!filelessFunctions.has(fields.get("fun"))) this.#options.fileEpoch.advance();
     const packed = encode(fields, "raw");
     const task = { kind: "seal", packed };
     const sealed = await this.#options.pool.offer<Uint8Array>(0, {
@@ -246,7 +300,7 @@ export class Publisher {
         )
       : undefined;
     const frame = encodePublish({ load: sealed, ...(sig === undefined ? {} : { sigAlgorithm, sig }) });
-    await this.#options.front.send(frame, topicKinds.has(job.targetKind) ? () => published.minions.texts() : undefined);
+    await this.#options.front.send(frame, topicKinds.has(targetKind) ? () => minions.texts() : undefined);
   }
 
   /** Runs `step` while no publish is between its serial and the socket. A key rotation must not come in between. */
@@ -261,6 +315,34 @@ export class Publisher {
   }
 }
 
+/** What the job cache keeps, packed. */
+function loadOf({ load }: Job, jid: string): Uint8Array {
+  return encode(new Map<Encodable, Encodable>([...load, ["jid", jid]]), "bin");
+}
+
+/** What minions get, in Salt's order, without the serial. `job.target` is in the form for minions. */
+function fieldsOf(job: Job, jid: string): Map<string, Encodable> {
+  return new Map<string, Encodable>([
+    ["fun", job.fun],
+    ["arg", job.arg],
+    ["tgt", job.target],
+    ["jid", jid],
+    ["ret", job.ret],
+    ...(job.delimiter === ":" ? [] : ([["delimiter", job.delimiter]] as const)),
+    // The publishing minion's id stands in Salt's place, because functions that show their arguments repeat it.
+    ...[...job.publishFields].filter(([name]) => name === "id"),
+    ["tgt_type", job.targetKind],
+    ...job.publishFields,
+    ["user", job.user],
+  ]);
+}
+
+/** A job that other members track, unless it is quiet or asks for another job. */
+function kindOf({ isQuiet, fun }: Job): JobKind {
+  if (isQuiet) return "again";
+  return fun === "saltutil.find_job" ? "question" : "job";
+}
+
 /** Whether the client asked not to keep returns. */
 function isReturnless({ load }: Job): boolean {
   const kwargs = load.get("kwargs");
@@ -273,20 +355,21 @@ function microsSince(startedMs: number): number {
 
 /** The publisher of a master with these parts. */
 export function publisherOf(
-  parts: Pick<PublisherOptions, "pool" | "rsa" | "partitioner" | "logger"> & {
+  parts: Pick<PublisherOptions, "pool" | "rsa" | "partitioner" | "logger" | "sequence"> & {
     readonly config: MasterConfig;
-    readonly secrets: Pick<MasterSecrets, "nextSerial">;
+    readonly secrets: Pick<MasterSecrets, "nextSerial" | "noteSerial">;
     readonly bus: Pick<Bus, "fire">;
     readonly start: Pick<WorkerStart, "fileEpoch">;
   },
   front: PublishFront,
   targets: Targets,
 ): Publisher {
-  const { config, pool, rsa, partitioner, secrets, bus, logger } = parts;
+  const { config, pool, rsa, partitioner, secrets, bus, logger, sequence } = parts;
   return new Publisher({
-    ...{ pool, rsa, partitioner, front, targets, logger },
+    ...{ pool, rsa, partitioner, front, targets, logger, sequence },
     fileEpoch: new FileEpoch(parts.start.fileEpoch),
     nextSerial: () => secrets.nextSerial(),
+    noteSerial: (serial) => secrets.noteSerial(serial),
     isSigning: config.sign_pub_messages,
     signingAlgorithm: config.publish_signing_algorithm,
     isUniqueJid: config.unique_jid,

@@ -39,6 +39,8 @@ export interface MasterSecrets extends PresentKeys {
   adopt(keys: PresentKeys): void;
   /** Releases reserved serials that were not used. */
   close(): void;
+  /** Notes a serial that the cluster gave, so that this master's own ones are above it if it leaves the cluster. */
+  noteSerial(serial: number): void;
 }
 
 type Stored = {
@@ -97,6 +99,13 @@ class FileMasterSecrets implements MasterSecrets {
 
   close(): void {
     if (this.#serial < this.#stored.serialReserved) this.store({ ...this.#stored, serialReserved: this.#serial });
+  }
+
+  noteSerial(serial: number): void {
+    if (serial <= this.#serial) return;
+    if (serial > this.#stored.serialReserved)
+      this.store({ ...this.#stored, serialReserved: serial + serialBlockCount });
+    this.#serial = serial;
   }
 
   /** Writes the record to disk, then uses it. */

@@ -1,5 +1,7 @@
 /** Members of one cluster as programs on this machine, for tests that drive them from outside. */
+import { generateKeyPairSync } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
+import type { MinionKey } from "../../../bench/fleet/keys.ts";
 import { freePorts } from "../../../bench/free-ports.ts";
 import type { MasterProcess } from "../../../bench/master-process.ts";
 import { newClusterSecret } from "../../../src/cluster/secret.ts";
@@ -8,6 +10,11 @@ import { startOurMaster } from "../our-master.ts";
 type Config = Readonly<Record<string, unknown>>;
 
 export const clusterId = "test";
+
+export function createKey(): MinionKey {
+  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
+  return { privateKey, publicPem: publicKey.export({ type: "spki", format: "pem" }).toString() };
+}
 
 /** @returns the configuration of each member */
 export async function memberConfigs(count: number, config: Config, secret = newClusterSecret()): Promise<Config[]> {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import pino from "pino";
+import { SaltworksError } from "../../../src/errors.ts";
 import { batchesRunningMax } from "../../../src/limits.ts";
 import { Batches } from "../../../src/master/batch-jobs/batches.ts";
 import type { Job } from "../../../src/master/publish/publisher.ts";
@@ -288,6 +289,23 @@ describe("Batches", () => {
       fleet.answer(next?.jid ?? "", "d");
       const [done] = await fleet.told("done");
       assert.deepEqual([done?.outcome, done?.returned], ["finished", 4]);
+    });
+
+    it("wait while too few members of a cluster answer", async () => {
+      leave(true);
+      const fleet = new Fleet(["a", "b", "c", "d"]);
+      const publish = fleet.publish.bind(fleet);
+      let refusals = 1;
+      fleet.publish = async (...asked) => {
+        refusals -= 1;
+        if (refusals >= 0) throw new SaltworksError("CLUSTER_UNAVAILABLE", "too few members answer");
+        return await publish(...asked);
+      };
+      const batches = open(fleet);
+      batches.resume();
+      await fleet.untilPublished("test.ping");
+      await fleet.untilFollowed(stepJid);
+      assert.equal(batches.runningCount, 1);
     });
 
     it("stay as they are once they are over", async () => {

@@ -29,7 +29,12 @@ describe("Jobs", () => {
     const config = { presence_events: false, gather_job_timeout: 60, timeout: 60, pki_dir: "", cachedir };
     const logger = { error: (details: unknown) => void errors.push(details) };
     const presence = { isGone: () => false, isConnected: () => true, contactMs: () => undefined };
-    const publisher = { publish: () => Promise.reject(new Error("nothing is published")), onSent: () => undefined };
+    const publisher = {
+      publish: () => Promise.reject(new Error("nothing is published")),
+      onSent: () => undefined,
+      onTaken: () => undefined,
+      close: async () => undefined,
+    };
     jobs = new Jobs({
       ...{ config, logger, presence, publisher },
       tracker: trackerOf({ config, logger } as unknown as JobsParts, publisher, presence, undefined),

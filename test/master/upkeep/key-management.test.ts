@@ -51,7 +51,7 @@ function fakeSecrets({ signed, createdMs, agreed }: Agreement) {
       assert.ok(signed.includes(aes), "it was signed before it is in use");
       Object.assign(state, { aes, former, createdMs });
     },
-    close: () => undefined,
+    ...{ close: () => undefined, noteSerial: () => undefined },
   };
   const exclusively = async (step: () => Promise<void>) => {
     exclusive += 1;

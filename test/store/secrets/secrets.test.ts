@@ -58,6 +58,16 @@ describe("master secrets", () => {
     assert.match(secrets.aes, /^[A-Za-z0-9+/=]{76}$/);
   });
 
+  it("go on above the serials that a cluster gave, also after a crash", () => {
+    const directory = temporary();
+    const member = open(directory);
+    for (const serial of [5_000_000, 5_000_001, 4_000_000]) member.noteSerial(serial);
+    assert.equal(member.nextSerial(), 5_000_002);
+    member.noteSerial(5_000_000 + 2 * serialBlockCount);
+    // No close: the process was killed.
+    assert.ok(open(directory).nextSerial() > 5_000_000 + 2 * serialBlockCount);
+  });
+
   it("start afresh under another master key, and say so once", () => {
     const directory = temporary();
     const { aes } = open(directory);

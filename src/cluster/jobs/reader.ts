@@ -1,0 +1,258 @@
+/**
+ * Reads the sequence of a cluster's jobs, in order and from the remembered place. Several jobs are stored at once, and each is sent when the one before
+ * has left. A consumer that is lost, a stream that stands still and one that was made anew are noticed.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import type { ConsumerMessages, JetStreamClient, JsMsg, StreamInfo } from "@nats-io/jetstream";
+import { within } from "../../deadline.ts";
+import {
+  jobCloseMs,
+  jobFreshMs,
+  jobReadMs,
+  jobReopenMs,
+  jobSequenceAnswerMs,
+  jobSequenceLookMs,
+  jobsUnderWayMax,
+  jobTakenMs,
+} from "../../limits.ts";
+import { identityOf } from "../stream-identity.ts";
+import type { JobPlace } from "./place.ts";
+import { decodeJob, type ReceivedJob } from "./record.ts";
+
+/** A pull for jobs ends after this time. The server shows life twice in it. */
+const pullMs = 2_000;
+
+/** Sends a job that is stored to this member's minions. A job that is not fresh is not sent. */
+export type SendStep = (isFresh: boolean) => Promise<void>;
+/** Stores a job. Several are stored at once; the steps that send them run one by one, in order. */
+export type JobTaker = (job: ReceivedJob) => Promise<SendStep>;
+
+export type ReaderOptions = {
+  readonly jetstream: JetStreamClient;
+  readonly stream: string;
+  readonly member: string;
+  readonly place: JobPlace;
+  /** The stream as it is, made anew if it is gone. */
+  readonly look: () => Promise<StreamInfo>;
+  readonly take: JobTaker;
+  readonly onFault: (error: unknown, text: string) => void;
+  readonly onSkipped: (job: ReceivedJob, ageMs: number) => void;
+  /** The wall clock, in which jobs carry their time. */
+  readonly now?: () => number;
+};
+
+type Waiter = {
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+  readonly timer: NodeJS.Timeout;
+};
+
+export class JobReader {
+  /** `taken`: all jobs. `late`: own ones that were not sent here within `jobTakenMs`. */
+  readonly counters = { taken: 0, sent: 0, skipped: 0, faults: 0, late: 0 };
+  readonly #options: ReaderOptions;
+  readonly #now: () => number;
+  readonly #ending = new AbortController();
+  readonly #waiters = new Map<number, Waiter>();
+  /** Own jobs that could not be sent here and that no publish waits for yet. */
+  readonly #failed = new Map<number, unknown>();
+  #messages: ConsumerMessages | undefined;
+  #tail: Promise<void> = Promise.resolve();
+  #underWay = 0;
+  #pending = 0;
+  #readSerial = 0;
+  #takenSerial = 0;
+  #isBehind = false;
+  #isMute = false;
+
+  constructor(options: ReaderOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+    this.#readSerial = options.place.serial;
+    this.#takenSerial = options.place.serial;
+    void this.#follow();
+  }
+
+  /** Jobs in the sequence that this member has not taken yet. */
+  get lag(): number {
+    return this.#pending + this.#underWay;
+  }
+
+  /** Resolves when this member has sent the job; after `jobTakenMs`, or when the reader closes, all the same. @throws what sending it threw */
+  untilTaken(serial: number): Promise<void> {
+    const failed = this.#failed.get(serial);
+    if (failed !== undefined) {
+      this.#failed.delete(serial);
+      return Promise.reject(failed);
+    }
+    if (serial <= this.#takenSerial || this.#ending.signal.aborted) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const onLate = () => {
+        this.#waiters.delete(serial);
+        this.counters.late += 1;
+        resolve();
+      };
+      const onSilent = () => {
+        // The stream has the job, so that a consumer that does not deliver it is lost.
+        if (this.#readSerial < serial) this.#messages?.stop();
+        waiter.timer = setTimeout(onLate, jobTakenMs - jobReadMs);
+      };
+      const waiter = { resolve, reject, timer: setTimeout(onSilent, jobReadMs) };
+      this.#waiters.set(serial, waiter);
+    });
+  }
+
+  /** Stops reading. Resolves when the jobs that were read are sent. */
+  async close(): Promise<void> {
+    this.#ending.abort();
+    this.#messages?.stop();
+    await within(this.#tail, jobCloseMs, () =>
+      this.#options.onFault(undefined, "jobs of the cluster were still being sent at the end"),
+    );
+    for (const serial of [...this.#waiters.keys()]) this.#settle(serial);
+  }
+
+  async #follow(): Promise<void> {
+    const { signal } = this.#ending;
+    while (!signal.aborted) {
+      try {
+        await this.#read();
+      } catch (error) {
+        if (!signal.aborted) this.#options.onFault(error, "the cluster's jobs cannot be read: tries again");
+      }
+      await pause(jobReopenMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** Reads until the consumer ends. */
+  async #read(): Promise<void> {
+    const { jetstream, stream, look } = this.#options;
+    const identity = this.#start(await answered(look()));
+    const start = this.#readSerial === 0 ? {} : { opt_start_seq: this.#readSerial + 1 };
+    const consumer = await answered(jetstream.consumers.get(stream, start));
+    const messages = await consumer.consume({ max_messages: jobsUnderWayMax, expires: pullMs });
+    this.#messages = messages;
+    if (this.#ending.signal.aborted) messages.stop();
+    void this.#stopWhenSilent(messages);
+    const check = setInterval(() => void this.#lookAfter(messages, identity), jobSequenceLookMs);
+    try {
+      for await (const message of messages) {
+        if (this.#ending.signal.aborted) return;
+        this.#begin(message, identity);
+        while (this.#underWay >= jobsUnderWayMax) await this.#tail;
+      }
+    } finally {
+      clearInterval(check);
+      messages.stop();
+    }
+  }
+
+  /** Begins anew in a stream that was made anew. @returns the stream's identity */
+  #start(info: StreamInfo): string {
+    const identity = identityOf(info);
+    const { place, onFault } = this.#options;
+    if (identity !== place.stream) {
+      if (place.stream !== "") onFault(undefined, "the cluster's sequence of jobs was made anew");
+      this.#readSerial = 0;
+    } else if (info.state.last_seq < this.#readSerial) {
+      onFault(undefined, "the cluster has lost jobs: its sequence ends before this member's place");
+      this.#readSerial = info.state.last_seq;
+    }
+    return identity;
+  }
+
+  /** A server that ended takes its consumers along. The client's own remedy takes longer than the election of a leader. */
+  async #stopWhenSilent(messages: ConsumerMessages): Promise<void> {
+    for await (const { type } of messages.status()) if (type === "heartbeats_missed") messages.stop();
+  }
+
+  /** Ends a consumer that delivers nothing although there is something, or whose stream was made anew. */
+  async #lookAfter(messages: ConsumerMessages, identity: string): Promise<void> {
+    try {
+      const info = await answered(this.#options.look());
+      this.#isMute = false;
+      const isBehind = info.state.last_seq > this.#readSerial && this.#underWay === 0;
+      if (identityOf(info) !== identity || (isBehind && this.#isBehind)) messages.stop();
+      this.#isBehind = isBehind && !this.#isBehind;
+      if (isBehind) this.#pending = info.state.last_seq - this.#readSerial;
+    } catch (error) {
+      // An election is over before the next look.
+      if (this.#isMute && !this.#ending.signal.aborted)
+        this.#options.onFault(error, "the cluster's sequence of jobs does not answer");
+      this.#isMute = true;
+    }
+  }
+
+  #begin(message: JsMsg, identity: string): void {
+    const { seq: serial } = message;
+    this.#readSerial = serial;
+    this.#pending = message.info.pending;
+    this.#underWay += 1;
+    let taking: Promise<{ job: ReceivedJob; send: SendStep }>;
+    try {
+      const job = decodeJob(message.data, serial);
+      taking = this.#options.take(job).then((send) => ({ job, send }));
+    } catch (error) {
+      taking = Promise.reject(error);
+    }
+    // It is awaited in its turn.
+    taking.catch(() => undefined);
+    this.#tail = this.#tail.then(() => this.#finish(taking, serial, identity));
+  }
+
+  async #finish(
+    taking: Promise<{ job: ReceivedJob; send: SendStep }>,
+    serial: number,
+    identity: string,
+  ): Promise<void> {
+    let isOwn = false;
+    try {
+      const { job, send } = await taking;
+      isOwn = job.member === this.#options.member;
+      const ageMs = this.#now() - job.atMs;
+      const isFresh = ageMs <= jobFreshMs;
+      this.#move(identity, serial);
+      await send(isFresh);
+      this.counters[isFresh ? "sent" : "skipped"] += 1;
+      if (!isFresh) this.#options.onSkipped(job, ageMs);
+      this.#settle(serial);
+    } catch (error) {
+      this.counters.faults += 1;
+      this.#options.onFault(error, "a job of the cluster was not sent to this member's minions");
+      this.#settle(serial, error, isOwn);
+    } finally {
+      this.counters.taken += 1;
+      this.#takenSerial = serial;
+      this.#underWay -= 1;
+    }
+  }
+
+  /** Before the job is sent, so that a member that ends here does not send it again. */
+  #move(identity: string, serial: number): void {
+    try {
+      this.#options.place.move(identity, serial);
+    } catch (error) {
+      this.counters.faults += 1;
+      this.#options.onFault(error, "the place in the cluster's jobs cannot be written");
+    }
+  }
+
+  #settle(serial: number, error?: unknown, isOwn = false): void {
+    const waiter = this.#waiters.get(serial);
+    if (waiter === undefined) {
+      if (error !== undefined && isOwn && this.#failed.size < jobsUnderWayMax) this.#failed.set(serial, error);
+      return;
+    }
+    this.#waiters.delete(serial);
+    clearTimeout(waiter.timer);
+    if (error === undefined) waiter.resolve();
+    else waiter.reject(error);
+  }
+}
+
+/** Gives up a question that no leader answers, so that it is asked again. */
+function answered<Answer>(asking: Promise<Answer>): Promise<Answer> {
+  return within(asking, jobSequenceAnswerMs, () => {
+    throw new Error("no answer in time");
+  });
+}

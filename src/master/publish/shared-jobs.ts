@@ -1,0 +1,90 @@
+/**
+ * The publishes of a cluster's member: each goes into the sequence of jobs, and comes back from it, as the ones of other members do. Then it is
+ * stored, announced and sent here. So a job that the sequence refuses leaves no trace, and serials rise for every minion.
+ */
+import type { Logger } from "pino";
+import type { SendStep } from "../../cluster/jobs/reader.ts";
+import type { JobKind, ReceivedJob } from "../../cluster/jobs/record.ts";
+import type { TextList } from "../../wire/text-list.ts";
+import type { Encodable } from "../../wire/values.ts";
+import type { JobSequence } from "./sequence.ts";
+import type { Targets } from "./targets.ts";
+
+/** A job of the sequence, told before it is sent. */
+export type ToldJob = {
+  readonly kind: JobKind;
+  readonly jid: string;
+  readonly minions: TextList;
+  readonly missing: readonly string[];
+  readonly fun: Encodable;
+  readonly user: string;
+};
+
+export type StoredLoad = {
+  readonly jid: string;
+  readonly load: Uint8Array;
+  readonly minions: TextList;
+  readonly missing: readonly string[];
+  readonly isReturnless: boolean;
+};
+
+export type SharedJobsOptions = {
+  readonly sequence: JobSequence;
+  readonly targets: Pick<Targets, "expected">;
+  readonly fire: (tag: string, data: { readonly [key: string]: Encodable } | ReadonlyMap<Encodable, Encodable>) => void;
+  readonly logger: Logger;
+  readonly noteSerial: (serial: number) => void;
+  readonly store: (stored: StoredLoad) => Promise<void>;
+  /** Seals and sends the fields, the serial among them, in its turn. */
+  readonly send: (fields: ReadonlyMap<Encodable, Encodable>, targetKind: string, minions: TextList) => Promise<void>;
+  readonly onSent: (jid: string) => void;
+};
+
+/** Which jobs the cache and the bus of each member know. */
+export const storedKinds: ReadonlySet<JobKind> = new Set(["job", "question"]);
+
+export class SharedJobs {
+  readonly #options: SharedJobsOptions;
+  readonly #listeners: ((job: ToldJob) => Promise<void> | void)[] = [];
+
+  constructor(options: SharedJobsOptions) {
+    this.#options = options;
+    options.sequence.deliverTo((job) => this.#take(job));
+  }
+
+  onTaken(listener: (job: ToldJob) => Promise<void> | void): void {
+    this.#listeners.push(listener);
+  }
+
+  async #take(job: ReceivedJob): Promise<SendStep> {
+    const { targets, store, logger } = this.#options;
+    const { jid, load, missing, isReturnless } = job;
+    const minions = job.minions ?? (await targets.expected(job)).minions;
+    try {
+      if (load !== undefined) await store({ jid, load, minions, missing, isReturnless });
+    } catch (error) {
+      // The other members send it, so that this member's minions must get it, too.
+      logger.error({ err: error, jid }, "a job of the cluster could not be stored");
+    }
+    return (isFresh) => this.#send(job, minions, isFresh);
+  }
+
+  async #send(job: ReceivedJob, minions: TextList, isFresh: boolean): Promise<void> {
+    const { fire, noteSerial, send, onSent } = this.#options;
+    const { kind, jid, fields, missing, serial, targetKind } = job;
+    const [fun, arg, user] = [fields.get("fun"), fields.get("arg"), fields.get("user")];
+    const isShown = storedKinds.has(kind);
+    if (isShown) {
+      fire(jid, { minions: minions.packed });
+      const told = { jid, tgt_type: targetKind, tgt: job.target, user, fun, arg, minions: minions.packed, missing };
+      fire(`salt/job/${jid}/new`, told);
+    }
+    for (const listener of this.#listeners)
+      await listener({ kind, jid, minions, missing, fun: fun ?? "", user: String(user ?? "") });
+    noteSerial(serial);
+    if (!isFresh) return;
+    if (isShown) fire(`salt/job/${jid}/publish`, new Map(fields));
+    await send(fields.set("serial", serial), targetKind, minions);
+    onSent(jid);
+  }
+}
