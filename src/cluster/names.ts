@@ -1,4 +1,5 @@
 /** Names that a cluster uses in NATS. Each carries the cluster's id, because an operator's own servers may carry several clusters. Pure. */
+import { returnStreamsCount } from "../limits.ts";
 
 const idForm = /^[A-Za-z0-9_-]{1,32}$/;
 
@@ -12,8 +13,14 @@ export function clusterIdFault(id: string): string | undefined {
 export type ClusterNames = {
   readonly keyBucket: string;
   readonly secretBucket: string;
+  /** Each has one subject, which is its name. */
+  readonly returnStreams: readonly string[];
 };
 
 export function clusterNames(clusterId: string): ClusterNames {
-  return { keyBucket: `sw_${clusterId}_keys`, secretBucket: `sw_${clusterId}_secrets` };
+  return {
+    keyBucket: `sw_${clusterId}_keys`,
+    secretBucket: `sw_${clusterId}_secrets`,
+    returnStreams: Array.from({ length: returnStreamsCount }, (_, at) => `sw_${clusterId}_returns_${at}`),
+  };
 }

@@ -12,6 +12,7 @@ import { type ClusterConnection, connectCluster, retried, type ServerAccess } fr
 import { KeyReplica } from "../../cluster/keys/replica.ts";
 import type { Member } from "../../cluster/member.ts";
 import { clusterNames } from "../../cluster/names.ts";
+import type { ReturnReceiver } from "../../cluster/returns/receiver.ts";
 import type { ClusterKeys } from "../../cluster/secret.ts";
 import { shareIdentity } from "../../cluster/secrets/identity.ts";
 import { accessTo } from "../../cluster/server/access.ts";
@@ -31,10 +32,13 @@ import {
 import type { MasterKeyPair } from "../../store/keys/master-keys.ts";
 import { type SecretBox, secretBoxWith } from "../../store/secrets/sealed.ts";
 import type { MasterSecrets } from "../../store/secrets/secrets.ts";
+import type { WorkerStart } from "../../workers/messages/worker.ts";
+import { newRefusals } from "../../workers/state/cluster-returns.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { KeyManagement } from "../upkeep/key-management.ts";
 import { type ClusterReport, sampleCluster } from "./cluster-metrics.ts";
 import { ClusterSecrets } from "./cluster-secrets.ts";
+import { followMemberReturns, type ReturnParts, sampleMemberReturns } from "./member-returns.ts";
 import { SecretSharing } from "./secret-sharing.ts";
 
 export type ClusterStart = {
@@ -58,6 +62,7 @@ export type AttachParts = {
   readonly metrics: Pick<Metrics, "addSource">;
   /** Applies what other members changed in the accepted keys; the files are written already. */
   readonly applyKeys: (change: KeyChange) => void;
+  readonly returns: ReturnParts;
 };
 
 export class Cluster {
@@ -72,6 +77,7 @@ export class Cluster {
   /** Whether keys and secrets are shared since the start. */
   #isInStep = false;
   #keys: KeyReplica | undefined;
+  #returns: ReturnReceiver | undefined;
   #retry: NodeJS.Timeout | undefined;
   #attaching: Promise<void> = Promise.resolve();
   #closing: Promise<void> | undefined;
@@ -104,6 +110,12 @@ export class Cluster {
       throw error;
     }
     return cluster;
+  }
+
+  /** What the workers need to send returns to the other members. */
+  get workerStart(): WorkerStart["cluster"] {
+    const { member, access } = this.#parts.start;
+    return { ...access, clusterId: member.clusterId, member: member.name, refusals: newRefusals() };
   }
 
   /** The master's secrets, whose rotations are the cluster's. */
@@ -154,14 +166,15 @@ export class Cluster {
     this.#ending.abort();
     clearTimeout(this.#retry);
     const shared = this.#sharing?.close();
-    await Promise.all([this.#keys?.close(), this.#watch.close()]);
+    await Promise.all([this.#returns?.close(), this.#keys?.close(), this.#watch.close()]);
     await this.#connection?.close();
     await shared;
     // Without its connection an attempt to join ends soon.
     await this.#attaching;
   }
 
-  async #attach({ secrets, keyManagement, applyKeys, areKeysLost }: Omit<AttachParts, "metrics">): Promise<void> {
+  async #attach(parts: AttachParts): Promise<void> {
+    const { secrets, keyManagement, applyKeys, areKeysLost } = parts;
     const { config, logger, start } = this.#parts;
     await this.#sharing?.close();
     const sharing = new SecretSharing({
@@ -187,7 +200,18 @@ export class Cluster {
     );
     if (this.#ending.signal.aborted) return await this.#keys.close();
     this.#isInStep = true;
+    await this.#followReturns(parts);
+    if (this.#ending.signal.aborted) return await this.#returns?.close();
     logger.info({ cluster: start.member.clusterId, member: start.member.name }, "joined the cluster");
+  }
+
+  async #followReturns({ returns, metrics }: AttachParts): Promise<void> {
+    const { logger, start } = this.#parts;
+    const receiver = await this.#untilAnswered("the cluster's streams of returns", async () =>
+      followMemberReturns({ ...returns, connection: await this.#connect(), member: start.member, logger }),
+    );
+    this.#returns = receiver;
+    metrics.addSource((samples) => sampleMemberReturns(samples, receiver));
   }
 
   async #takeIdentity(): Promise<void> {

@@ -7,7 +7,7 @@ import { pillars, reactor } from "./content-table.ts";
 import { histogram, type Metric, metric } from "./metric.ts";
 import { minionBounds } from "./minion-bounds.ts";
 import { apiProcess, cluster, gitFetches, sitePython } from "./own-programs.ts";
-import { databases, eventReturns, saltFiles } from "./store-copies.ts";
+import { clusterReturns, databases, eventReturns, saltFiles } from "./store-copies.ts";
 
 export type { Metric } from "./metric.ts";
 
@@ -350,6 +350,7 @@ export const metricGroups = {
   "Returners of events": eventReturns,
   ...{ Reactor: reactor, "HTTP API": apiProcess, Git: gitFetches, "The site's own Python": sitePython },
   "Cluster of masters": cluster,
+  "Returns of a cluster": clusterReturns,
   Events: events,
   Limits: limits,
   Process: process,
@@ -369,7 +370,7 @@ export const metrics = {
   ...databases,
   ...eventReturns,
   ...{ ...reactor, ...apiProcess, ...gitFetches, ...sitePython },
-  ...cluster,
+  ...{ ...cluster, ...clusterReturns },
   ...events,
   ...limits,
   ...process,

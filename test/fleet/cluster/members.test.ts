@@ -1,10 +1,8 @@
 /** Three masters as one cluster: one key pair, one AES key, one set of minion keys; members that are killed, cut off, or do not fit. */
 import assert from "node:assert/strict";
-import { generateKeyPairSync } from "node:crypto";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import type { MinionKey } from "../../../bench/fleet/keys.ts";
 import type { MasterProcess } from "../../../bench/master-process.ts";
 import { newClusterSecret } from "../../../src/cluster/secret.ts";
 import { hasCode } from "../../../src/errors.ts";
@@ -12,15 +10,10 @@ import { natsServerSkip } from "../../services/nats-server.ts";
 import { startOurMaster } from "../our-master.ts";
 import { ProbeMinion } from "../probe-minion.ts";
 import { runCli } from "../run-cli.ts";
-import { memberConfigs, startMembers, untilSo } from "./members.ts";
+import { createKey, memberConfigs, startMembers, untilSo } from "./members.ts";
 
 const skip = await natsServerSkip();
 const cliTimeoutMs = 60_000;
-
-function createKey(): MinionKey {
-  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
-  return { privateKey, publicPem: publicKey.export({ type: "spki", format: "pem" }).toString() };
-}
 
 describe("three members of a cluster", { skip, timeout: 600_000 }, () => {
   const secret = newClusterSecret();

@@ -1,5 +1,7 @@
 /** Members of one cluster as programs on this machine, for tests that drive them from outside. */
+import { generateKeyPairSync } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
+import type { MinionKey } from "../../../bench/fleet/keys.ts";
 import { freePorts } from "../../../bench/free-ports.ts";
 import type { MasterProcess } from "../../../bench/master-process.ts";
 import { newClusterSecret } from "../../../src/cluster/secret.ts";
@@ -34,6 +36,11 @@ export async function startMembers(configs: readonly Config[]): Promise<MasterPr
   if (fault === undefined) return members;
   await Promise.all(members.map((member) => member.remove()));
   throw fault.reason;
+}
+
+export function createKey(): MinionKey {
+  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
+  return { privateKey, publicPem: publicKey.export({ type: "spki", format: "pem" }).toString() };
 }
 
 /** Waits for a state that has no event of its own. */
