@@ -2,11 +2,12 @@
  * Sends returns to the cluster's streams, which other members read. A message goes to the next stream that answers: the order between streams does not
  * matter, because a return is known by job and minion. docs/decisions/0048-cluster-returns.md.
  */
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { JetStreamError } from "@nats-io/jetstream";
 import { SaltworksError } from "../../errors.ts";
 import {
+  clusterRetryMs,
   returnAckMs,
   returnMessageBytesMax,
   returnPiecesBytesMax,
@@ -37,10 +38,10 @@ type Stream = {
   failures: number;
 };
 
-/** After a success in this time, milliseconds, a batch waits for a stream. Later it is refused at once, so that other requests go on. */
-const wellMs = 5_000;
 /** Wait of a batch while all streams rest. */
 const lookMs = 50;
+/** Bytes that name a probe. */
+const probeNameBytes = 16;
 
 export class ReturnSender {
   /** `retried`: messages that another stream had to take. `tooLarge`: returns that only this member keeps. */
@@ -49,7 +50,9 @@ export class ReturnSender {
   readonly #streams: readonly Stream[];
   readonly #ending = new AbortController();
   #next = 0;
-  #lastAckMs = Number.NEGATIVE_INFINITY;
+  /** No stream took a batch, or none was asked yet. Batches are refused at once, so that other requests go on, until a probe is acknowledged. */
+  #isDown = true;
+  #isProbing = false;
   #connection: Awaited<ReturnType<Connect>> | undefined;
   #isConnected = false;
 
@@ -99,6 +102,7 @@ export class ReturnSender {
     if (signal.aborted) return await connection.close();
     this.#connection = connection;
     this.#isConnected = true;
+    this.#probe();
     for await (const { type } of connection.nats.status()) {
       if (type === "disconnect") this.#isConnected = false;
       if (type !== "reconnect") continue;
@@ -123,7 +127,11 @@ export class ReturnSender {
     let fault: unknown = new Error("no stream answers");
     for (let tries = 0; ; tries += 1) {
       const stream = await this.#nextStream(startMs);
-      if (stream === undefined) throw unavailable(fault);
+      if (stream === undefined) {
+        this.#isDown = true;
+        this.#probe();
+        throw unavailable(fault);
+      }
       if (tries > 0) this.counters.retried += 1;
       try {
         await this.#publish(stream, pieces);
@@ -136,17 +144,46 @@ export class ReturnSender {
     }
   }
 
-  /** The next stream that does not rest. Waits for one while the cluster was well lately. @returns undefined if the returns must be refused */
+  /** Sends messages without returns to all streams, until one acknowledges. */
+  #probe(): void {
+    if (this.#isProbing || this.#connection === undefined) return;
+    this.#isProbing = true;
+    void this.#probeUntilUp().finally(() => {
+      this.#isProbing = false;
+    });
+  }
+
+  async #probeUntilUp(): Promise<void> {
+    const message = encodeReturns(this.#member, []);
+    while (this.#isDown && !this.#ending.signal.aborted) {
+      await Promise.all(this.#streams.map((stream) => this.#probeStream(stream, message)));
+      if (this.#isDown) await pause(clusterRetryMs);
+    }
+  }
+
+  async #probeStream(stream: Stream, message: Buffer): Promise<void> {
+    try {
+      const msgID = randomBytes(probeNameBytes).toString("base64url");
+      await this.#connection?.jetstream.publish(stream.name, message, { msgID, timeout: returnAckMs });
+      stream.restsUntilMs = 0;
+      stream.failures = 0;
+      this.#isDown = false;
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+      rest(stream);
+    }
+  }
+
+  /** The next stream that does not rest. Waits for one unless the cluster is down. @returns undefined if the returns must be refused */
   async #nextStream(startMs: number): Promise<Stream | undefined> {
     for (;;) {
       const nowMs = performance.now();
-      if (nowMs - startMs > returnSendMs - returnAckMs || this.#ending.signal.aborted) return undefined;
+      if (this.#isDown || nowMs - startMs > returnSendMs - returnAckMs || this.#ending.signal.aborted) return undefined;
       for (let step = 0; this.#isConnected && step < this.#streams.length; step += 1) {
         const stream = this.#streams[this.#next];
         this.#next = (this.#next + 1) % this.#streams.length;
         if (stream !== undefined && stream.restsUntilMs <= nowMs) return stream;
       }
-      if (nowMs - this.#lastAckMs > wellMs) return undefined;
       await pause(lookMs);
     }
   }
@@ -158,7 +195,6 @@ export class ReturnSender {
       await Promise.all(some.map((piece) => this.#publishPiece(stream, piece)));
     }
     stream.failures = 0;
-    this.#lastAckMs = performance.now();
   }
 
   async #publishPiece(stream: Stream, piece: Buffer): Promise<void> {
