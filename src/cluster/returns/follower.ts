@@ -15,8 +15,8 @@ export type FollowerOptions = {
   readonly clients: Pick<ClusterConnection, "jetstream" | "manager">;
   readonly name: string;
   readonly place: Place | undefined;
-  /** Stores the messages, which are in order. Rejects if it cannot: then it gets them again. */
-  readonly take: (messages: readonly ReceivedMessage[]) => Promise<void>;
+  /** Reads the messages, which are in order, once each. @returns a function that stores what they hold; if it rejects, it is called again */
+  readonly take: (messages: readonly ReceivedMessage[]) => () => Promise<void>;
   /** The stream is not the one of the place, or there was no place. `lastSequence`: of its present messages. */
   readonly onNew: (lastSequence: number) => void;
   readonly onFault: (error: unknown) => void;
@@ -128,9 +128,10 @@ export class StreamFollower {
   async #take(messages: readonly ReceivedMessage[]): Promise<void> {
     this.#isTaking = true;
     try {
+      const store = this.#options.take(messages);
       for (;;) {
         try {
-          await this.#options.take(messages);
+          await store();
           this.#sequence = messages.at(-1)?.sequence ?? this.#sequence;
           return;
         } catch (error) {

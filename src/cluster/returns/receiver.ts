@@ -101,7 +101,7 @@ export class ReturnReceiver {
     return { follower, pieces };
   }
 
-  async #take(messages: readonly ReceivedMessage[], pieces: Pieces, ownUntil: () => number): Promise<void> {
+  #take(messages: readonly ReceivedMessage[], pieces: Pieces, ownUntil: () => number): () => Promise<void> {
     const nowMs = Date.now();
     const news: SharedReturn[] = [];
     const old: SharedReturn[] = [];
@@ -109,11 +109,13 @@ export class ReturnReceiver {
       const into = nowMs - message.timeMs < returnEventAgeMs ? news : old;
       for (const one of this.#read(message, pieces, ownUntil())) into.push(one);
     }
-    if (old.length > 0) await this.#options.store(old, false);
-    if (news.length > 0) await this.#options.store(news, true);
-    this.counters.messages += messages.length;
-    this.counters.returns += old.length + news.length;
-    this.#noteSuccess();
+    return async () => {
+      if (old.length > 0) await this.#options.store(old, false);
+      if (news.length > 0) await this.#options.store(news, true);
+      this.counters.messages += messages.length;
+      this.counters.returns += old.length + news.length;
+      this.#noteSuccess();
+    };
   }
 
   #read({ bytes, sequence }: ReceivedMessage, pieces: Pieces, ownUntil: number): readonly SharedReturn[] {

@@ -100,7 +100,7 @@ describe("streams of returns", { skip, timeout: 120_000 }, () => {
   });
 
   it("bring a return that is larger than a message", async () => {
-    const { got } = await openReceiver("three");
+    const { got } = await openReceiver("three", 5);
     const sender = await openSender("four");
     await sender.send([returnOf("small"), returnOf("large", 3 * returnMessageBytesMax + 5), returnOf("last")]);
     await until("it has all", () => ["small", "large", "last"].every((id) => has(got, id)));
