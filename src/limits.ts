@@ -18,7 +18,17 @@ import {
   apiYamlBodyBytesMax,
   watchedStopMs,
 } from "./limits/api.ts";
-import { keyEntryBytesMax, keyPutRetryMs, keyRemovalSettleMs, keyTouchSettleMs } from "./limits/cluster.ts";
+import {
+  keyEntryBytesMax,
+  keyPutRetryMs,
+  keyRemovalSettleMs,
+  keyTouchSettleMs,
+  natsMessageBytesMax,
+  returnAckMs,
+  returnMessageBytesMax,
+  returnSendMs,
+  returnStreamRestMs,
+} from "./limits/cluster.ts";
 import {
   fileBytesOnTheirWayMax,
   filePieceBytesMax,
@@ -258,6 +268,10 @@ assert(keyEntryBytesMax > 4 * publicKeyBytesMax + 2 * minionIdBytesMax, "an entr
 fits(keyPutRetryMs.first, keyPutRetryMs.longest, "waits grow");
 fits(keyTouchSettleMs.quiet, keyTouchSettleMs.longest, "a quiet time fits into the longest wait");
 fits(keyRemovalSettleMs.quiet, keyRemovalSettleMs.longest, "a quiet time fits into the longest wait");
+fits(2 * returnMessageBytesMax, natsMessageBytesMax, "a message of returns fits into NATS, with its head");
+fits(returnStreamRestMs.first, returnStreamRestMs.longest, "rests grow");
+fits(2 * returnAckMs, returnSendMs, "a second stream is tried");
+fits(2 * returnSendMs, workerTaskTimeoutMs, "a batch that waits for the cluster is not taken for a worker that hangs");
 fits(authFrameBytesMax, authQueueBytesMax, "one authentication fits into the queue");
 assert(keyChangeSettleMs < 1_000, "a key change must take effect within a second");
 fits(workerTaskTimeoutMs, workerStartTimeoutMs, "a thread's first task has longer than others");

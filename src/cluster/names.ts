@@ -1,4 +1,5 @@
 /** Names that a cluster uses in NATS. Each carries the cluster's id, because an operator's own servers may carry several clusters. Pure. */
+import { returnStreamsCount } from "../limits.ts";
 
 const idForm = /^[A-Za-z0-9_-]{1,32}$/;
 
@@ -14,6 +15,8 @@ export type ClusterNames = {
   readonly secretBucket: string;
   /** Stream and subject of the sequence of jobs. */
   readonly jobs: string;
+  /** Each has one subject, which is its name. */
+  readonly returnStreams: readonly string[];
 };
 
 export function clusterNames(clusterId: string): ClusterNames {
@@ -21,5 +24,6 @@ export function clusterNames(clusterId: string): ClusterNames {
     keyBucket: `sw_${clusterId}_keys`,
     secretBucket: `sw_${clusterId}_secrets`,
     jobs: `sw_${clusterId}_jobs`,
+    returnStreams: Array.from({ length: returnStreamsCount }, (_, at) => `sw_${clusterId}_returns_${at}`),
   };
 }

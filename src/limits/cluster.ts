@@ -8,6 +8,45 @@ export const clusterServerLogBytesMax = 10 * 1024 * 1024;
 export const clusterServerLogsMax = 3;
 /** One message in NATS, bytes: its own default of 1 MiB is less than a batch of returns. */
 export const natsMessageBytesMax = 8 * 1024 * 1024;
+/** Streams of returns. A message goes to the next one that answers, so that a server that is gone stalls about a third of them until others lead. */
+export const returnStreamsCount = 8;
+/**
+ * Returns in one message to the streams, bytes: a batch of usual returns is less. A larger return travels in pieces of this size, because a server that
+ * replicates megabytes at once is late with the others' messages.
+ */
+export const returnMessageBytesMax = 1_000_000;
+/** Pieces of a large return that are under way to a stream at once. */
+export const returnPiecesUnderWayMax = 4;
+/** How long the streams keep returns, milliseconds. A member that was away for longer lacks the older ones. */
+export const returnStreamAgeMs = 24 * 3_600_000;
+/** Bytes of a stream of returns on each server. Over it the oldest are dropped; a member that lags so far misses them, and counts them as `lost`. */
+export const returnStreamBytesMax = 256 * 1024 * 1024;
+/** How long a stream remembers the ids of messages, milliseconds: the same message, sent again in this time, is not stored twice. */
+export const returnRepeatWindowMs = 120_000;
+/** How long one stream may take to acknowledge a message, milliseconds. After it the next stream is tried. With a loaded disk it takes 20. */
+export const returnAckMs = 1_500;
+/** How long a batch of returns waits for any stream, milliseconds. Over it the returns are refused, and the minions send them again. */
+export const returnSendMs = 4_000;
+/** How long a stream is left out after it did not acknowledge, milliseconds. Each time is twice the one before. */
+export const returnStreamRestMs = { first: 250, longest: 4_000 } as const;
+/** Messages of one stream that wait to be stored, and as many that a member takes from its server ahead: bounds the memory of one that is slow. */
+export const returnMessagesAheadMax = 8;
+/** Wait before returns that could not be stored are tried again, milliseconds, and before a stream that ended is opened again. */
+export const returnRetryMs = 500;
+/** Pieces of large returns that wait for the rest, bytes. Over it the oldest are dropped and counted; the member that has the return keeps it. */
+export const returnPiecesBytesMax = 256 * 1024 * 1024;
+/** How often a member notes how far it has read the streams, milliseconds. After a crash it reads the rest again, and drops what it has. */
+export const returnPlacesSaveMs = 5_000;
+/** Age of a message, milliseconds, from which on its returns fire no events: they are old news to a member that was away. */
+export const returnEventAgeMs = 60_000;
+/** How much further back than the noted time a member looks for returns that the streams may lack, milliseconds. */
+export const returnRepairMarginMs = 60_000;
+/** How long before its returns a job may have begun so that repair finds them, milliseconds. */
+export const returnRepairJobAgeMs = 2 * 86_400_000;
+/** Returns that repair reads in one step of a worker, some 2 ms. */
+export const returnsRepairedPerStep = 500;
+/** Refused returns of which a worker remembers that no event told of them. The oldest is forgotten first; then its event is missing here. */
+export const untoldReturnsMax = 50_000;
 /** One request to NATS, milliseconds. One that comes while no server leads gets no answer, and is tried again. */
 export const clusterRequestMs = 5_000;
 /** Wait between two tries to reach the cluster's servers, milliseconds. */

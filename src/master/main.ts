@@ -190,10 +190,9 @@ async function openParts(startup: Startup, opened: Opened): Promise<Master> {
     slotCount: config.worker_threads,
     accepted,
     keys: await KeyManagement.presentKeys(secrets, signMasterKey),
-    presencePings: [],
+    ...{ presencePings: [], cluster: cluster?.workerStart, clusterSessionKey: startup.cluster?.keys.sessionKey },
     mirrorQueueFile: saltPlan.isMirrored ? saltPlan.queueFile : undefined,
     ...{ keyCounts: createKeyCounts(), fileEpoch: FileEpoch.memory(), transactions: newTransactionMarks() },
-    clusterSessionKey: startup.cluster?.keys.sessionKey,
   };
   const pool = keep(openWorkerPool(config, start, logger));
   const pendingJobs = keep(openPendingJobs(join(config.cachedir, "pending-jobs.lmdb")));
@@ -259,7 +258,8 @@ function followKeys(master: Master, { config, logger, secrets, accepted, cluster
   });
   master.useKeyWatch(watch);
   if (cluster === undefined) return;
-  cluster.attach({ secrets, keyManagement: master.keyManagement, applyKeys, areKeysLost, metrics: master.metrics });
+  const { keyManagement, returnParts: returns, metrics } = master;
+  cluster.attach({ secrets, keyManagement, applyKeys, areKeysLost, metrics, returns });
   master.onStop(() => cluster.close());
 }
 

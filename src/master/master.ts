@@ -14,6 +14,7 @@ import { MineAnswers } from "./answers/mines.ts";
 import { peersOf } from "./answers/peers.ts";
 import type { Audit } from "./audit/audit.ts";
 import { type Batches, batchesOf } from "./batch-jobs/batches.ts";
+import type { ReturnParts } from "./cluster/member-returns.ts";
 import { Jobs, trackerOf } from "./jobs/jobs.ts";
 import { clockSetText, storeLost } from "./log/fault-texts.ts";
 import type { LogLimit } from "./log/log-limit.ts";
@@ -187,6 +188,10 @@ export class Master {
   /** Whether a thread hangs in a system call and so keeps the process from ending. */
   get hasStuckThread(): boolean {
     return this.#publishFront.isStuck || this.#isThreadStuck;
+  }
+
+  get returnParts(): ReturnParts {
+    return { ...this.#parts, jobs: this.#jobs };
   }
 
   get requestEndpoint(): string {
@@ -377,14 +382,9 @@ export class Master {
       credentialChecks: this.#credentialChecks,
       tokens: this.#authorisation.tokens,
       ...{ bus, audit, publisher: this.#publisher },
-      tracker: this.#jobs.tracker,
-      deliveries: this.#jobs.deliveries,
-      batches: this.#batches,
-      keyManagement: this.keyManagement,
-      presence: this.#presence,
-      maintenance: this.#maintenance,
-      saltFiles: this.#saltFiles,
-      copies: this.#copies,
+      ...{ tracker: this.#jobs.tracker, deliveries: this.#jobs.deliveries, batches: this.#batches },
+      ...{ keyManagement: this.keyManagement, presence: this.#presence },
+      ...{ maintenance: this.#maintenance, saltFiles: this.#saltFiles, copies: this.#copies },
       ...{ reactor: this.#reactor, apiRestarts, gitUpdates, sidecar, commands: this.#commands },
     };
   }

@@ -24,7 +24,11 @@ import { sealReply } from "./batch/seal-reply.ts";
 import { Matcher } from "./match/match.ts";
 import { findMines, readMines } from "./match/mine-read.ts";
 import { collectWhenIdle } from "./measures/idle-collection.ts";
+import type { MemberReturnsTask, RepairAnswer, RepairTask } from "./messages/member-returns.ts";
 import type { TrimAnswer, WorkerStart, WorkerTask } from "./messages/worker.ts";
+import { takeMemberReturns } from "./returns/member-returns.ts";
+import { ReturnRepair } from "./returns/repair.ts";
+import { ClusterReturns } from "./state/cluster-returns.ts";
 import { forgetFacts } from "./state/forget-facts.ts";
 import { WorkerState } from "./state/worker-state.ts";
 import { nameThread } from "./threads/name.ts";
@@ -52,7 +56,7 @@ async function openWorkerState(from: WorkerStart): Promise<WorkerState> {
     keys: openKeyDirectories(config.pki_dir),
     box: openSecretBox(from.masterPrivatePem, join(config.pki_dir, ".seal-salt")),
   };
-  const opened = new WorkerState(from, stores);
+  const opened = new WorkerState(from, stores, from.cluster && (await ClusterReturns.open(from.cluster)));
   for (const jid of (await stores.jobs.unkeptJobs()).slice(-noCacheJobsMax)) opened.noteNoCache(jid);
   return opened;
 }
@@ -183,6 +187,7 @@ function diskCounters(): Readonly<Record<string, number>> {
   return Object.fromEntries(diskFaultKinds.map((kind) => [`disk.${kind}`, diskFaultCounts()[kind]]));
 }
 
+let repair: ReturnRepair | undefined;
 let seat: number | undefined;
 
 /** Notes the thread's slot, which the first task names. The thread serves it until it ends. */
@@ -246,13 +251,14 @@ export default async function handle(task: WorkerTask): Promise<unknown> {
       return worker.stores.jobs.whichReturned(task.jid, task.ids);
     case "trim":
       return trim(task);
+    case "memberReturns":
+      return memberReturns(task);
+    case "repairReturns":
+      return repairReturns(task);
     case "counters":
-      return {
-        counters: { ...worker.counters, ...matcher.gauges, ...diskCounters(), openedSeals: openedSealCount() },
-        faults: faults.splice(0),
-      };
+      return { counters: { ...gauges(), openedSeals: openedSealCount() }, faults: faults.splice(0) };
     case "measures":
-      return worker.meter.read({ ...worker.counters, ...matcher.gauges, ...diskCounters() });
+      return worker.meter.read(gauges());
     case "close":
       return closeStores();
     default: {
@@ -262,7 +268,30 @@ export default async function handle(task: WorkerTask): Promise<unknown> {
   }
 }
 
+function gauges(): Record<string, number> {
+  return { ...worker.counters, ...matcher.gauges, ...diskCounters(), ...worker.cluster?.counters };
+}
+
+async function memberReturns(task: MemberReturnsTask): Promise<object> {
+  const result = await takeMemberReturns(worker, task);
+  return transferring(result, result.buffer);
+}
+
+async function repairReturns(task: RepairTask): Promise<object> {
+  const { cluster, start: from } = worker;
+  if (cluster === undefined) return { sent: 0, after: undefined } satisfies RepairAnswer;
+  repair ??= new ReturnRepair(from.config, noteFault);
+  try {
+    return await repair.step(cluster, task);
+  } catch (error) {
+    if (error instanceof SaltworksError) return failed(error);
+    throw error;
+  }
+}
+
 async function closeStores(): Promise<void> {
+  await worker.cluster?.close();
+  await repair?.close();
   await worker.stores.jobs.close();
   await worker.stores.minions.close();
 }

@@ -114,6 +114,7 @@ export const uncountedLimits: Readonly<Record<string, string>> = {
   fileHashesMax: remembered,
   permissionPatternsMax: remembered,
   knownReturnsMax: remembered,
+  untoldReturnsMax: "`saltworks_cluster_returns_untold` shows how many there are",
   publishesHandedMax: waits,
   largeRequestBytes: waits,
   largeBodiesBytesMax: "nothing is refused: `saltworks_large_request_waits_total` counts what waits",

@@ -231,8 +231,8 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
   },
   cluster_id: {
     about:
-      "Several masters that act as one. Members share minions' keys, the master's key pair, the AES key and jobs; what is named is not shared.",
-    missing: (value) => (isEmpty(value) ? [] : ["returns", "presence", "minion data"]),
+      "Several masters that act as one. Members share minions' keys, jobs and returns, the master's key pair and the AES key; what is named is not shared.",
+    missing: (value) => (isEmpty(value) ? [] : ["presence", "minion data"]),
   },
   // Guards something:
   require_minion_sign_messages: { about: "Refuses minions' returns without a signature.", missing: whole },

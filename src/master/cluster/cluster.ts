@@ -13,6 +13,7 @@ import { JobStream } from "../../cluster/jobs/stream.ts";
 import { KeyReplica } from "../../cluster/keys/replica.ts";
 import type { Member } from "../../cluster/member.ts";
 import { clusterNames } from "../../cluster/names.ts";
+import type { ReturnReceiver } from "../../cluster/returns/receiver.ts";
 import type { ClusterKeys } from "../../cluster/secret.ts";
 import { shareIdentity } from "../../cluster/secrets/identity.ts";
 import { accessTo } from "../../cluster/server/access.ts";
@@ -32,11 +33,14 @@ import {
 import type { MasterKeyPair } from "../../store/keys/master-keys.ts";
 import { type SecretBox, secretBoxWith } from "../../store/secrets/sealed.ts";
 import type { MasterSecrets } from "../../store/secrets/secrets.ts";
+import type { WorkerStart } from "../../workers/messages/worker.ts";
+import { newRefusals } from "../../workers/state/cluster-returns.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { JoiningSequence } from "../publish/sequence.ts";
 import type { KeyManagement } from "../upkeep/key-management.ts";
 import { type ClusterReport, sampleCluster } from "./cluster-metrics.ts";
 import { ClusterSecrets } from "./cluster-secrets.ts";
+import { followMemberReturns, type ReturnParts, sampleMemberReturns } from "./member-returns.ts";
 import { SecretSharing } from "./secret-sharing.ts";
 
 export type ClusterStart = {
@@ -60,6 +64,7 @@ export type AttachParts = {
   readonly metrics: Pick<Metrics, "addSource">;
   /** Applies what other members changed in the accepted keys; the files are written already. */
   readonly applyKeys: (change: KeyChange) => void;
+  readonly returns: ReturnParts;
 };
 
 export class Cluster {
@@ -76,6 +81,7 @@ export class Cluster {
   /** Whether keys and secrets are shared since the start. */
   #isInStep = false;
   #keys: KeyReplica | undefined;
+  #returns: ReturnReceiver | undefined;
   #retry: NodeJS.Timeout | undefined;
   #attaching: Promise<void> = Promise.resolve();
   #closing: Promise<void> | undefined;
@@ -108,6 +114,12 @@ export class Cluster {
       throw error;
     }
     return cluster;
+  }
+
+  /** What the workers need to send returns to the other members. */
+  get workerStart(): WorkerStart["cluster"] {
+    const { member, access } = this.#parts.start;
+    return { ...access, clusterId: member.clusterId, member: member.name, refusals: newRefusals() };
   }
 
   /** The master's secrets, whose rotations are the cluster's. */
@@ -159,14 +171,15 @@ export class Cluster {
     clearTimeout(this.#retry);
     await this.sequence.close();
     const shared = this.#sharing?.close();
-    await Promise.all([this.#keys?.close(), this.#watch.close()]);
+    await Promise.all([this.#returns?.close(), this.#keys?.close(), this.#watch.close()]);
     await this.#connection?.close();
     await shared;
     // Without its connection an attempt to join ends soon.
     await this.#attaching;
   }
 
-  async #attach({ secrets, keyManagement, applyKeys, areKeysLost }: Omit<AttachParts, "metrics">): Promise<void> {
+  async #attach(parts: AttachParts): Promise<void> {
+    const { secrets, keyManagement, applyKeys, areKeysLost } = parts;
     const { config, logger, start } = this.#parts;
     await this.#sharing?.close();
     const sharing = new SecretSharing({
@@ -194,6 +207,8 @@ export class Cluster {
     await this.#openJobs();
     if (this.#ending.signal.aborted) return;
     this.#isInStep = true;
+    await this.#followReturns(parts);
+    if (this.#ending.signal.aborted) return await this.#returns?.close();
     logger.info({ cluster: start.member.clusterId, member: start.member.name }, "joined the cluster");
   }
 
@@ -209,6 +224,15 @@ export class Cluster {
       }),
     );
     await this.sequence.use(jobs);
+  }
+
+  async #followReturns({ returns, metrics }: AttachParts): Promise<void> {
+    const { logger, start } = this.#parts;
+    const receiver = await this.#untilAnswered("the cluster's streams of returns", async () =>
+      followMemberReturns({ ...returns, connection: await this.#connect(), member: start.member, logger }),
+    );
+    this.#returns = receiver;
+    metrics.addSource((samples) => sampleMemberReturns(samples, receiver));
   }
 
   async #takeIdentity(): Promise<void> {

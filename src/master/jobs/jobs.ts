@@ -28,7 +28,7 @@ import type { Grantees } from "./delivery-effects.ts";
 import { readFindJobAnswer } from "./find-job.ts";
 import { keyReason, type ReasonSources, reasonFor } from "./reasons.ts";
 import { funText, type JobRecord, type SilentReason } from "./record.ts";
-import { forEachReturn } from "./return-events.ts";
+import { forEachReturn, type ReturnEvents } from "./return-events.ts";
 import { JobTracker } from "./tracker.ts";
 
 export type JobsParts = {
@@ -141,6 +141,11 @@ export class Jobs {
     for (const id of result.authenticated) this.deliveries.noteAppearance(id, "auth");
     for (const id of result.started) this.deliveries.noteAppearance(id, "start");
     for (const id of result.contacts) this.deliveries.noteContact(id);
+    this.noteReturns(result);
+  }
+
+  /** Notes the returns of a batch, or of another member of the cluster. */
+  noteReturns(result: ReturnEvents): void {
     forEachReturn(result, (jid, id, isFailed, data) => {
       this.deliveries.noteReturn(jid, id);
       this.tracker.noteReturn(jid, id, data, isFailed);

@@ -6,11 +6,13 @@ import type { BatchResult } from "../../workers/messages/batch.ts";
 const tagPrefix = "salt/job/";
 const tagInfix = "/ret/";
 
+export type ReturnEvents = Pick<BatchResult, "buffer" | "eventsStart" | "returnEvents">;
+
 /** `data` makes its view only when it is called, because most returns are only counted. */
 type NoteReturn = (jid: string, id: string, isFailed: boolean, data: () => Uint8Array) => void;
 
 /** Calls `note` for each return. Every return passes here, and a callback with few objects takes half the time of a generator of views. */
-export function forEachReturn({ buffer, eventsStart, returnEvents }: BatchResult, note: NoteReturn): void {
+export function forEachReturn({ buffer, eventsStart, returnEvents }: ReturnEvents, note: NoteReturn): void {
   if (returnEvents.length === 0) return;
   const bytes = Buffer.from(buffer);
   for (let index = 0; index < returnEvents.length; index += 3) {

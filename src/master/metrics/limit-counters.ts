@@ -160,11 +160,23 @@ const jobs = {
   logBurstLines: at("saltworks_log_lines_suppressed_total", {}),
 } as const;
 
+const sharedReturns = (outcome: string) => at("saltworks_cluster_returns_sent_total", { outcome });
+const readReturns = (what: string) => at("saltworks_cluster_returns_read_total", { what });
+const clusters = {
+  returnSendMs: sharedReturns("refused"),
+  returnAckMs: sharedReturns("retried"),
+  returnStreamRestMs: sharedReturns("retried"),
+  returnStreamAgeMs: readReturns("lost"),
+  returnStreamBytesMax: readReturns("lost"),
+  returnPiecesBytesMax: readReturns("lost"),
+} as const;
+
 export const limitCounters: Readonly<Record<string, LimitCounter>> = {
   ...requests,
   ...publishes,
   ...ofMinions,
   ...jobs,
+  ...clusters,
 };
 
 /** The counter as Prometheus' query language writes it. */

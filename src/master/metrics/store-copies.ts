@@ -58,3 +58,37 @@ export const eventReturns = {
     "Events that no returner got: `filtered` by `event_return_whitelist` or `event_return_blacklist`; `unreadable`; `dropped`: the thread of the returners took none in; `lost`: with that thread.",
   ),
 };
+
+/** Only on a member of a cluster. */
+export const clusterReturns = {
+  saltworks_cluster_returns_sent_total: metric(
+    "counter",
+    ["worker", "outcome"],
+    "Returns for the other members of a cluster: acknowledged by NATS (`sent`), `refused` because it did not in time, kept here only because of their size (`tooLarge`). `messages`: messages that carried them. `retried`: messages that another stream had to take. Only on a member.",
+  ),
+  saltworks_cluster_returns_sent_bytes_total: metric(
+    "counter",
+    ["worker"],
+    "Bytes of the messages that carried returns to the other members.",
+  ),
+  saltworks_cluster_returns_untold: metric(
+    "gauge",
+    ["worker"],
+    "Refused returns that are stored here and of which no event has told yet.",
+  ),
+  saltworks_cluster_returns_total: metric(
+    "counter",
+    ["worker", "outcome"],
+    "Returns of other members that a worker has `stored`, or knew already (`duplicate`).",
+  ),
+  saltworks_cluster_returns_read_total: metric(
+    "counter",
+    ["what"],
+    "What a member has read of the cluster's returns: `messages`, their `returns`, messages of its `own`; `malformed` ones; messages that the streams dropped before it read them (`lost`); `failed` tries; own returns that were sent again (`repaired`).",
+  ),
+  saltworks_cluster_returns_lag: metric(
+    "gauge",
+    ["stream"],
+    "Messages of a stream of returns that this member has not read yet.",
+  ),
+};

@@ -7,7 +7,7 @@ import { pillars, reactor } from "./content-table.ts";
 import { histogram, type Metric, metric } from "./metric.ts";
 import { minionBounds } from "./minion-bounds.ts";
 import { apiProcess, cluster, clusterJobs, gitFetches, sitePython } from "./own-programs.ts";
-import { databases, eventReturns, saltFiles } from "./store-copies.ts";
+import { clusterReturns, databases, eventReturns, saltFiles } from "./store-copies.ts";
 
 export type { Metric } from "./metric.ts";
 
@@ -351,6 +351,7 @@ export const metricGroups = {
   ...{ Reactor: reactor, "HTTP API": apiProcess, Git: gitFetches, "The site's own Python": sitePython },
   "Cluster of masters": cluster,
   "Jobs of a cluster": clusterJobs,
+  "Returns of a cluster": clusterReturns,
   Events: events,
   Limits: limits,
   Process: process,
@@ -370,7 +371,7 @@ export const metrics = {
   ...databases,
   ...eventReturns,
   ...{ ...reactor, ...apiProcess, ...gitFetches, ...sitePython },
-  ...{ ...cluster, ...clusterJobs },
+  ...{ ...cluster, ...clusterJobs, ...clusterReturns },
   ...events,
   ...limits,
   ...process,

@@ -72,7 +72,22 @@ export function sampleWorkerCounters(samples: Samples, worker: string, counters:
   for (const kind of diskFaultKinds) {
     samples.set("saltworks_disk_faults_total", { thread: `sw-worker-${worker}`, kind }, count(`disk.${kind}`));
   }
+  sampleSentReturns(samples, worker, counters);
   samples.set("saltworks_replies_withdrawn_total", { worker }, count("replies.withdrawn"));
   samples.set("saltworks_tokens_verified_total", { worker }, count("tokensVerified"));
   samples.set("saltworks_events_trimmed_total", { worker }, count("events.trimmed"));
+}
+
+const sentOutcomes = ["sent", "refused", "tooLarge", "messages", "retried"] as const;
+
+/** Does nothing for a worker without a cluster. */
+function sampleSentReturns(samples: Samples, worker: string, counters: WorkerMeasures["counters"]): void {
+  if (counters["cluster.sent"] === undefined) return;
+  const count = (name: string): number => counters[name] ?? 0;
+  for (const outcome of sentOutcomes)
+    samples.set("saltworks_cluster_returns_sent_total", { worker, outcome }, count(`cluster.${outcome}`));
+  samples.set("saltworks_cluster_returns_sent_bytes_total", { worker }, count("cluster.bytes"));
+  samples.set("saltworks_cluster_returns_untold", { worker }, count("cluster.untold"));
+  for (const outcome of ["stored", "duplicate"] as const)
+    samples.set("saltworks_cluster_returns_total", { worker, outcome }, count(`cluster.returns.${outcome}`));
 }

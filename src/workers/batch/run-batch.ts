@@ -10,6 +10,7 @@ import { failedReply } from "../../wire/reply.ts";
 import type { AuthBatch, BatchResult, BatchTask } from "../messages/batch.ts";
 import type { Deferred } from "../messages/deferred.ts";
 import { BatchEffects, type BatchMemory } from "../requests/context.ts";
+import type { ClusterReturns } from "../state/cluster-returns.ts";
 import type { WorkerState } from "../state/worker-state.ts";
 import { packAuthTasks } from "./auth-tasks.ts";
 import { type ItemOutcome, processItem } from "./dispatch.ts";
@@ -38,9 +39,9 @@ export async function runBatch(
     replyEnds[index] = batch.replies.length;
     return outcome;
   });
-  const isDurable = await commit(worker, batch, onFault);
+  const done = await commit(worker, batch, onFault);
   batch.clock.lap("commit");
-  if (!isDurable) takeBack(worker, batch, outcomes, replyEnds);
+  if (done !== "durable") takeBack(worker, batch, outcomes, replyEnds, done);
   const result = assemble(worker, batch, outcomes, replyEnds, task.isFollowed);
   worker.meter.noteBatch(items.length, batch.clock);
   memory.replies.reset();
@@ -73,44 +74,62 @@ function answer(
 /**
  * Waits for every write, even after one has failed, because writes read the batch's memory, which the next batch reuses.
  *
- * @returns false if the store failed; then the master must not acknowledge any return of this batch
+ * @returns "failed" if the store failed: then the master must not acknowledge anything that this batch stores; "refused" if the cluster did not take the
+ * returns: then it must not acknowledge them
  */
-async function commit(worker: WorkerState, batch: BatchEffects, onFault: (error: Error) => void): Promise<boolean> {
+async function commit(
+  worker: WorkerState,
+  batch: BatchEffects,
+  onFault: (error: Error) => void,
+): Promise<"durable" | "failed" | "refused"> {
+  const shared = worker.cluster === undefined ? undefined : share(worker.cluster, batch);
   const stored = batch.returns.filter((pending) => pending.isStored);
   const outcomes: PutOutcome[] = [];
   const putReturns = async () => {
     if (stored.length > 0) outcomes.push(...(await worker.stores.jobs.keepReturns(stored.map(({ record }) => record))));
   };
-  const settled = await Promise.allSettled([putReturns(), ...batch.writes]);
+  const settled = await Promise.allSettled([putReturns(), shared, ...batch.writes]);
   const failed = settled.filter(({ status }) => status === "rejected") as PromiseRejectedResult[];
   if (failed.length > 0) {
     worker.count("commits.failed");
     for (const { reason } of failed) onFault(asError(reason));
-    return false;
+    return "failed";
   }
   if (stored.length > 0) worker.count("commits");
   for (const outcome of outcomes) worker.count(outcome === "stored" ? "returns.stored" : "returns.duplicate");
-  return true;
+  const taken = settled[1];
+  return taken?.status === "fulfilled" && taken.value === false ? "refused" : "durable";
+}
+
+/** Sends the batch's returns to the other members of the cluster. @returns undefined without returns */
+function share(cluster: ClusterReturns, { returns, loadsBelow }: BatchEffects): Promise<boolean> | undefined {
+  if (returns.length === 0) return undefined;
+  return cluster.share([...loadsBelow, ...returns.map(({ record, ...rest }) => ({ ...record, ...rest }))]);
 }
 
 export function asError(error: unknown): Error {
   return error instanceof Error ? error : new SaltworksError("STORE_FAILED", String(error));
 }
 
-/** Called when the store failed: replaces the reply of each request that stores something by an error, and removes the returns' events. */
+/**
+ * Replaces the reply of each request that stores something by an error, and removes the returns' events. `why`: "refused" if only the returns are not
+ * taken.
+ */
 function takeBack(
   worker: WorkerState,
   batch: BatchEffects,
   outcomes: readonly ItemOutcome[],
   replyEnds: Uint32Array,
+  why: "failed" | "refused",
 ): void {
   const { replies, events, returnEvents } = batch;
+  const refused = why === "failed" ? undefined : new Set(batch.returns.map(({ item }) => item));
   const written = Buffer.from(replies.bytes.subarray(0, replies.length));
   replies.reset();
   let start = 0;
   for (const [index, outcome] of outcomes.entries()) {
     const end = replyEnds[index] ?? start;
-    const isTakenBack = "isStoring" in outcome && outcome.isStoring;
+    const isTakenBack = "isStoring" in outcome && outcome.isStoring && refused?.has(index) !== false;
     if (isTakenBack) worker.count("replies.withdrawn");
     replies.add(isTakenBack ? failedReply : written.subarray(start, end));
     replyEnds[index] = replies.length;

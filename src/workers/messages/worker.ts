@@ -1,10 +1,12 @@
 /** Tasks of a worker, and their answers. Types only. */
+import type { SenderStart } from "../../cluster/returns/sender.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import type { ForgottenFacts } from "../../runners/contract/contract.ts";
 import type { AskedTarget } from "../../target/asked-target.ts";
 import type { BatchTask } from "./batch.ts";
 import type { ReplySeal } from "./deferred.ts";
 import type { KeptAnswers } from "./lanes.ts";
+import type { MemberReturnsTask, RepairTask } from "./member-returns.ts";
 
 /** The master's AES keys for a worker. `signature`: X9.31 of the key, computed once per rotation. */
 export type MasterKeys = {
@@ -12,6 +14,9 @@ export type MasterKeys = {
   readonly signature: Uint8Array;
   readonly former: { readonly key: string; readonly untilMs: number } | undefined;
 };
+
+/** `refusals`: counts the batches of returns that the cluster did not take, of all workers. */
+export type ClusterStart = SenderStart & { readonly refusals: SharedArrayBuffer };
 
 /** Start values of a worker. The main thread keeps them current for replacement workers. */
 export type WorkerStart = {
@@ -37,6 +42,8 @@ export type WorkerStart = {
   readonly clusterSessionKey?: Uint8Array | undefined;
   /** Marks of threads within a transaction (store/lmdb/transaction-marks.ts). */
   readonly transactions: SharedArrayBuffer;
+  /** Undefined without a cluster. */
+  readonly cluster?: ClusterStart | undefined;
 };
 
 /** `target` is the network encoding of the target expression, which may be a string or a list. */
@@ -143,6 +150,8 @@ export type WorkerTask = { readonly slot: number } & (
       readonly keep: { readonly jobsMax: number; readonly bytesMax: number };
       readonly stepsMax: number;
     }
+  | MemberReturnsTask
+  | RepairTask
   | { readonly kind: "counters" }
   | { readonly kind: "measures" }
   | { readonly kind: "close" }

@@ -1,4 +1,6 @@
 /** The inputs of a request handler: the opened request, and the batch that collects its writes, replies and events. */
+
+import type { SharedReturn } from "../../cluster/returns/message.ts";
 import type { Crypticle } from "../../crypto/crypticle.ts";
 import { auditWrongKeysOfBatchMax } from "../../limits.ts";
 import type { ReturnRecord } from "../../store/jobs/job-cache.ts";
@@ -47,7 +49,11 @@ export type Answer =
   | { readonly auth: AuthTask; readonly acceptedId: string | undefined };
 
 /** A return before its commit. Its body is a view into the batch's memory. */
-export type PendingReturn = { readonly record: ReturnRecord; readonly isStored: boolean };
+export type PendingReturn = Pick<SharedReturn, "isStored" | "isFailed" | "job"> & {
+  readonly record: ReturnRecord;
+  /** The index of its request in the batch. */
+  readonly item: number;
+};
 
 /** Bound of the refusals that a batch hands to the log, which writes one line a second. */
 const refusalsToldMax = 4;
@@ -62,6 +68,8 @@ export class BatchEffects {
   readonly isHeard: boolean;
   readonly returns: PendingReturn[] = [];
   readonly writes: Promise<unknown>[] = [];
+  /** Loads of lower masters' jobs, for the other members of a cluster. */
+  readonly loadsBelow: SharedReturn[] = [];
   /** Replies in the order of the batch's items. */
   readonly replies: ByteWriter;
   /** Whole event frames if `isHeard`, otherwise only bodies of returns. */

@@ -2,6 +2,8 @@
  * `_return`: the hot path. One pass over the load makes the event and the job cache's record.
  * docs/protocol.md section 9.
  */
+import type { SharedReturn } from "../../cluster/returns/message.ts";
+import type { ReturnRecord } from "../../store/jobs/job-cache.ts";
 import { beginEventFrame, eventBodyBytes, frameMasterEvent } from "../../wire/event.ts";
 import { isUsableJid } from "../../wire/jid.ts";
 import { encode } from "../../wire/msgpack.ts";
@@ -33,16 +35,36 @@ export function handleReturn(worker: WorkerState, batch: BatchEffects, opened: O
   if (head.jid === "req") keepStandalone(worker, batch, head, opened.id);
   else {
     if (head.hasTarget) saveOwnLoad(worker, batch, head, opened.id);
-    keep(worker, batch, head.jid, opened.id, writeReturn(worker, batch, head, opened.id));
+    const body = writeReturn(worker, batch, head, opened.id);
+    keep(
+      worker,
+      batch,
+      { jid: head.jid, minionId: opened.id, body },
+      head.retcode !== 0,
+      head.hasTarget ? "ofReturn" : undefined,
+    );
   }
   return acknowledged;
 }
 
-/** Adds a return to the batch, which stores it unless its job is not stored. `body`: in the batch's memory, or not reused. */
-export function keep(worker: WorkerState, batch: BatchEffects, jid: string, minionId: string, body: Uint8Array): void {
+/**
+ * Adds a return to the batch, which stores it unless its job is not stored. Its body is in the batch's memory, or not reused. `job`: how the return makes
+ * its job on other members of a cluster.
+ */
+export function keep(
+  worker: WorkerState,
+  batch: BatchEffects,
+  record: ReturnRecord,
+  isFailed: boolean,
+  job?: SharedReturn["job"],
+): void {
+  batch.returns.push({ record, isStored: isKept(worker, record.jid), item: batch.item, isFailed, job });
+}
+
+/** Whether returns of the job are stored here. */
+export function isKept(worker: WorkerState, jid: string): boolean {
   const { config } = worker.start;
-  const isStored = config.job_cache && config.ext_job_cache === "" && jid !== "nocache" && !worker.isNoCache(jid);
-  batch.returns.push({ record: { jid, minionId, body }, isStored });
+  return config.job_cache && config.ext_job_cache === "" && jid !== "nocache" && !worker.isNoCache(jid);
 }
 
 /** Writes the body once into the batch's memory, inside its event if `isHeard`. @returns the body, which is the event's data */
@@ -105,7 +127,7 @@ function keepStandalone(worker: WorkerState, batch: BatchEffects, head: ReturnHe
   const data = encode(fields, "bin");
   batch.writes.push(worker.stores.jobs.keepNewJob(jid, () => ({ jid, load: data, minions: [id] })));
   fireReturn(worker, batch, returnTag(jid, id), data, head.retcode !== 0);
-  keep(worker, batch, jid, id, data);
+  keep(worker, batch, { jid, minionId: id, body: data }, head.retcode !== 0, "isReturn");
 }
 
 /** Keeps the job of a `salt-call`, which sends its own jid and target: the load is made from the return, only if the job is new. */

@@ -19,6 +19,7 @@ import { BatchMeter } from "../measures/measures.ts";
 import type { SealKey } from "../messages/deferred.ts";
 import type { MasterKeys, WorkerStart } from "../messages/worker.ts";
 import { Partitioner } from "../threads/partition.ts";
+import type { ClusterReturns } from "./cluster-returns.ts";
 import { derivedSessions } from "./derived-sessions.ts";
 import { MinionFacts } from "./facts.ts";
 import { FileEpoch } from "./file-epoch.ts";
@@ -51,6 +52,8 @@ export type WorkerStores = {
 export class WorkerState {
   readonly start: WorkerStart;
   readonly stores: WorkerStores;
+  /** Undefined without a cluster. */
+  readonly cluster: ClusterReturns | undefined;
   readonly counters: Record<string, number> = {};
   readonly meter = new BatchMeter();
   readonly partitioner: Partitioner;
@@ -71,8 +74,9 @@ export class WorkerState {
   readonly #noCacheJids = new Set<string>();
   #lastJidMicros = 0;
 
-  constructor(start: WorkerStart, stores: WorkerStores) {
+  constructor(start: WorkerStart, stores: WorkerStores, cluster?: ClusterReturns) {
     this.start = start;
+    this.cluster = cluster;
     this.stores = stores;
     this.partitioner = new Partitioner(start.partitionKey, start.config.partitions);
     this.facts = new MinionFacts(stores.minions, (name) => this.count(name));

@@ -8,7 +8,7 @@ import { freePort } from "../../../bench/free-ports.ts";
 import type { LocalClient } from "../../../bench/local-client.ts";
 import type { MasterProcess } from "../../../bench/master-process.ts";
 import { limitCounters } from "../../../src/master/metrics/limit-counters.ts";
-import { databases, eventReturns } from "../../../src/master/metrics/store-copies.ts";
+import { clusterReturns, databases, eventReturns } from "../../../src/master/metrics/store-copies.ts";
 import { metrics } from "../../../src/master/metrics/table.ts";
 import { type Family, readExposition, sumOfSamples } from "../../master/metrics/exposition.ts";
 import { startOurMaster } from "../our-master.ts";
@@ -100,8 +100,8 @@ describe("the metrics of a master with a fleet", () => {
 
   it("are those of the documented table, all of them, from every worker", async () => {
     const { families } = await scrape();
-    // This master has no database of jobs, no event_return and no source of ext_pillar.
-    const without = { ...databases, ...eventReturns };
+    // This master has no database of jobs, no event_return, no cluster and no source of ext_pillar.
+    const without = { ...databases, ...eventReturns, ...clusterReturns };
     const isSource = /^saltworks_pillar_source/;
     const shown = Object.keys(metrics).filter((name) => !Object.hasOwn(without, name) && !isSource.test(name));
     assert.deepEqual([...families.keys()].sort(), shown.sort());
@@ -136,7 +136,7 @@ describe("the metrics of a master with a fleet", () => {
   it("show the counter of every limit that refuses something, from the first look on", async () => {
     const { families } = await scrape();
     const absent = Object.entries(limitCounters).filter(([, { metric, labels }]) => {
-      if (Object.hasOwn({ ...databases, ...eventReturns }, metric)) return false;
+      if (Object.hasOwn({ ...databases, ...eventReturns, ...clusterReturns }, metric)) return false;
       const samples = families.get(metric)?.samples ?? [];
       return !samples.some((sample) => Object.entries(labels).every(([name, value]) => sample.labels[name] === value));
     });

@@ -2,7 +2,9 @@
  * `_syndic_return`: the returns of minions below a lower master, many jobs in one request. Each becomes an event and a record like a minion's own
  * return. As in Salt, a syndic may return for any minion id. docs/syndic.md, docs/protocol.md section 6.4.
  */
+import type { SharedReturn } from "../../../cluster/returns/message.ts";
 import { loadMembersMax, syndicJobsMax, syndicReturnsMax } from "../../../limits.ts";
+import type { LoadToPut } from "../../../store/jobs/job-cache.ts";
 import { idIsValid } from "../../../store/keys/keys.ts";
 import { isUsableJid } from "../../../wire/jid.ts";
 import { decode, encode } from "../../../wire/msgpack.ts";
@@ -97,12 +99,8 @@ class SyndicReturns {
   /** Keeps a job that the lower master began. A job that is known here keeps its own load. @returns false without a load */
   #keepLoad(jid: string, load: Uint8Array | undefined): boolean {
     if (load === undefined || headOf(load, 0).kind !== "map" || headOf(load, 0).count === 0) return false;
-    const { jobs } = this.#worker.stores;
-    const make = () => {
-      const minions = decode(bytesOf(packedMembers(load, loadMembersMax).get("Minions")) ?? encode([], "bin"));
-      return { jid, load: loadIn(load), minions: Array.isArray(minions) ? minions.filter(isId) : [] };
-    };
-    this.#batch.writes.push(jobs.keepNewJob(jid, make));
+    this.#batch.writes.push(this.#worker.stores.jobs.keepNewJob(jid, () => loadBelow(jid, load)));
+    this.#batch.loadsBelow.push(sharedLoad(jid, "", load));
     return true;
   }
 
@@ -110,6 +108,7 @@ class SyndicReturns {
   #keepReturnAsLoad(jid: string, { id, body }: FirstReturn): void {
     const make = () => ({ jid, load: loadIn(body), minions: [id] });
     this.#batch.writes.push(this.#worker.stores.jobs.keepNewJob(jid, make));
+    this.#batch.loadsBelow.push(sharedLoad(jid, id, body));
   }
 
   /** @returns the first that was taken */
@@ -160,10 +159,22 @@ class SyndicReturns {
       worker.count("returns.tooLarge");
       return undefined;
     }
-    fireReturn(worker, this.#batch, returnTag(jid, id), body, isFailure(own.get("retcode")));
-    keep(worker, this.#batch, jid, id, body);
+    const isFailed = isFailure(own.get("retcode"));
+    fireReturn(worker, this.#batch, returnTag(jid, id), body, isFailed);
+    keep(worker, this.#batch, { jid, minionId: id, body }, isFailed);
     return body;
   }
+}
+
+/** The job of a lower master, from the load that its syndic sends. */
+export function loadBelow(jid: string, load: Uint8Array): LoadToPut {
+  const minions = decode(bytesOf(packedMembers(load, loadMembersMax).get("Minions")) ?? encode([], "bin"));
+  return { jid, load: loadIn(load), minions: Array.isArray(minions) ? minions.filter(isId) : [] };
+}
+
+/** @param minionId - empty if `body` is a load that names its minions */
+function sharedLoad(jid: string, minionId: string, body: Uint8Array): SharedReturn {
+  return { jid, minionId, body, isStored: true, isFailed: false, job: "below" };
 }
 
 function bytesOf(packed: Packed | undefined): Uint8Array | undefined {

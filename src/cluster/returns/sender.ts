@@ -1,0 +1,239 @@
+/**
+ * Sends returns to the cluster's streams, which other members read. A message goes to the next stream that answers: the order between streams does not
+ * matter, because a return is known by job and minion. docs/decisions/0048-cluster-returns.md.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import { JetStreamError } from "@nats-io/jetstream";
+import { SaltworksError } from "../../errors.ts";
+import {
+  clusterRetryMs,
+  returnAckMs,
+  returnMessageBytesMax,
+  returnPiecesBytesMax,
+  returnPiecesUnderWayMax,
+  returnSendMs,
+  returnStreamRestMs,
+} from "../../limits.ts";
+import { type ClusterConnection, connectCluster, type ServerAccess } from "../connection.ts";
+import { clusterNames } from "../names.ts";
+import { encodeReturns, piecesOf, returnBytesMax, type SharedReturn } from "./message.ts";
+
+/** `member`: the member's name. */
+export type SenderOptions = { readonly clusterId: string; readonly member: string };
+/** What a thread needs for a connection of its own. It can be sent to a thread. */
+export type SenderStart = SenderOptions & ServerAccess;
+type Connect = (name: string, signal: AbortSignal) => Promise<Pick<ClusterConnection, "close" | "jetstream" | "nats">>;
+
+/** @returns a sender with a connection of its own */
+export function openReturnSender(start: SenderStart): ReturnSender {
+  const waitMs = Number.POSITIVE_INFINITY;
+  return ReturnSender.open(start, (name, signal) => connectCluster({ ...start, name, waitMs, signal }));
+}
+
+type Stream = {
+  readonly name: string;
+  restsUntilMs: number;
+  /** Times in a row that it did not acknowledge. */
+  failures: number;
+};
+
+/** Wait of a batch while all streams rest. */
+const lookMs = 50;
+/** Bytes that name a probe. */
+const probeNameBytes = 16;
+
+export class ReturnSender {
+  /** `retried`: messages that another stream had to take. `tooLarge`: returns that only this member keeps. */
+  readonly counters = { sent: 0, refused: 0, messages: 0, bytes: 0, retried: 0, tooLarge: 0 };
+  readonly #member: string;
+  readonly #streams: readonly Stream[];
+  readonly #ending = new AbortController();
+  #next = 0;
+  /** No stream took a batch, or none was asked yet. Batches are refused at once, so that other requests go on, until a probe is acknowledged. */
+  #isDown = true;
+  #isProbing = false;
+  #connection: Awaited<ReturnType<Connect>> | undefined;
+  #isConnected = false;
+
+  private constructor({ clusterId, member }: SenderOptions) {
+    this.#member = member;
+    this.#streams = clusterNames(clusterId).returnStreams.map((name) => ({ name, restsUntilMs: 0, failures: 0 }));
+    // Members and their threads begin with different streams.
+    this.#next = Math.floor(Math.random() * this.#streams.length);
+  }
+
+  /** Connects as soon as the server answers. Until then it refuses returns. */
+  static open(options: SenderOptions, connect: Connect): ReturnSender {
+    const sender = new ReturnSender(options);
+    void sender.#connect(connect);
+    return sender;
+  }
+
+  /**
+   * Resolves when the cluster has all returns.
+   *
+   * @throws SaltworksError CLUSTER_UNAVAILABLE if no stream acknowledged in time: it may have some of them
+   */
+  async send(returns: readonly SharedReturn[]): Promise<void> {
+    try {
+      await Promise.all(groupsOf(this.#sendable(returns)).map((group) => this.#sendGroup(group)));
+      this.counters.sent += returns.length;
+    } catch (error) {
+      this.counters.refused += returns.length;
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#ending.abort();
+    await this.#connection?.close();
+  }
+
+  async #connect(connect: Connect): Promise<void> {
+    const { signal } = this.#ending;
+    let connection: Awaited<ReturnType<Connect>>;
+    try {
+      connection = await connect(`${this.#member} returns`, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      throw error;
+    }
+    if (signal.aborted) return await connection.close();
+    this.#connection = connection;
+    this.#isConnected = true;
+    this.#probe();
+    for await (const { type } of connection.nats.status()) {
+      if (type === "disconnect") this.#isConnected = false;
+      if (type !== "reconnect") continue;
+      this.#isConnected = true;
+      for (const stream of this.#streams) stream.restsUntilMs = 0;
+    }
+  }
+
+  /** Without returns that no member could put together. */
+  #sendable(returns: readonly SharedReturn[]): readonly SharedReturn[] {
+    const isSmall = (one: SharedReturn) => returnBytesMax(one) < returnPiecesBytesMax / 2;
+    if (returns.every(isSmall)) return returns;
+    const sendable = returns.filter(isSmall);
+    this.counters.tooLarge += returns.length - sendable.length;
+    return sendable;
+  }
+
+  async #sendGroup(group: readonly SharedReturn[]): Promise<void> {
+    const message = encodeReturns(this.#member, group);
+    const pieces = piecesOf(this.#member, message, returnMessageBytesMax);
+    const startMs = performance.now();
+    let fault: unknown = new Error("no stream answers");
+    for (let tries = 0; ; tries += 1) {
+      const stream = await this.#nextStream(startMs);
+      if (stream === undefined) {
+        this.#isDown = true;
+        this.#probe();
+        throw unavailable(fault);
+      }
+      if (tries > 0) this.counters.retried += 1;
+      try {
+        await this.#publish(stream, pieces);
+        return;
+      } catch (error) {
+        if (!(error instanceof Error)) throw error;
+        fault = error;
+        rest(stream);
+      }
+    }
+  }
+
+  /** Sends messages without returns to all streams, until one acknowledges. */
+  #probe(): void {
+    if (this.#isProbing || this.#connection === undefined) return;
+    this.#isProbing = true;
+    void this.#probeUntilUp().finally(() => {
+      this.#isProbing = false;
+    });
+  }
+
+  async #probeUntilUp(): Promise<void> {
+    const message = encodeReturns(this.#member, []);
+    while (this.#isDown && !this.#ending.signal.aborted) {
+      await Promise.all(this.#streams.map((stream) => this.#probeStream(stream, message)));
+      if (this.#isDown) await pause(clusterRetryMs);
+    }
+  }
+
+  async #probeStream(stream: Stream, message: Buffer): Promise<void> {
+    try {
+      const msgID = randomBytes(probeNameBytes).toString("base64url");
+      await this.#connection?.jetstream.publish(stream.name, message, { msgID, timeout: returnAckMs });
+      stream.restsUntilMs = 0;
+      stream.failures = 0;
+      this.#isDown = false;
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+      rest(stream);
+    }
+  }
+
+  /** The next stream that does not rest. Waits for one unless the cluster is down. @returns undefined if the returns must be refused */
+  async #nextStream(startMs: number): Promise<Stream | undefined> {
+    for (;;) {
+      const nowMs = performance.now();
+      if (this.#isDown || nowMs - startMs > returnSendMs - returnAckMs || this.#ending.signal.aborted) return undefined;
+      for (let step = 0; this.#isConnected && step < this.#streams.length; step += 1) {
+        const stream = this.#streams[this.#next];
+        this.#next = (this.#next + 1) % this.#streams.length;
+        if (stream !== undefined && stream.restsUntilMs <= nowMs) return stream;
+      }
+      await pause(lookMs);
+    }
+  }
+
+  /** Publishes all pieces to one stream, in order, because a reader puts them together. */
+  async #publish(stream: Stream, pieces: readonly Buffer[]): Promise<void> {
+    for (let at = 0; at < pieces.length; at += returnPiecesUnderWayMax) {
+      const some = pieces.slice(at, at + returnPiecesUnderWayMax);
+      await Promise.all(some.map((piece) => this.#publishPiece(stream, piece)));
+    }
+    stream.failures = 0;
+  }
+
+  async #publishPiece(stream: Stream, piece: Buffer): Promise<void> {
+    const client = this.#connection?.jetstream;
+    if (client === undefined) throw new Error("the cluster's own server does not answer");
+    this.counters.messages += 1;
+    this.counters.bytes += piece.byteLength;
+    const msgID = createHash("sha256").update(piece).digest("base64url");
+    const ack = await client.publish(stream.name, piece, { msgID, timeout: returnAckMs });
+    if (ack.stream !== stream.name) throw new JetStreamError(`acknowledged by ${ack.stream}`);
+  }
+}
+
+function rest(stream: Stream): void {
+  const { first, longest } = returnStreamRestMs;
+  stream.restsUntilMs = performance.now() + Math.min(longest, first * 2 ** Math.min(stream.failures, 10));
+  stream.failures += 1;
+}
+
+/** Splits returns into messages of up to `returnMessageBytesMax`. A larger return is alone. */
+function groupsOf(returns: readonly SharedReturn[]): SharedReturn[][] {
+  const groups: SharedReturn[][] = [];
+  let bytesLeft = 0;
+  for (const one of returns) {
+    const bytes = returnBytesMax(one);
+    const group = groups.at(-1);
+    if (group === undefined || bytes > bytesLeft) {
+      groups.push([one]);
+      bytesLeft = returnMessageBytesMax - headRoomBytes;
+    } else group.push(one);
+    bytesLeft -= bytes;
+  }
+  return groups;
+}
+
+/** Room for a message's head: a name of up to 255 characters. */
+const headRoomBytes = 1_024;
+
+function unavailable(cause: unknown): SaltworksError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new SaltworksError("CLUSTER_UNAVAILABLE", `the cluster did not take returns: ${why}`, {}, { cause });
+}

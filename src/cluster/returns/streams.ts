@@ -1,0 +1,49 @@
+/** The streams of returns: makes what is missing, and changes streams that have other bounds. */
+import {
+  JetStreamApiCodes,
+  JetStreamApiError,
+  type JetStreamManager,
+  RetentionPolicy,
+  StorageType,
+  type StreamConfig,
+} from "@nats-io/jetstream";
+import { nanos } from "@nats-io/nats-core";
+import { returnRepeatWindowMs, returnStreamAgeMs, returnStreamBytesMax } from "../../limits.ts";
+
+type Manager = Pick<JetStreamManager, "streams">;
+
+/** @param replicas - servers that keep a copy of each message */
+export async function ensureReturnStreams(manager: Manager, names: readonly string[], replicas: number): Promise<void> {
+  await Promise.all(names.map((name) => ensureStream(manager, name, replicas)));
+}
+
+async function ensureStream(manager: Manager, name: string, replicas: number): Promise<void> {
+  const wanted = {
+    max_age: nanos(returnStreamAgeMs),
+    max_bytes: returnStreamBytesMax,
+    duplicate_window: nanos(returnRepeatWindowMs),
+    num_replicas: replicas,
+  } satisfies Partial<StreamConfig>;
+  const present = await configOf(manager, name);
+  if (present === undefined) {
+    await manager.streams.add({
+      ...wanted,
+      name,
+      subjects: [name],
+      storage: StorageType.File,
+      retention: RetentionPolicy.Limits,
+    });
+    return;
+  }
+  const isSame = Object.entries(wanted).every(([key, value]) => present[key as keyof StreamConfig] === value);
+  if (!isSame) await manager.streams.update(name, wanted);
+}
+
+async function configOf(manager: Manager, name: string): Promise<StreamConfig | undefined> {
+  try {
+    return (await manager.streams.info(name)).config;
+  } catch (error) {
+    if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,97 @@
+/** Takes the returns of the cluster's other members as if minions had sent them here: stores them, fires their events, and tells the job tracker. */
+import { join } from "node:path";
+import type { Logger } from "pino";
+import type { ClusterConnection } from "../../cluster/connection.ts";
+import type { Member } from "../../cluster/member.ts";
+import { encodeReturns, returnBytesMax, type SharedReturn } from "../../cluster/returns/message.ts";
+import { ReturnReceiver } from "../../cluster/returns/receiver.ts";
+import { clusterReplicasMax } from "../../limits.ts";
+import type {
+  MemberReturnsResult,
+  MemberReturnsTask,
+  RepairAnswer,
+  RepairPlace,
+  RepairTask,
+} from "../../workers/messages/member-returns.ts";
+import type { WorkerStart } from "../../workers/messages/worker.ts";
+import { refusedBatches } from "../../workers/state/cluster-returns.ts";
+import type { Partitioner } from "../../workers/threads/partition.ts";
+import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
+import type { Jobs } from "../jobs/jobs.ts";
+import type { Samples } from "../metrics/samples.ts";
+import type { Bus } from "../ports/bus.ts";
+
+/** The master's parts that returns of other members go to. */
+export type ReturnParts = {
+  readonly pool: Pick<WorkerPool, "offer" | "slotCount">;
+  readonly partitioner: Pick<Partitioner, "slotOf">;
+  readonly bus: Pick<Bus, "isHeard" | "publishFrames">;
+  readonly jobs: Pick<Jobs, "isListening" | "noteReturns">;
+  readonly start: Pick<WorkerStart, "cluster">;
+};
+
+type FollowParts = ReturnParts & {
+  readonly connection: Pick<ClusterConnection, "jetstream" | "manager">;
+  readonly member: Pick<Member, "clusterId" | "directory" | "name" | "peers">;
+  readonly logger: Logger;
+};
+
+/** Follows the streams of returns. @throws errors of NATS while it does not answer */
+export async function followMemberReturns(parts: FollowParts): Promise<ReturnReceiver> {
+  const { connection: clients, member, logger } = parts;
+  return await ReturnReceiver.open({
+    ...{ clients, logger, clusterId: member.clusterId, member: member.name },
+    replicas: Math.min(clusterReplicasMax, member.peers.length + 1),
+    placesFile: join(member.directory, "returns"),
+    store: (returns, isNews) => storeReturns(parts, returns, isNews),
+    refusals: () => (parts.start.cluster === undefined ? 0 : refusedBatches(parts.start.cluster.refusals)),
+    repair: (sinceMs) => repairReturns(parts, sinceMs),
+  });
+}
+
+/** Each return goes to the worker of its minion, which alone may store it. */
+async function storeReturns(parts: ReturnParts, returns: readonly SharedReturn[], isNews: boolean): Promise<void> {
+  const { pool, partitioner, bus, jobs } = parts;
+  const bySlot = new Map<number, SharedReturn[]>();
+  for (const one of returns) {
+    const slot = pool.slotCount === 1 ? 0 : partitioner.slotOf(one.minionId, pool.slotCount);
+    const own = bySlot.get(slot);
+    if (own === undefined) bySlot.set(slot, [one]);
+    else own.push(one);
+  }
+  const stored = [...bySlot].map(async ([slot, own]) => {
+    const bytes = own.reduce((sum, one) => sum + returnBytesMax(one), 0);
+    const build = () => {
+      const whole = encodeReturns("", own);
+      const buffer = whole.buffer.byteLength === whole.byteLength ? whole.buffer : Uint8Array.from(whole).buffer;
+      const isHeard = isNews && (bus.isHeard || jobs.isListening);
+      const task: MemberReturnsTask = { kind: "memberReturns", buffer: buffer as ArrayBuffer, isHeard };
+      return { task, transfer: [task.buffer] };
+    };
+    const result = await pool.offer<MemberReturnsResult>(slot, { bytes, build });
+    if (result.eventCount > 0) bus.publishFrames(new Uint8Array(result.buffer), result.eventCount);
+    jobs.noteReturns(result);
+  });
+  await Promise.all(stored);
+}
+
+/** A step at a time, so that requests go on. */
+async function repairReturns({ pool }: Pick<ReturnParts, "pool">, sinceMs: number): Promise<number> {
+  let count = 0;
+  let after: RepairPlace | undefined;
+  do {
+    const task: RepairTask = { kind: "repairReturns", sinceMs, after };
+    const answer = await pool.offer<RepairAnswer>(0, { bytes: 0, build: () => ({ task, transfer: [] }) });
+    count += answer.sent;
+    after = answer.after;
+  } while (after !== undefined);
+  return count;
+}
+
+export function sampleMemberReturns(samples: Samples, receiver: ReturnReceiver): void {
+  const { messages, returns, own, malformed, failures, repaired } = receiver.counters;
+  const counts = { messages, returns, own, malformed, failed: failures, repaired, lost: receiver.lostCount };
+  for (const [what, count] of Object.entries(counts))
+    samples.set("saltworks_cluster_returns_read_total", { what }, count);
+  for (const { stream, messages: lag } of receiver.lags) samples.set("saltworks_cluster_returns_lag", { stream }, lag);
+}

@@ -1,0 +1,175 @@
+/** Sender and receivers of returns on a real server, without masters. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { clusterNames } from "../../../src/cluster/names.ts";
+import { encodeReturns, piecesOf, type SharedReturn } from "../../../src/cluster/returns/message.ts";
+import { ReturnReceiver } from "../../../src/cluster/returns/receiver.ts";
+import { ReturnSender } from "../../../src/cluster/returns/sender.ts";
+import { returnMessageBytesMax } from "../../../src/limits.ts";
+import { natsServerSkip } from "../../services/nats-server.ts";
+import { NatsServer } from "../nats.ts";
+
+const skip = await natsServerSkip();
+const deadlineMs = 30_000;
+const lookMs = 5;
+
+async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
+  const endMs = performance.now() + deadlineMs;
+  while (!(await isSo())) {
+    assert.ok(performance.now() < endMs, `not in time: ${what}`);
+    await pause(lookMs);
+  }
+}
+
+function returnOf(minionId: string, bytes = 10): SharedReturn {
+  const body = Buffer.alloc(bytes, minionId);
+  return { jid: "20261129000000000001", minionId, body, isStored: true, isFailed: false };
+}
+
+describe("streams of returns", { skip, timeout: 120_000 }, () => {
+  const server = new NatsServer();
+  const directory = mkdtempSync(join(tmpdir(), "saltworks-returns-"));
+  const clusterId = "test";
+  const opened: (() => Promise<void>)[] = [];
+
+  const openSender = async (member: string): Promise<ReturnSender> => {
+    const clients = await server.connect();
+    const sender = ReturnSender.open({ clusterId, member }, async () => ({
+      ...clients,
+      close: () => clients.nats.close(),
+    }));
+    opened.push(() => sender.close());
+    await untilTaken(sender, [returnOf(`hello of ${member}`)]);
+    return sender;
+  };
+  const untilTaken = (sender: ReturnSender, returns: readonly SharedReturn[]) =>
+    until("the streams take returns", () =>
+      sender.send(returns).then(
+        () => true,
+        (error: { readonly code?: string }) => {
+          assert.equal(error.code, "CLUSTER_UNAVAILABLE");
+          return false;
+        },
+      ),
+    );
+  /** `failures`: how many times the store fails first. */
+  const openReceiver = async (member: string, failures = 0, refusals = () => 0) => {
+    const clients = await server.connect();
+    const got: string[] = [];
+    const repairs: number[] = [];
+    let left = failures;
+    const receiver = await ReturnReceiver.open({
+      ...{ clients, clusterId, member, refusals },
+      replicas: 1,
+      placesFile: join(directory, member),
+      logger: { info: () => undefined, warn: () => undefined },
+      store: async (returns) => {
+        left -= 1;
+        if (left >= 0) throw new Error("the disk is full");
+        for (const { minionId, body } of returns) got.push(`${minionId} ${body.byteLength}`);
+      },
+      repair: async (sinceMs) => {
+        repairs.push(sinceMs);
+        return 0;
+      },
+    });
+    opened.push(() => receiver.close());
+    return { receiver, got, repairs };
+  };
+  const has = (got: readonly string[], id: string) => got.some((text) => text.startsWith(`${id} `));
+
+  before(() => server.start());
+  after(async () => {
+    await Promise.all(opened.map((close) => close()));
+    await server.close();
+    rmSync(directory, { recursive: true });
+  });
+
+  it("bring returns of one member to the others, and not to itself", async () => {
+    const [one, two] = [await openReceiver("one"), await openReceiver("two")];
+    const sender = await openSender("one");
+    await sender.send([returnOf("web1"), returnOf("web2")]);
+    await until("the other has both", () => has(two.got, "web1") && has(two.got, "web2"));
+    await until("it saw its own", () => one.receiver.counters.own >= 2);
+    assert.deepEqual(one.got, []);
+    await Promise.all([one.receiver.close(), two.receiver.close()]);
+  });
+
+  it("bring a return that is larger than a message", async () => {
+    const { got } = await openReceiver("three", 5);
+    const sender = await openSender("four");
+    await sender.send([returnOf("small"), returnOf("large", 3 * returnMessageBytesMax + 5), returnOf("last")]);
+    await until("it has all", () => ["small", "large", "last"].every((id) => has(got, id)));
+    assert.ok(got.includes(`large ${3 * returnMessageBytesMax + 5}`));
+  });
+
+  it("are read on from where a member was, and once more if its store failed", async () => {
+    const first = await openReceiver("five", 2);
+    const sender = await openSender("six");
+    await sender.send([returnOf("early")]);
+    await until("it has the first", () => has(first.got, "early"));
+    assert.ok(first.receiver.counters.failures > 0);
+    await first.receiver.close();
+    await sender.send([returnOf("late")]);
+    const second = await openReceiver("five");
+    await until("it has the second", () => has(second.got, "late"));
+    assert.ok(!has(second.got, "early"));
+    assert.equal(second.receiver.lostCount, 0);
+  });
+
+  it("give a member that has lost its notes its own returns back", async () => {
+    const sender = await openSender("seven");
+    await sender.send([returnOf("mine")]);
+    const { got } = await openReceiver("seven");
+    await until("it has its own", () => has(got, "mine"));
+  });
+
+  it("tell what they dropped before a member read it", async () => {
+    const first = await openReceiver("eight");
+    const sender = await openSender("nine");
+    await until("it has read", () => has(first.got, "hello of nine"));
+    await first.receiver.close();
+    for (const _ of clusterNames(clusterId).returnStreams) await sender.send([returnOf("dropped")]);
+    const { manager } = await server.connect();
+    for (const name of clusterNames(clusterId).returnStreams) await manager.streams.purge(name);
+    const second = await openReceiver("eight");
+    await until("it counts them", () => second.receiver.lostCount >= clusterNames(clusterId).returnStreams.length);
+    assert.ok(!has(second.got, "dropped"));
+  });
+
+  it("refuse returns while the server is away, and have them repaired after it", async () => {
+    const sender = await openSender("ten");
+    let refusals = 0;
+    const { repairs } = await openReceiver("ten", 0, () => refusals);
+    await server.kill();
+    await assert.rejects(sender.send([returnOf("refused")]), { code: "CLUSTER_UNAVAILABLE" });
+    refusals += 1;
+    await server.start();
+    await untilTaken(sender, [returnOf("refused")]);
+    assert.ok(sender.counters.refused >= 1);
+    await until("it repairs", () => repairs.length > 0);
+    assert.ok((repairs[0] ?? 0) < Date.now());
+  });
+
+  it("are read to their ends after a large return whose rest never came", async () => {
+    const { streams, manager, jetstream } = {
+      streams: clusterNames(clusterId).returnStreams,
+      ...(await server.connect()),
+    };
+    const whole = encodeReturns("dead", [returnOf("never", returnMessageBytesMax)]);
+    const [, rest] = piecesOf("dead", whole, returnMessageBytesMax);
+    for (const name of streams) await jetstream.publish(name, rest ?? assert.fail("no second piece"));
+    const sender = await openSender("alive");
+    const ids = Array.from({ length: 2 * streams.length + 1 }, (_, index) => `behind${index}`);
+    for (const id of ids) await sender.send([returnOf(id)]);
+    const { got, receiver } = await openReceiver("reader");
+    await until("it has all", () => ids.every((id) => has(got, id)));
+    const infos = await Promise.all(streams.map((name) => manager.streams.info(name)));
+    const count = infos.reduce((sum, { state }) => sum + state.messages, 0);
+    await until("it has read all", () => receiver.counters.messages === count);
+  });
+});
