@@ -15,6 +15,7 @@ import {
   jobsUnderWayMax,
   jobTakenMs,
 } from "../../limits.ts";
+import { stopWhenSilent } from "../silence.ts";
 import { identityOf } from "../stream-identity.ts";
 import type { JobPlace } from "./place.ts";
 import { decodeJob, type ReceivedJob } from "./record.ts";
@@ -133,7 +134,7 @@ export class JobReader {
     const messages = await consumer.consume({ max_messages: jobsUnderWayMax, expires: pullMs });
     this.#messages = messages;
     if (this.#ending.signal.aborted) messages.stop();
-    void this.#stopWhenSilent(messages);
+    void stopWhenSilent(messages);
     const check = setInterval(() => void this.#lookAfter(messages, identity), jobSequenceLookMs);
     try {
       for await (const message of messages) {
@@ -159,11 +160,6 @@ export class JobReader {
       this.#readSerial = info.state.last_seq;
     }
     return identity;
-  }
-
-  /** A server that ended takes its consumers along. The client's own remedy takes longer than the election of a leader. */
-  async #stopWhenSilent(messages: ConsumerMessages): Promise<void> {
-    for await (const { type } of messages.status()) if (type === "heartbeats_missed") messages.stop();
   }
 
   /** Ends a consumer that delivers nothing although there is something, or whose stream was made anew. */

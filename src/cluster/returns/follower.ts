@@ -3,6 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { ConsumerMessages, StreamInfo } from "@nats-io/jetstream";
 import { returnMessagesAheadMax, returnRetryMs } from "../../limits.ts";
 import type { ClusterConnection } from "../connection.ts";
+import { stopWhenSilent } from "../silence.ts";
 import type { Place } from "./places.ts";
 
 /** A pull ends after this time. The server gives a sign of life twice in it. */
@@ -152,9 +153,4 @@ export class StreamFollower {
       if (error.name !== "AbortError") throw error;
     });
   }
-}
-
-/** Ends a reading whose server gives no sign of life: the client asks that server for seconds, although others lead the stream. */
-async function stopWhenSilent(messages: ConsumerMessages): Promise<void> {
-  for await (const { type } of messages.status()) if (type === "heartbeats_missed") messages.stop();
 }
