@@ -80,7 +80,7 @@ async function missingOn({ name, master }: FaultMember, minions: readonly Moving
 
 function wrongKeys(site: FaultSite, load: FaultLoad): string[] {
   return [...load.keys].flatMap(([id, end]) => {
-    const states = site.members.map(({ master }) => existsSync(join(master.pkiDirectory, "minions", id)));
+    const states = site.members.map(({ disk }) => existsSync(join(disk.path, "pki", "minions", id)));
     const text = `key ${id} (${end}) is ${states.map((isThere) => (isThere ? "there" : "gone")).join(", ")}`;
     if (new Set(states).size > 1) return [text];
     return (end === "accepted" && !states[0]) || (end === "deleted" && states[0]) ? [text] : [];
