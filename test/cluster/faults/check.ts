@@ -1,5 +1,4 @@
 /** What must hold after all faults have ended: what one member acknowledged is on every member, and no minion was given a job twice. */
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { openLmdbJobCache } from "../../../src/store/drivers/lmdb/job-cache.ts";
@@ -80,9 +79,9 @@ async function missingOn({ name, master }: FaultMember, minions: readonly Moving
 
 function wrongKeys(site: FaultSite, load: FaultLoad): string[] {
   return [...load.keys].flatMap(([id, end]) => {
-    const states = site.members.map(({ disk }) => existsSync(join(disk.path, "pki", "minions", id)));
-    const text = `key ${id} (${end}) is ${states.map((isThere) => (isThere ? "there" : "gone")).join(", ")}`;
-    if (new Set(states).size > 1) return [text];
-    return (end === "accepted" && !states[0]) || (end === "deleted" && states[0]) ? [text] : [];
+    const states = site.members.map((member) => member.acceptedKey(id));
+    const text = `key ${id} (${end}) is ${states.map((key) => (key === undefined ? "gone" : "there")).join(", ")}`;
+    if (new Set(states).size > 1) return [`${text}, and differs`];
+    return end === "deleted" && states[0] !== undefined ? [text] : [];
   });
 }

@@ -7,12 +7,13 @@ import type { FaultSite } from "./site.ts";
 const jobEveryMs = 250;
 const keyEveryMs = 1_500;
 
-export type KeyEnd = "accepted" | "deleted" | "unknown";
+/** `deleted`: every member had the same key when one of them deleted it, and the member has acknowledged that. */
+export type KeyEnd = "deleted" | "other";
 
 export class FaultLoad {
   readonly jids: string[] = [];
   readonly refusals = new Map<string, number>();
-  /** The last state of each key that a member has acknowledged, if no later change failed. */
+  /** How the last change of each key ended. */
   readonly keys = new Map<string, KeyEnd>();
   readonly #site: FaultSite;
   readonly #random: Random;
@@ -51,12 +52,16 @@ export class FaultLoad {
   async #changeKey(): Promise<void> {
     const id = `spare${Math.floor(this.#random() * 5)}`;
     const client = this.#site.member(this.#any()).client();
-    const isDeletion = this.keys.get(id) === "accepted";
-    this.keys.set(id, "unknown");
+    const [key, ...others] = this.#site.members.map((member) => member.acceptedKey(id));
+    this.keys.set(id, "other");
     try {
-      if (isDeletion) await client.wheel("key.delete", { match: id });
-      else await client.wheel("key.gen_accept", { id_: id, force: true });
-      this.keys.set(id, isDeletion ? "deleted" : "accepted");
+      if (key === undefined) {
+        await client.wheel("key.gen_accept", { id_: id, force: true });
+        return;
+      }
+      await client.wheel("key.delete", { match: id });
+      // What one member has not heard of yet is not deleted there: a key that is accepted at the same time stays.
+      if (others.every((other) => other === key)) this.keys.set(id, "deleted");
     } finally {
       client.close();
     }

@@ -25,6 +25,16 @@ export class FaultMember {
     [this.name, this.disk, this.clock, this.master] = [name, disk, clock, master];
   }
 
+  /** The text of a minion's accepted key; undefined without one. */
+  acceptedKey(id: string): string | undefined {
+    try {
+      return readFileSync(join(this.disk.path, "pki", "minions", id), "utf8");
+    } catch (error) {
+      if (hasCodeIn(error, "ENOENT")) return undefined;
+      throw error;
+    }
+  }
+
   client(): LocalClient {
     return this.master.client();
   }
