@@ -20,6 +20,8 @@ export type MasterOptions = {
   /** Limit of the program's descriptors. */
   readonly descriptors: DescriptorNeed;
   readonly env?: Readonly<Record<string, string>>;
+  /** Where it listens, if its command runs it in another network namespace. Default: `ownMasterHost`. */
+  readonly host?: string;
   /** Aborts a start. Once it is aborted, `remove` ends the master with KILL. */
   readonly signal?: AbortSignal;
 };
@@ -60,7 +62,7 @@ export class MasterProcess {
     this.publishPort = publishPort;
     mkdirSync(this.configDirectory);
     const base = {
-      interface: ownMasterHost,
+      interface: options.host ?? ownMasterHost,
       ret_port: requestPort,
       publish_port: publishPort,
       user: ownUserName(),
@@ -158,7 +160,8 @@ export class MasterProcess {
   }
 
   client(): LocalClient {
-    return new LocalClient({ requestPort: this.requestPort, cacheDirectory: this.cacheDirectory });
+    const { host = ownMasterHost } = this.#options;
+    return new LocalClient({ requestPort: this.requestPort, cacheDirectory: this.cacheDirectory, host });
   }
 
   logTail(): string {

@@ -1,4 +1,4 @@
-// Runs the tests under test/security, test/fault and test/fleet/databases in their long forms, the programs named `*.soak.ts` there, one file
+// Runs the tests under test/security, test/fault, test/fleet/databases and test/cluster in their long forms, the programs named `*.soak.ts` there, one file
 // at a time, and then the growth of the master's memory. Takes hours; started by hand.
 // Arguments: seconds for each program (default 600), and words that a file's path must hold. SALTWORKS_FAULT_ROUNDS is the number of repeats
 // of each test; every test prints the seed of its random choices. Ends with 1 if a test failed.
@@ -14,7 +14,7 @@ const given = process.argv.slice(2);
 const seconds = given.find((word) => /^\d+$/.test(word)) ?? "600";
 const words = given.filter((word) => !/^\d+$/.test(word));
 
-const files = ["security", "fault", "fleet/databases"]
+const files = ["security", "fault", "fleet/databases", "cluster"]
   .map((folder) => join(root, "dist", "test", folder))
   .filter((folder) => existsSync(folder))
   .flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)))
@@ -62,7 +62,7 @@ const isGrowthWanted = words.every((word) => "growth".includes(word));
 if (isGrowthWanted && !runsGrowth()) process.exitCode = 1;
 if (files.length === 0 && !isGrowthWanted) {
   process.stderr.write(
-    "no test or program of that name under test/security, test/fault or test/fleet/databases, and not growth\n",
+    "no test or program of that name under test/security, test/fault, test/fleet/databases or test/cluster, and not growth\n",
   );
   process.exitCode = 1;
 }

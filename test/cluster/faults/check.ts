@@ -1,0 +1,87 @@
+/** What must hold after all faults have ended: what one member acknowledged is on every member, and no minion was given a job twice. */
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { openLmdbJobCache } from "../../../src/store/drivers/lmdb/job-cache.ts";
+import { returnsIn } from "../../contract/returns-in.ts";
+import type { FaultLoad } from "./load.ts";
+import type { MovingMinion } from "./minion.ts";
+import type { FaultMember, FaultSite } from "./site.ts";
+
+const settleMs = 120_000;
+const pollMs = 1_000;
+const namedMax = 5;
+
+/** Waits until `look` finds nothing. @returns what it found last */
+async function untilNone(look: () => Promise<string[]> | string[]): Promise<string[]> {
+  const endMs = performance.now() + settleMs;
+  for (;;) {
+    const found = await look();
+    if (found.length === 0 || performance.now() > endMs) return found;
+    await delay(pollMs);
+  }
+}
+
+export async function check(
+  site: FaultSite,
+  load: FaultLoad,
+  minions: readonly MovingMinion[],
+): Promise<{ readonly faults: string[]; readonly figures: string[] }> {
+  const published = await Promise.all(site.members.map((_, at) => untilNone(() => refusalsOf(site, load, at))));
+  const unreturned = await untilNone(() =>
+    minions.filter(({ unacknowledged }) => unacknowledged > 0).map(({ id }) => `${id} has returns without an answer`),
+  );
+  const missing = await untilNone(async () =>
+    (await Promise.all(site.members.map((member) => missingOn(member, minions)))).flat(),
+  );
+  const keys = await untilNone(() => wrongKeys(site, load));
+  const twice = minions.flatMap(({ id, runs }) =>
+    [...runs].filter(([, count]) => count > 1).map(([jid, count]) => `${id} ran job ${jid} ${count} times`),
+  );
+  const acknowledged = minions.reduce((sum, one) => sum + one.acknowledged.size, 0);
+  const faults = [
+    ...published.flat(),
+    ...unreturned,
+    ...missing,
+    ...keys,
+    ...twice,
+    ...minions.flatMap((one) => one.faults),
+  ];
+  return { faults, figures: [`returns acknowledged and looked for on each member: ${acknowledged}`] };
+}
+
+async function refusalsOf(site: FaultSite, load: FaultLoad, at: number): Promise<string[]> {
+  try {
+    await load.publish(at);
+    return [];
+  } catch (error) {
+    return [`${site.member(at).name} does not publish: ${(error as Error).message}`];
+  }
+}
+
+async function missingOn({ name, master }: FaultMember, minions: readonly MovingMinion[]): Promise<string[]> {
+  const path = join(master.cacheDirectory, "jobs.lmdb");
+  const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync", isReadOnly: true });
+  const wanted = new Map<string, string[]>();
+  for (const { id, acknowledged } of minions)
+    for (const jid of acknowledged) wanted.set(jid, [...(wanted.get(jid) ?? []), id]);
+  const missing: string[] = [];
+  try {
+    for (const [jid, ids] of wanted) {
+      const stored = new Set((await returnsIn(cache, jid)).map(({ minionId }) => minionId));
+      missing.push(...ids.filter((id) => !stored.has(id)).map((id) => `${jid} of ${id}`));
+    }
+  } finally {
+    await cache.close();
+  }
+  if (missing.length === 0) return [];
+  return [`${name} lacks ${missing.length} acknowledged returns: ${missing.slice(0, namedMax).join(", ")}`];
+}
+
+function wrongKeys(site: FaultSite, load: FaultLoad): string[] {
+  return [...load.keys].flatMap(([id, end]) => {
+    const states = site.members.map((member) => member.acceptedKey(id));
+    const text = `key ${id} (${end}) is ${states.map((key) => (key === undefined ? "gone" : "there")).join(", ")}`;
+    if (new Set(states).size > 1) return [`${text}, and differs`];
+    return end === "deleted" && states[0] !== undefined ? [text] : [];
+  });
+}

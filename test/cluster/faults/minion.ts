@@ -1,0 +1,203 @@
+/**
+ * A minion with a list of masters: subscribed at one of them, from which it moves on when that one is silent. It runs each job that it is sent, and
+ * keeps what was acknowledged and each order in which publishes came.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import { finishAuth, type Keys, type Master, requestToken, startAuth } from "../../../bench/fleet/handshake.ts";
+import type { MinionKey } from "../../../bench/fleet/keys.ts";
+import { type Publish, PublishReader } from "../../../bench/fleet/publish-reader.ts";
+import { openReply, type Sender, sealRequest } from "../../../bench/fleet/sealed-request.ts";
+import { Connection } from "../../../bench/fleet/storm/connection.ts";
+import type { Random } from "../../../bench/load/random.ts";
+import { SaltworksError } from "../../../src/errors.ts";
+import { matches } from "../../../src/target/match.ts";
+import type { ValueMap } from "../../../src/wire/values.ts";
+
+export type MasterAddress = { readonly host: string; readonly requestPort: number };
+
+const replyTimeoutMs = 4_000;
+const retryWaitMs = 300;
+/** How long a subscription without a sign of life lasts: as `master_alive_interval` would find out. */
+const aliveEveryMs = 3_000;
+const reader = new PublishReader(() => undefined);
+
+export class MovingMinion {
+  readonly id: string;
+  /** Jobs whose return a member acknowledged. */
+  readonly acknowledged = new Set<string>();
+  /** How often each job was run. */
+  readonly runs = new Map<string, number>();
+  readonly faults: string[] = [];
+  readonly counters = { moves: 0, auths: 0, sent: 0, refused: 0, unreadable: 0 };
+  readonly #sender: Sender;
+  readonly #masters: readonly MasterAddress[];
+  readonly #random: Random;
+  readonly #facts: { readonly id: string; readonly grains: ValueMap; readonly pillar: ValueMap };
+  readonly #waiting = new Set<string>();
+  #at: number;
+  #isStopping = false;
+  /** Whether the present master has a newer AES key: then the minion authenticates there again. */
+  #isStale = false;
+  #life: Promise<void> = Promise.resolve();
+  #master: Master | undefined;
+  #keys: Keys | undefined;
+  #requests: Connection | undefined;
+  #lastSerial = { aes: "", serial: 0 };
+
+  constructor(id: string, key: MinionKey, masters: readonly MasterAddress[], first: number, random: Random) {
+    this.id = id;
+    this.#sender = { id, key, token: requestToken(key), version: 3 };
+    this.#facts = { id, grains: new Map(), pillar: new Map() };
+    this.#masters = masters;
+    this.#at = first;
+    this.#random = random;
+  }
+
+  start(): void {
+    this.#life = this.#live();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#requests?.close();
+    await this.#life;
+  }
+
+  /** Jobs that it has run and whose return no member has acknowledged yet. */
+  get unacknowledged(): number {
+    return this.#waiting.size;
+  }
+
+  async #live(): Promise<void> {
+    while (!this.#isStopping) {
+      try {
+        await this.#stay();
+      } catch (error) {
+        if (!(error instanceof SaltworksError)) throw error;
+      }
+      this.#requests?.close();
+      if (!this.#isStale) {
+        this.#at = (this.#at + 1) % this.#masters.length;
+        this.counters.moves += 1;
+      }
+      await pause(retryWaitMs * (0.5 + this.#random()));
+    }
+  }
+
+  /** Lives with one master. @throws SaltworksError when it is silent */
+  async #stay(): Promise<void> {
+    const { host, requestPort } = this.#place;
+    this.#isStale = false;
+    const requests = await Connection.open({ host, port: requestPort, type: "REQ" });
+    this.#requests = requests;
+    let isOver = false;
+    requests.onClose = () => {
+      isOver = true;
+    };
+    const keys = await this.#authenticate(requests);
+    const publishes = await Connection.open({ host, port: keys.publishPort, type: "SUB" });
+    publishes.onClose = () => {
+      isOver = true;
+    };
+    let subscribedSerial = 0;
+    publishes.onMessage = (frame) => {
+      const publish = this.#read(Buffer.from(frame));
+      if (publish === "newer") {
+        this.#isStale = true;
+        isOver = true;
+      } else if (publish !== undefined) subscribedSerial = this.#take(publish, subscribedSerial);
+    };
+    try {
+      while (!isOver && !this.#isStopping) {
+        await this.#returnAll(requests);
+        await this.#ask(requests, {
+          cmd: "_minion_event",
+          id: this.id,
+          tag: "alive",
+          data: { id: this.id },
+          pretag: null,
+        });
+        const untilMs = performance.now() + aliveEveryMs;
+        while (!isOver && !this.#isStopping && this.#waiting.size === 0 && performance.now() < untilMs)
+          await pause(50 * (1 + this.#random()));
+      }
+    } finally {
+      publishes.close();
+    }
+  }
+
+  get #place(): MasterAddress {
+    const master = this.#masters[this.#at];
+    if (master === undefined) throw new RangeError("no master");
+    return master;
+  }
+
+  async #authenticate(requests: Connection): Promise<Keys> {
+    const { id, key } = this.#sender;
+    this.counters.auths += 1;
+    const attempt = startAuth(id, key, 3, this.#master);
+    const outcome = finishAuth(attempt, await requests.request(attempt.request, replyTimeoutMs), key, 3, this.#master);
+    if (outcome.kind !== "accepted") throw new SaltworksError("AUTH_FAILED", `${id} is ${outcome.kind}`);
+    this.#master = outcome.master;
+    this.#keys = outcome.keys;
+    return outcome.keys;
+  }
+
+  /** @returns "newer" if the publish is sealed under another AES key, so that the minion must authenticate again */
+  #read(frame: Buffer): Publish | "newer" | undefined {
+    if (this.#keys === undefined || this.#master === undefined) return undefined;
+    try {
+      return reader.read(frame, this.#keys.aes, this.#master);
+    } catch (error) {
+      if (!(error instanceof SaltworksError)) throw error;
+      this.counters.unreadable += 1;
+      return "newer";
+    }
+  }
+
+  /** As a stock minion: it drops what is not above the last serial under the same key. @returns the serial, within this subscription */
+  #take(publish: Publish, subscribedSerial: number): number {
+    const aes = this.#keys?.aes.text ?? "";
+    const { serial, jid } = publish;
+    if (serial <= subscribedSerial)
+      this.faults.push(`${this.id}: serial ${serial} of job ${jid} came after ${subscribedSerial} from one master`);
+    const last = this.#lastSerial.aes === aes ? this.#lastSerial.serial : 0;
+    if (serial <= last) return serial;
+    this.#lastSerial = { aes, serial };
+    if (publish.fun === "cmd.run" && matches(publish.target, this.#facts)) {
+      this.runs.set(jid, (this.runs.get(jid) ?? 0) + 1);
+      this.#waiting.add(jid);
+    }
+    return serial;
+  }
+
+  async #returnAll(requests: Connection): Promise<void> {
+    for (const jid of this.#waiting) {
+      const load = {
+        cmd: "_return",
+        id: this.id,
+        jid,
+        fun: "cmd.run",
+        fun_args: ["true"],
+        return: "x".repeat(200),
+        retcode: 0,
+      };
+      this.counters.sent += 1;
+      const answer = await this.#ask(requests, { ...load, success: true });
+      if (answer === false) {
+        this.counters.refused += 1;
+        throw new SaltworksError("REQUEST_REFUSED", "the return was not taken");
+      }
+      this.acknowledged.add(jid);
+      this.#waiting.delete(jid);
+    }
+  }
+
+  /** @throws SaltworksError for silence, a refusal and a reply that does not open */
+  async #ask(requests: Connection, load: Parameters<typeof sealRequest>[0]): Promise<unknown> {
+    const keys = this.#keys;
+    if (keys === undefined) throw new SaltworksError("AUTH_FAILED", "no keys");
+    const { frame, nonce } = sealRequest(load, this.#sender, keys);
+    return openReply(await requests.request(frame, replyTimeoutMs), nonce, this.#sender, keys);
+  }
+}
