@@ -111,7 +111,7 @@ describe("stock minions of a cluster", { skip, timeout: 900_000 }, () => {
       });
     }
     for (const { id, maker, program } of minions) {
-      const starts = program.output.split(`Starting a new job ${jid}`).length - 1;
+      const starts: number = program.output.split(`Starting a new job ${jid}`).length - 1;
       if (maker !== "ours") assert.equal(starts, 1, `${id} started the job ${starts} times`);
     }
   });
