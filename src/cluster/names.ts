@@ -17,6 +17,11 @@ export type ClusterNames = {
   readonly jobs: string;
   /** Each has one subject, which is its name. */
   readonly returnStreams: readonly string[];
+  /** On which members tell each other their connected minions. */
+  readonly presenceSubject: string;
+  /** The stream of minions' grains, pillars and mines, and the beginning of its subjects. */
+  readonly minionStream: string;
+  readonly minionSubjects: string;
 };
 
 export function clusterNames(clusterId: string): ClusterNames {
@@ -25,5 +30,8 @@ export function clusterNames(clusterId: string): ClusterNames {
     secretBucket: `sw_${clusterId}_secrets`,
     jobs: `sw_${clusterId}_jobs`,
     returnStreams: Array.from({ length: returnStreamsCount }, (_, at) => `sw_${clusterId}_returns_${at}`),
+    presenceSubject: `sw_${clusterId}.presence`,
+    minionStream: `sw_${clusterId}_minions`,
+    minionSubjects: `sw_${clusterId}.minions`,
   };
 }

@@ -133,3 +133,55 @@ export const jobCloseMs = 5_000;
 export const jobReadMs = 1_000;
 /** Answer of the sequence of jobs to a question about itself, milliseconds. Without a leader none comes, and the question is asked again. */
 export const jobSequenceAnswerMs = 1_500;
+
+// # Presence in a cluster
+
+/** How often a member tells the others which minions came or went, milliseconds. It tells so without a change, too, so that a silent member is noticed. */
+export const presenceTickMs = 1_000;
+/** A member that was not heard of for this long, milliseconds, counts as gone, and its minions as not connected. */
+export const presenceSilentMs = 10_000;
+/** How often a member tells its whole list of minions, milliseconds: `usual`, and at most when others ask. */
+export const presenceListMs = { usual: 60_000, asked: 2_000 } as const;
+/** Ids in one presence message: with the longest ids it is a quarter of `natsMessageBytesMax`. A longer message is ignored. */
+export const presenceIdsOfMessageMax = 5_000;
+/** Minions of one other member that are remembered, some 100 bytes each. Further ones are dropped. */
+export const presenceIdsOfMemberMax = 500_000;
+/** Other members whose minions are remembered. Further ones are dropped. */
+export const presenceMembersMax = 16;
+/** Each second a member looks for minions that are gone in one of this many parts of its minions. */
+export const presenceLookShare = 5;
+
+// # Minions' data in a cluster
+
+/** Parts of minions' data (grains with pillar, or a mine) that a worker hands out at once to be sent. */
+export const sharedTakenMax = 256;
+/** Bytes of such parts, after which no further one is added. */
+export const sharedTakenBytesMax = 4 * 1024 * 1024;
+/** Minions that a worker looks at in one task when it marks what it had before it joined. */
+export const sharedMarksScanned = 1_000;
+/** Writes of other members' parts into the store at once: each reserves some 300 KB of the disk, four times. */
+export const sharedWritesMax = 32;
+/** How often a member looks for changes of its minions' data, milliseconds: the data is with the others after about this time. */
+export const sharedTakeMs = 250;
+/** Messages with minions' data on their way to the stream at once. */
+export const sharedPutsUnderWayMax = 64;
+/** One message to the stream, milliseconds: longer than most elections. After it the part counts as unsent, and is sent again. */
+export const sharedPutMs = 5_000;
+/** Wait after a failure to send, milliseconds. Each is twice the one before, with jitter. */
+export const sharedRetryMs = { first: 250, longest: 5_000 } as const;
+/** Room in a message for its head and seal, bytes. A part that is larger than `natsMessageBytesMax` without it is left out: only this member has it. */
+export const sharedMessageRoomBytes = 65_536;
+/** Messages that are written into the store at once, and their bytes, after which no further one is added. */
+export const sharedBatch = { messages: 256, bytes: 4 * 1024 * 1024 } as const;
+/** Bytes that are read ahead of the store: the largest message fits twice. */
+export const sharedReadAheadBytes = 2 * natsMessageBytesMax;
+/** How often the place in the stream is saved, milliseconds. A crash makes the next start read more. */
+export const sharedPlaceMs = 1_000;
+/** Wait before a stream that was lost is opened again, milliseconds. */
+export const sharedReopenMs = 2_000;
+/** How often a member compares its place with the stream's end, milliseconds. A watch that is behind twice is opened anew. */
+export const sharedCheckMs = 30_000;
+/** Messages that are remembered by their subject to be read again: of minions without an accepted key, until it comes. Further ones are dropped. */
+export const sharedKeylessMax = 20_000;
+/** How long the stream keeps the removal of a minion's data, milliseconds. */
+export const sharedRemovalKeptMs = 30 * 86_400_000;

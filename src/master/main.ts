@@ -30,7 +30,7 @@ import { createKeyCounts } from "../workers/state/unproven-keys.ts";
 import { letHeapsGrow } from "../workers/threads/heap-growth.ts";
 import { createPartitionKey, Partitioner } from "../workers/threads/partition.ts";
 import { type Audit, openAudit } from "./audit/audit.ts";
-import type { Cluster, ClusterStart } from "./cluster/cluster.ts";
+import type { AttachParts, Cluster, ClusterStart } from "./cluster/cluster.ts";
 import { gitUpdatesOf } from "./git-fetching.ts";
 import { LogLimit } from "./log/log-limit.ts";
 import { Master } from "./master.ts";
@@ -214,13 +214,13 @@ async function openParts(startup: Startup, opened: Opened): Promise<Master> {
     partitioner: new Partitioner(start.partitionKey, config.partitions),
     pendingJobs,
     signMasterKey,
-    ...{ audit, apiRestarts, sequence: cluster?.sequence },
+    ...{ audit, apiRestarts, sequence: cluster?.sequence, sharing: cluster?.minions },
   });
   // From here on `master.stop` closes all parts, in its own order.
   opened.length = 0;
   keep({ close: () => master.stop(0) });
   for (const id of lost) master.forgetHolder(id);
-  followKeys(master, { config, logger, secrets, accepted, areKeysLost, cluster });
+  followKeys(master, { config, logger, secrets, areKeysLost, cluster, pool, start });
   lanes.gitUpdates.start();
   await giveMemoryBack(master);
   await serveMetrics(config, openedPorts.get("metrics_port"), logger, master);
@@ -233,18 +233,17 @@ async function joinCluster(start: ClusterStart, config: MasterConfig, logger: Lo
   return await Cluster.join({ start, config, logger });
 }
 
-type KeyParts = {
+type KeyParts = Pick<AttachParts, "pool" | "start"> & {
   readonly config: MasterConfig;
   readonly logger: Logger;
   readonly secrets: MasterSecrets;
-  readonly accepted: ReadonlySet<string>;
   /** Whether the master started without a single accepted key. */
   readonly areKeysLost: boolean;
   readonly cluster: Cluster | undefined;
 };
 
 /** Follows changes of minions' keys by other programs, and by other members of the cluster. */
-function followKeys(master: Master, { config, logger, secrets, accepted, cluster, areKeysLost }: KeyParts): void {
+function followKeys(master: Master, { config, logger, secrets, cluster, areKeysLost, pool, start }: KeyParts): void {
   const applyKeys = (change: KeyChange) => master.applyKeyChange(change);
   const noteKeys = (change: KeyChange) => {
     applyKeys(change);
@@ -253,13 +252,13 @@ function followKeys(master: Master, { config, logger, secrets, accepted, cluster
   const watch = watchKeys(config.pki_dir, config.cachedir, noteKeys, {
     masterId: config.id,
     settleMs: keyChangeSettleMs,
-    served: accepted,
+    served: start.accepted,
     onError: (error) => logger.error({ err: error }, "the key directories cannot be watched"),
   });
   master.useKeyWatch(watch);
   if (cluster === undefined) return;
   const { keyManagement, returnParts: returns, metrics } = master;
-  cluster.attach({ secrets, keyManagement, applyKeys, areKeysLost, metrics, returns });
+  cluster.attach({ secrets, keyManagement, applyKeys, areKeysLost, metrics, returns, pool, start });
   master.onStop(() => cluster.close());
 }
 

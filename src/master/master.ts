@@ -15,6 +15,7 @@ import { peersOf } from "./answers/peers.ts";
 import type { Audit } from "./audit/audit.ts";
 import { type Batches, batchesOf } from "./batch-jobs/batches.ts";
 import type { ReturnParts } from "./cluster/member-returns.ts";
+import type { MinionSharing } from "./cluster/minion-sharing.ts";
 import { Jobs, trackerOf } from "./jobs/jobs.ts";
 import { clockSetText, storeLost } from "./log/fault-texts.ts";
 import type { LogLimit } from "./log/log-limit.ts";
@@ -77,6 +78,7 @@ export type MasterParts = Pick<PublisherOptions, "sequence"> & {
   readonly signMasterKey: (aes: string) => Promise<Uint8Array>;
   readonly audit: Audit | undefined;
   readonly apiRestarts: (() => number) | undefined;
+  readonly sharing: MinionSharing | undefined;
   readonly gitUpdates: GitUpdates;
   readonly sidecar: OpenSidecar | undefined;
 };
@@ -126,9 +128,8 @@ export class Master {
     const retcodes = (jid: string) => this.#commands.retcodes(jid);
     this.#batches = batchesOf(parts, { ...jobParts, tracker, readJob: toJob, retcodes });
     this.#pillars = pillarsOf(parts);
-    this.#commands = this.#createCommands();
-    this.keyManagement = this.#createKeyManagement();
-    const commands = this.#commands;
+    const commands = this.#createCommands();
+    [this.#commands, this.keyManagement] = [commands, this.#createKeyManagement()];
     this.#reactor = new Reactor(parts, reactionCommands(parts, commands));
     const schedule = new MasterSchedule(parts, reactionCommands(parts, commands, parts.config.user));
     this.onStop(() => [this.#reactor, schedule].map((part) => part.close()));
@@ -357,15 +358,15 @@ export class Master {
 
   #meteredParts(): MeteredParts {
     const { config, logCounters, start, bus, pool, rsa, runners, pillars: pillar, sources, audit } = this.#parts;
-    const { files, credentials, saltLane, reactions, copyLanes, apiRestarts, gitUpdates, sidecar } = this.#parts;
+    const { files, credentials, saltLane, reactions, copyLanes, apiRestarts, gitUpdates, sidecar, sharing } =
+      this.#parts;
     return {
       config,
       logCounters,
       accepted: start.accepted,
       requestFront: () => this.#requests.front,
       publishFront: this.#publishFront,
-      batcher: this.#requests.batcher,
-      authResponder: this.#requests.authResponder,
+      ...{ batcher: this.#requests.batcher, authResponder: this.#requests.authResponder },
       pool,
       lanes: {
         rsa,
@@ -379,13 +380,12 @@ export class Master {
         ...{ ...copyLanes, ...sidecar?.lanes },
       },
       ...this.#answers,
-      credentialChecks: this.#credentialChecks,
-      tokens: this.#authorisation.tokens,
+      ...{ credentialChecks: this.#credentialChecks, tokens: this.#authorisation.tokens },
       ...{ bus, audit, publisher: this.#publisher },
       ...{ tracker: this.#jobs.tracker, deliveries: this.#jobs.deliveries, batches: this.#batches },
       ...{ keyManagement: this.keyManagement, presence: this.#presence },
       ...{ maintenance: this.#maintenance, saltFiles: this.#saltFiles, copies: this.#copies },
-      ...{ reactor: this.#reactor, apiRestarts, gitUpdates, sidecar, commands: this.#commands },
+      ...{ reactor: this.#reactor, apiRestarts, gitUpdates, sidecar, sharing, commands: this.#commands },
     };
   }
 

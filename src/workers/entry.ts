@@ -14,6 +14,7 @@ import { takeKeepMark } from "../store/keys/keep-marks.ts";
 import { openKeyDirectories } from "../store/keys/keys.ts";
 import { markTransactions } from "../store/lmdb/transaction-marks.ts";
 import { openMinionData } from "../store/minions/data.ts";
+import { sharedMinions } from "../store/minions/shared-minions.ts";
 import { MirrorQueue } from "../store/salt/mirror-queue.ts";
 import { mirroredMinions } from "../store/salt/mirrored-minions.ts";
 import { openSecretBox } from "../store/secrets/sealed.ts";
@@ -30,6 +31,7 @@ import { takeMemberReturns } from "./returns/member-returns.ts";
 import { ReturnRepair } from "./returns/repair.ts";
 import { ClusterReturns } from "./state/cluster-returns.ts";
 import { forgetFacts } from "./state/forget-facts.ts";
+import { type ShareSite, shareMinions } from "./state/share-minions.ts";
 import { WorkerState } from "./state/worker-state.ts";
 import { nameThread } from "./threads/name.ts";
 import { failed, transferring } from "./threads/worker-pool.ts";
@@ -38,10 +40,12 @@ if (isMainThread) throw new SaltworksError("WORKER_LOST", "workers/entry.ts runs
 
 const start = workerData as WorkerStart;
 markTransactions(start.transactions);
-/** The first task sets these three: see `openOnce`. */
+/** The first task sets these: see `openOnce`. */
 let worker: WorkerState;
 let autosign: Autosign;
 let matcher: Matcher;
+/** Only in a cluster. */
+let sharing: ShareSite | undefined;
 /** Faults that the next `counters` task returns. A worker has no log of its own. Further faults are dropped. */
 const faultsKeptMax = 20;
 const faults: string[] = [];
@@ -49,14 +53,18 @@ const faults: string[] = [];
 async function openWorkerState(from: WorkerStart): Promise<WorkerState> {
   const { config, mirrorQueueFile } = from;
   const queue = mirrorQueueFile === undefined ? undefined : new MirrorQueue(mirrorQueueFile);
-  const minions = openMinionData({ path: join(config.cachedir, "minions.lmdb"), onFault: noteFault });
+  const isShared = from.clusterSessionKey !== undefined;
+  const own = openMinionData({ path: join(config.cachedir, "minions.lmdb"), isShared, onFault: noteFault });
+  const minions = queue === undefined ? own : mirroredMinions(own, queue, noteFault);
+  const { marks } = own;
   const stores = {
     jobs: openJobCacheWriter(config, { queue, onFault: noteFault }),
-    minions: queue === undefined ? minions : mirroredMinions(minions, queue, noteFault),
+    minions: marks === undefined ? minions : sharedMinions(minions, marks),
     keys: openKeyDirectories(config.pki_dir),
     box: openSecretBox(from.masterPrivatePem, join(config.pki_dir, ".seal-salt")),
   };
   const opened = new WorkerState(from, stores, from.cluster && (await ClusterReturns.open(from.cluster)));
+  sharing = marks && { owner: opened, minions, marks };
   for (const jid of (await stores.jobs.unkeptJobs()).slice(-noCacheJobsMax)) opened.noteNoCache(jid);
   return opened;
 }
@@ -198,6 +206,13 @@ function takeSeat(slot: number): void {
   nameThread(`sw-worker-${slot}`);
 }
 
+/** A kept list is in shared memory, which cannot be transferred. */
+function matched(task: Extract<WorkerTask, { kind: "match" }>): unknown {
+  const answer = matcher.match(task);
+  const memory = answer.state === "ready" ? answer.ids.buffer : undefined;
+  return memory instanceof ArrayBuffer ? transferring(answer, memory) : answer;
+}
+
 export default async function handle(task: WorkerTask): Promise<unknown> {
   try {
     if (worker === undefined) await openOnce();
@@ -212,12 +227,8 @@ export default async function handle(task: WorkerTask): Promise<unknown> {
       const result = await runBatch(worker, autosign, task, noteFault);
       return transferring(result, result.buffer);
     }
-    case "match": {
-      const answer = matcher.match(task);
-      const memory = answer.state === "ready" ? answer.ids.buffer : undefined;
-      // A kept list is in shared memory, which cannot be transferred.
-      return memory instanceof ArrayBuffer ? transferring(answer, memory) : answer;
-    }
+    case "match":
+      return matched(task);
     case "putLoad":
       return putLoad(task);
     case "putCalls":
@@ -228,6 +239,8 @@ export default async function handle(task: WorkerTask): Promise<unknown> {
       return keepFacts(task);
     case "forgetFacts":
       return forgetFacts(worker, task);
+    case "shareMinions":
+      return sharing === undefined ? undefined : shareMinions(sharing, task.ask);
     case "mineFind": {
       const found = findMines(worker, matcher.match(task.match), task);
       const slice = found.state === "ready" ? found.slice : undefined;

@@ -50,7 +50,6 @@ describe("options that feed minions or guard something and are not built", () =>
     transport_opts: "{tcp: {ret_port: 4606}}",
     master_job_cache: "mongo",
     syndic_master: "above",
-    cluster_id: "one",
     require_minion_sign_messages: "true",
     drop_messages_signature_fail: "true",
     request_server_aes_session: "600",

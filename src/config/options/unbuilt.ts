@@ -229,11 +229,6 @@ export const unbuiltOptions: Readonly<Record<string, UnbuiltOption>> = {
     about: "The master above this one, which then publishes to this one's minions.",
     missing: unless("masterofmasters"),
   },
-  cluster_id: {
-    about:
-      "Several masters that act as one. Members share minions' keys, jobs and returns, the master's key pair and the AES key; what is named is not shared.",
-    missing: (value) => (isEmpty(value) ? [] : ["presence", "minion data"]),
-  },
   // Guards something:
   require_minion_sign_messages: { about: "Refuses minions' returns without a signature.", missing: whole },
   drop_messages_signature_fail: { about: "Drops returns whose signature does not verify.", missing: whole },

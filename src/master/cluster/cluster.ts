@@ -41,6 +41,7 @@ import type { KeyManagement } from "../upkeep/key-management.ts";
 import { type ClusterReport, sampleCluster } from "./cluster-metrics.ts";
 import { ClusterSecrets } from "./cluster-secrets.ts";
 import { followMemberReturns, type ReturnParts, sampleMemberReturns } from "./member-returns.ts";
+import { MinionSharing, type SharingWorkers } from "./minion-sharing.ts";
 import { SecretSharing } from "./secret-sharing.ts";
 
 export type ClusterStart = {
@@ -56,7 +57,7 @@ export type ClusterStart = {
 
 type JoinParts = { readonly start: ClusterStart; readonly config: MasterConfig; readonly logger: Logger };
 
-export type AttachParts = {
+export type AttachParts = SharingWorkers & {
   readonly secrets: MasterSecrets;
   readonly keyManagement: Pick<KeyManagement, "follow" | "onAccepted">;
   /** The master started without a single accepted key. Then keys that were in step before count as lost with the disk, and not as deleted. */
@@ -72,6 +73,8 @@ export class Cluster {
   readonly sequence = new JoiningSequence();
   readonly #parts: JoinParts;
   readonly #box: SecretBox;
+  /** Presence and minions' data, which the master's parts hold from its start on. */
+  readonly minions: MinionSharing;
   readonly #ending = new AbortController();
   #connection: ClusterConnection | undefined;
   #sharing: SecretSharing | undefined;
@@ -90,8 +93,11 @@ export class Cluster {
     this.#parts = parts;
     this.#box = secretBoxWith(parts.start.keys.sealKey);
     const { access, keys, member } = parts.start;
+    const { logger } = parts;
     const ofSystem = accessTo(access.port, keys, "system", member.name);
-    this.#watch = new ServerWatch({ access: ofSystem, member: member.name, logger: parts.logger });
+    this.#watch = new ServerWatch({ access: ofSystem, member: member.name, logger });
+    const { clusterId, name } = member;
+    this.minions = new MinionSharing({ clusterId, member: name, replicas: this.#replicas, box: this.#box, logger });
   }
 
   /**
@@ -171,7 +177,8 @@ export class Cluster {
     clearTimeout(this.#retry);
     await this.sequence.close();
     const shared = this.#sharing?.close();
-    await Promise.all([this.#returns?.close(), this.#keys?.close(), this.#watch.close()]);
+    const parts = [this.minions.close(), this.#returns?.close(), this.#keys?.close(), this.#watch.close()];
+    await Promise.all(parts);
     await this.#connection?.close();
     await shared;
     // Without its connection an attempt to join ends soon.
@@ -181,6 +188,7 @@ export class Cluster {
   async #attach(parts: AttachParts): Promise<void> {
     const { secrets, keyManagement, applyKeys, areKeysLost } = parts;
     const { config, logger, start } = this.#parts;
+    this.minions.sharePresence(await this.#untilAnswered("this member's own server", () => this.#connect()));
     await this.#sharing?.close();
     const sharing = new SecretSharing({
       ...{ member: start.member.name, box: this.#box, logger, secrets, keyManagement },
@@ -209,6 +217,7 @@ export class Cluster {
     this.#isInStep = true;
     await this.#followReturns(parts);
     if (this.#ending.signal.aborted) return await this.#returns?.close();
+    this.minions.shareMinions(await this.#connect(), parts);
     logger.info({ cluster: start.member.clusterId, member: start.member.name }, "joined the cluster");
   }
 

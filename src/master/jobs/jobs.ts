@@ -120,6 +120,7 @@ export class Jobs {
       gatherTimeoutMs: config.gather_job_timeout * 1_000,
       onFault: (error) => logger.error({ err: error }, "a job that waits for absent minions met a fault"),
     });
+    parts.presence.onArrivedElsewhere = (id) => this.deliveries.noteContact(id);
     if (config.presence_events) {
       const intervalMs = config.loop_interval * 1_000;
       const connected = () => parts.presence.connected();

@@ -171,12 +171,23 @@ const clusters = {
   returnPiecesBytesMax: readReturns("lost"),
 } as const;
 
+const members = {
+  presenceSilentMs: at("saltworks_cluster_presence_total", { what: "gone" }),
+  presenceIdsOfMessageMax: at("saltworks_cluster_presence_total", { what: "unreadable" }),
+  presenceIdsOfMemberMax: at("saltworks_cluster_presence_total", { what: "dropped" }),
+  presenceMembersMax: at("saltworks_cluster_presence_total", { what: "dropped" }),
+  sharedPutMs: at("saltworks_cluster_minion_data_total", { outcome: "failures" }),
+  sharedMessageRoomBytes: at("saltworks_cluster_minion_data_total", { outcome: "dropped" }),
+  sharedKeylessMax: at("saltworks_cluster_minion_data_total", { outcome: "dropped" }),
+} as const;
+
 export const limitCounters: Readonly<Record<string, LimitCounter>> = {
   ...requests,
   ...publishes,
   ...ofMinions,
   ...jobs,
   ...clusters,
+  ...members,
 };
 
 /** The counter as Prometheus' query language writes it. */

@@ -12,9 +12,21 @@ export type MeteredPrograms = {
   readonly apiRestarts: (() => number) | undefined;
   readonly gitUpdates: Pick<GitUpdates, "counters">;
   readonly sidecar: Pick<OpenSidecar, "calls" | "pillars"> | undefined;
+  /** Only on a member of a cluster. */
+  readonly sharing: { readonly counts: () => SharingCounts } | undefined;
 };
 
-export function sampleOwnPrograms(samples: Samples, { apiRestarts, gitUpdates, sidecar }: MeteredPrograms): void {
+/** What a member of a cluster shares of its minions. `minionsOf`: minions that are connected to other members. */
+export type SharingCounts = {
+  readonly minionsOf: ReadonlyMap<string, number>;
+  readonly presence: Readonly<Record<string, number>>;
+  readonly data: Readonly<Record<string, number>>;
+  readonly waiting: number;
+};
+
+export function sampleOwnPrograms(samples: Samples, parts: MeteredPrograms): void {
+  const { apiRestarts, gitUpdates, sidecar, sharing } = parts;
+  if (sharing !== undefined) sampleSharing(samples, sharing.counts());
   samples.set("saltworks_api_restarts_total", {}, apiRestarts?.() ?? 0);
   for (const [outcome, count] of Object.entries(gitUpdates.counters))
     samples.set("saltworks_git_fetches_total", { outcome }, count);
@@ -29,6 +41,15 @@ export function sampleOwnPrograms(samples: Samples, { apiRestarts, gitUpdates, s
   samples.set("saltworks_sidecar_processes_total", { what: "lost" }, counters?.lost ?? 0);
   for (const outcome of ["rendered", "refused"] as const)
     samples.set("saltworks_sidecar_pillars_total", { outcome }, sidecar?.pillars.counters[outcome] ?? 0);
+}
+
+function sampleSharing(samples: Samples, { minionsOf, presence, data, waiting }: SharingCounts): void {
+  for (const [member, count] of minionsOf) samples.set("saltworks_cluster_minions", { member }, count);
+  for (const [what, count] of Object.entries(presence))
+    samples.set("saltworks_cluster_presence_total", { what }, count);
+  for (const [outcome, count] of Object.entries(data))
+    samples.set("saltworks_cluster_minion_data_total", { outcome }, count);
+  samples.set("saltworks_cluster_minion_data_waiting", {}, waiting);
 }
 
 export function sampleSidecarLimits(limit: Limit, sidecar: MeteredPrograms["sidecar"]): void {

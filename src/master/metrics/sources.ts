@@ -338,7 +338,7 @@ export function sampleLimits(
   );
   limit("auth_queue_max", batcher.waitingAuths, config.auth_queue_max, batcher.authCounters.authsRefused);
   const minionsMax = config.max_minions === 0 ? Number.POSITIVE_INFINITY : config.max_minions;
-  limit("max_minions", presence.connectedCount, minionsMax, ofWorkers("auth.full"));
+  limit("max_minions", presence.hereCount, minionsMax, ofWorkers("auth.full"));
   limit("event_subscriber_max_bytes", bus.fullestSubscriberBytes, config.event_subscriber_max_bytes, bus.droppedEvents);
   limit("max_event_size", largest("event"), config.max_event_size, ofWorkers("events.trimmed"));
   limit(

@@ -5,7 +5,7 @@
 import { delayBounds, itemsBounds, secondsBounds } from "../../workers/measures/histogram.ts";
 import { pillars, reactor } from "./content-table.ts";
 import { histogram, type Metric, metric } from "./metric.ts";
-import { minionBounds } from "./minion-bounds.ts";
+import { clusterMinions, minionBounds } from "./minion-bounds.ts";
 import { apiProcess, cluster, clusterJobs, gitFetches, sitePython } from "./own-programs.ts";
 import { clusterReturns, databases, eventReturns, saltFiles } from "./store-copies.ts";
 
@@ -343,6 +343,7 @@ export const metricGroups = {
   Authentication: auths,
   "Fleet and jobs": fleet,
   "Bounds of minions": minionBounds,
+  "Minions of a cluster": clusterMinions,
   "Publish port": publishes,
   "Mines, files and targets": minesAndTargets,
   "Salt's own files": saltFiles,
@@ -364,7 +365,7 @@ export const metrics = {
   ...threads,
   ...auths,
   ...fleet,
-  ...minionBounds,
+  ...{ ...minionBounds, ...clusterMinions },
   ...publishes,
   ...minesAndTargets,
   ...saltFiles,

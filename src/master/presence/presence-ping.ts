@@ -8,16 +8,18 @@ import { keepPresencePing } from "../../workers/state/presence-pings.ts";
 import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
 import { ownJob } from "../publish/own-job.ts";
 import type { Publisher } from "../publish/publisher.ts";
-import { Presence } from "./presence.ts";
+import { Presence, type PresenceOptions } from "./presence.ts";
 
 export type PresenceParts = {
   readonly config: MasterConfig;
   readonly start: WorkerStart;
   readonly pool: WorkerPool;
   readonly logger: Logger;
+  /** Only in a cluster. */
+  readonly sharing: Pick<PresenceOptions, "elsewhere"> | undefined;
 };
 
-export function presenceOf({ config, start, pool, logger }: PresenceParts, publisher: Publisher): Presence {
+export function presenceOf({ config, start, pool, logger, sharing }: PresenceParts, publisher: Publisher): Presence {
   const timeoutMs = config.presence_timeout * 1_000;
   const keep = async (jid: string) => {
     keepPresencePing(start, jid);
@@ -31,6 +33,7 @@ export function presenceOf({ config, start, pool, logger }: PresenceParts, publi
     timeoutMs,
     accepted: start.accepted,
     isListed: config.order_masters,
+    elsewhere: sharing?.elsewhere,
     ping: async (targets) => {
       // One job id for the whole round: a minion that two targets name answers once.
       const jid = publisher.newJid();

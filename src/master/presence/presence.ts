@@ -2,6 +2,7 @@
  * Tracks the connected minions: a verified request came from them within `presence_timeout`. ZeroMQ does not tell which peer came or went, so
  * silent minions are pinged, a bounded number at a time. docs/compatibility.md, "Presence".
  */
+import type { Elsewhere } from "../../cluster/presence/elsewhere.ts";
 import {
   connectedCountAgeMsMax,
   presencePingsMax,
@@ -18,12 +19,16 @@ export type PresenceOptions = {
   readonly isListed: boolean;
   readonly ping: (targets: readonly PingTarget[]) => Promise<void>;
   readonly onFault: (error: Error) => void;
+  /** Only in a cluster. */
+  readonly elsewhere?: Pick<Elsewhere, "follow" | "has" | "ids" | "noteContact"> | undefined;
   /** A monotonic clock, milliseconds. */
   readonly now?: () => number;
 };
 
 export class Presence {
   readonly counters = { pings: 0 };
+  /** Called with a minion that has come to another member of the cluster. */
+  onArrivedElsewhere: (id: string) => void = () => undefined;
   readonly #options: PresenceOptions;
   readonly #contactMs = new Map<string, number>();
   readonly #timer: NodeJS.Timeout;
@@ -36,13 +41,18 @@ export class Presence {
   /** Accepted ids in order; undefined after a change. */
   #sorted: readonly string[] | undefined;
   #latestContactMs = Number.NEGATIVE_INFINITY;
-  #counted = 0;
+  #counted = { here: 0, all: 0 };
   #countedMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: PresenceOptions) {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
     this.#timer = setInterval(() => this.pingSilent(), options.timeoutMs / presenceRounds).unref();
+    options.elsewhere?.follow({
+      isHere: (id) => this.isHere(id),
+      onArrived: (id) => this.onArrivedElsewhere(id),
+      onLeft: (id) => this.#noteLeft(id),
+    });
   }
 
   /** Ignores ids without an accepted key, so that a request that arrives after its key was removed is not remembered for ever. */
@@ -56,6 +66,14 @@ export class Presence {
     if (!this.#contactMs.has(id)) this.#sorted = undefined;
     this.#asked.delete(id);
     this.#contactMs.set(id, this.#latestContactMs);
+    this.#options.elsewhere?.noteContact(id);
+  }
+
+  /** It counts as met, so that it may be "not connected" here, too. */
+  #noteLeft(id: string): void {
+    if (this.#contactMs.has(id) || !this.#options.accepted.has(id)) return;
+    this.#contactMs.set(id, this.#now() - this.#options.timeoutMs - 1);
+    this.#sorted = undefined;
   }
 
   forget(id: string): void {
@@ -64,13 +82,18 @@ export class Presence {
     this.#sorted = undefined;
   }
 
-  /** When the last verified request of the minion came, by the present wall clock; undefined if none came since this master's start. */
+  /** When the last verified request of the minion came, by the present wall clock; undefined if none came since this master's start. In a cluster: here. */
   contactMs(id: string): number | undefined {
     const contactMs = this.#contactMs.get(id);
     return contactMs === undefined ? undefined : Date.now() - (this.#now() - contactMs);
   }
 
+  /** Whether the minion is connected here or, in a cluster, to another member. */
   isConnected(id: string): boolean {
+    return this.isHere(id) || (this.#options.elsewhere?.has(id) === true && this.#options.accepted.has(id));
+  }
+
+  isHere(id: string): boolean {
     const contactMs = this.#contactMs.get(id);
     return (
       contactMs !== undefined && this.#now() - contactMs <= this.#options.timeoutMs && this.#options.accepted.has(id)
@@ -82,22 +105,47 @@ export class Presence {
    * and while no minion is connected none does.
    */
   isGone(id: string): boolean {
-    const isAnyConnected = this.#now() - this.#latestContactMs <= this.#options.timeoutMs;
-    return isAnyConnected && this.#contactMs.has(id) && !this.isConnected(id);
+    const isAnyHere = this.#now() - this.#latestContactMs <= this.#options.timeoutMs;
+    return (isAnyHere || this.#isAnyElsewhere()) && this.#contactMs.has(id) && !this.isConnected(id);
   }
 
+  /** The connected minions, each once; in a cluster those of all members. */
   connected(): string[] {
-    return [...this.#contactMs.keys()].filter((id) => this.isConnected(id));
+    const here = [...this.#contactMs.keys()].filter((id) => this.isHere(id));
+    return this.#options.elsewhere === undefined ? here : [...here, ...this.#onlyElsewhere()];
   }
 
-  /** Cached for `connectedCountAgeMsMax`: `max_minions` asks at every `_auth`, and an auth storm must not walk the fleet each time. */
+  /** How many minions are connected, in a cluster to any member. Cached as `hereCount` is. */
   get connectedCount(): number {
+    return this.#count().all;
+  }
+
+  /** How many minions are connected here. Cached for `connectedCountAgeMsMax`: `max_minions` asks at every `_auth`, and an auth storm must not walk the fleet each time. */
+  get hereCount(): number {
+    return this.#count().here;
+  }
+
+  #count(): { readonly here: number; readonly all: number } {
     const nowMs = this.#now();
     if (nowMs - this.#countedMs >= connectedCountAgeMsMax) {
       this.#countedMs = nowMs;
-      this.#counted = this.connected().length;
+      let here = 0;
+      for (const id of this.#contactMs.keys()) if (this.isHere(id)) here += 1;
+      let all = here;
+      for (const _ of this.#onlyElsewhere()) all += 1;
+      this.#counted = { here, all };
     }
     return this.#counted;
+  }
+
+  *#onlyElsewhere(): Iterable<string> {
+    const { elsewhere, accepted } = this.#options;
+    for (const id of elsewhere?.ids() ?? []) if (accepted.has(id) && !this.isHere(id)) yield id;
+  }
+
+  #isAnyElsewhere(): boolean {
+    for (const _ of this.#onlyElsewhere()) return true;
+    return false;
   }
 
   /**
@@ -112,8 +160,10 @@ export class Presence {
     const gone: string[] = [];
     for (const id of this.#inOrder()) {
       const silentMs = nowMs - (this.#contactMs.get(id) ?? Number.NEGATIVE_INFINITY);
-      if (silentMs > timeoutMs) gone.push(id);
-      else if (silentMs >= timeoutMs / 2) silent.push(id);
+      if (silentMs > timeoutMs) {
+        // Another member that holds the minion as connected pings it.
+        if (this.#options.elsewhere?.has(id) !== true) gone.push(id);
+      } else if (silentMs >= timeoutMs / 2) silent.push(id);
     }
     const places = this.#places();
     // Minions that did not answer a ping come last, so that many that fail together do not keep living ones from being asked.

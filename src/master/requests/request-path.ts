@@ -244,7 +244,7 @@ export class RequestPath {
         isProxy: this.#isProxy,
         hasProven: (address) => this.#front?.hasProven(address) ?? false,
       },
-      isOverMinionsMax: (id) => minionsMax > 0 && !presence.isConnected(id) && presence.connectedCount > minionsMax,
+      isOverMinionsMax: (id) => minionsMax > 0 && !presence.isHere(id) && presence.hereCount > minionsMax,
       isHeard: () => bus.isHeard || jobs.isListening,
       isFollowed: () => jobs.isListening,
       onContact: (id) => {

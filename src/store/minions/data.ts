@@ -6,9 +6,17 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { checkedValue, openValue } from "../disk/checked-value.ts";
 import { attempt, storeFailed } from "../disk/store-error.ts";
-import { closeEnvironment, makeDatabases, openDatabase, openEnvironment, putLater } from "../lmdb/env.ts";
+import {
+  type BinaryEnvironment,
+  closeEnvironment,
+  makeDatabases,
+  openDatabase,
+  openEnvironment,
+  putLater,
+} from "../lmdb/env.ts";
 import { DamagedMinions, type DataName } from "./damaged.ts";
 import { ForgottenData, type ForgottenPart } from "./forgotten.ts";
+import { ShareMarks } from "./share-marks.ts";
 
 const dataFile = "data.mdb";
 const directoryMode = 0o700;
@@ -42,6 +50,8 @@ export interface MinionData {
   forgottenIds(): string[];
   dropForgotten(id: string): Promise<void>;
   close(): Promise<void>;
+  /** Only with `isShared`. */
+  readonly marks?: ShareMarks | undefined;
 }
 
 /** Maps in the new msgpack flavour. `damaged`: what is kept and is not what was stored, and must not be removed elsewhere. */
@@ -55,6 +65,8 @@ export type KeptParts = {
 export type MinionDataOptions = {
   readonly path: string;
   readonly isReadOnly?: boolean;
+  /** Whether the master shares the data with the other members of a cluster. */
+  readonly isShared?: boolean;
   /** Gets each damaged record once. Without it: a warning of the process. */
   readonly onFault?: ((error: Error) => void) | undefined;
 };
@@ -62,13 +74,14 @@ export type MinionDataOptions = {
 /** Grains and pillar are one record, so that they are always of the same time. The length of the grains is its first field. */
 const lengthBytes = 4;
 
-function joinFacts(grains: Uint8Array, pillar: Uint8Array): Buffer {
+/** Grains and pillar as one record. `splitFacts` splits it. */
+export function joinFacts(grains: Uint8Array, pillar: Uint8Array): Buffer {
   const length = Buffer.alloc(lengthBytes);
   length.writeUInt32BE(grains.byteLength);
   return Buffer.concat([length, grains, pillar]);
 }
 
-function splitFacts(joined: Buffer | undefined) {
+export function splitFacts(joined: Buffer | undefined) {
   if (joined === undefined) return undefined;
   const end = lengthBytes + joined.readUInt32BE(0);
   return { grains: joined.subarray(lengthBytes, end), pillar: joined.subarray(end) };
@@ -113,6 +126,14 @@ const nothing: MinionData = {
   close: () => Promise.resolve(),
 };
 
+function databasesOf(environment: BinaryEnvironment) {
+  return {
+    facts: openDatabase(environment, "facts"),
+    mines: openDatabase(environment, "mines"),
+    sessions: openDatabase(environment, "sessions"),
+  };
+}
+
 /**
  * Opens the store in the directory `path`, or makes it. Several threads may have it open. With `isReadOnly`, a missing store reads as empty.
  *
@@ -125,11 +146,7 @@ export function openMinionData(o: MinionDataOptions): MinionData {
   if (!isReadOnly)
     attempt(`${o.path} cannot be made`, () => mkdirSync(o.path, { recursive: true, mode: directoryMode }));
   const environment = openEnvironment({ file, isReadOnly, isSyncedOnCommit: false });
-  const openAll = () => ({
-    facts: openDatabase(environment, "facts"),
-    mines: openDatabase(environment, "mines"),
-    sessions: openDatabase(environment, "sessions"),
-  });
+  const openAll = () => databasesOf(environment);
   const { facts, mines, sessions } = isReadOnly ? openAll() : makeDatabases(environment, openAll);
   const forgotten = isReadOnly ? undefined : new ForgottenData(environment);
   const later = <Result>(bytes: number, write: () => Promise<Result>) =>
@@ -185,6 +202,7 @@ export function openMinionData(o: MinionDataOptions): MinionData {
     isForgotten: (id, part) => reading(() => forgotten?.has(id, part) === true),
     forgottenIds: () => reading(() => forgotten?.ids() ?? []),
     dropForgotten: (id) => later(0, async () => forgotten?.remove(id)),
+    marks: o.isShared === true ? new ShareMarks(environment, { facts, mine: mines }) : undefined,
     close: () => closeEnvironment(environment),
   };
 }

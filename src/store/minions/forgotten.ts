@@ -10,7 +10,8 @@ export type ForgottenPart = "facts" | "mine";
 const parts: readonly ForgottenPart[] = ["facts", "mine"];
 const nothing = new Uint8Array();
 
-function keyOf(id: string, part: ForgottenPart): Buffer {
+/** The key of a part of a minion's data, for notes about it. */
+export function keyOf(id: string, part: ForgottenPart): Buffer {
   return Buffer.from(`${part[0]}${id}`, "utf8");
 }
 

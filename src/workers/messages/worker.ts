@@ -1,4 +1,5 @@
 /** Tasks of a worker, and their answers. Types only. */
+import type { ShareAsk } from "../../cluster/minions/local.ts";
 import type { SenderStart } from "../../cluster/returns/sender.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import type { ForgottenFacts } from "../../runners/contract/contract.ts";
@@ -126,6 +127,8 @@ export type WorkerTask = { readonly slot: number } & (
       readonly pillar: Uint8Array | undefined;
     }
   | ({ readonly kind: "forgetFacts" } & ForgottenFacts)
+  /** Only in a cluster (state/share-minions.ts). */
+  | { readonly kind: "shareMinions"; readonly ask: ShareAsk }
   | { readonly kind: "seal"; readonly packed: Uint8Array }
   | MineFindTask
   | MineReadTask

@@ -46,6 +46,11 @@ export class MinionFacts {
     await this.#whilePending(id, { grains, pillar }, write);
   }
 
+  /** As `keep`, for facts that another member of the cluster sent. `write`: the store's promise. */
+  async take(id: string, stored: Stored, write: Promise<void>): Promise<void> {
+    await this.#whilePending(id, stored, write);
+  }
+
   /** Adds a minion whose key was accepted to the index, with its stored facts. */
   accept(id: string): void {
     this.index?.add(id);

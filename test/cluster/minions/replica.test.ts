@@ -1,0 +1,174 @@
+/** Minions' grains, pillars and mines on two members: sent once, newest wins, removals, members that were away. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { natsServerSkip } from "../../services/nats-server.ts";
+import { temporaryDirectories } from "../../store/temporary.ts";
+import { NatsServer } from "../nats.ts";
+import { packed, TestMember } from "./member.ts";
+
+describe("minions' data of a cluster", { skip: await natsServerSkip(), timeout: 120_000 }, () => {
+  const temporary = temporaryDirectories();
+  const server = new NatsServer();
+  const a = new TestMember(server, "sw_data", temporary());
+  const b = new TestMember(server, "sw_data", temporary());
+  const members = [a, b];
+  const accept = (...ids: readonly string[]) => {
+    for (const id of ids) for (const member of members) member.accepted.add(id);
+  };
+  const none = packed({});
+  before(async () => {
+    await server.start();
+    await a.start();
+    await b.start();
+  });
+  after(async () => {
+    await Promise.all(members.map((member) => member.stop()));
+    await server.close();
+  });
+
+  it("comes to the other member: grains, pillar and mine", async () => {
+    accept("web1");
+    await a.facts.keep("web1", packed({ os: "Debian" }), packed({ role: "web" }));
+    await a.store.putMine("web1", packed({ "network.ip": "10.0.0.1" }));
+    await b.untilGrains("web1", { os: "Debian" });
+    assert.deepEqual(Buffer.from(b.facts.stored("web1")?.pillar ?? none), packed({ role: "web" }));
+    await b.untilMine("web1", { "network.ip": "10.0.0.1" });
+  });
+
+  it("is not sent again if it is the same, at either member", async () => {
+    await a.untilSent();
+    const sent = () => members.map(({ replica }) => replica.sender.counters.sent);
+    const before = sent();
+    for (const { facts, store } of members) {
+      await facts.keep("web1", packed({ os: "Debian" }), packed({ role: "web" }));
+      await store.putMine("web1", packed({ "network.ip": "10.0.0.1" }));
+    }
+    // One more part goes the same way after them.
+    accept("after1");
+    await a.store.putMine("after1", packed({ one: 1 }));
+    await b.store.putMine("after1", packed({ one: 1 }));
+    await b.untilMine("after1", { one: 1 });
+    await Promise.all(members.map((member) => member.untilSent()));
+    assert.ok(sent().reduce((sum, count) => sum + count, 0) <= before.reduce((sum, count) => sum + count, 0) + 2);
+  });
+
+  it("is the newest at both, however often it changes at either", async () => {
+    accept("busy1");
+    for (let round = 0; round < 20; round += 1) {
+      const member = round % 3 === 0 ? b : a;
+      await member.store.putMine("busy1", packed({ round }));
+    }
+    await Promise.all(members.map((member) => member.untilSent()));
+    await a.until("both are alike", () => a.mine("busy1") === b.mine("busy1"));
+    await a.store.putMine("busy1", packed({ round: "last" }));
+    await b.untilMine("busy1", { round: "last" });
+  });
+
+  it("is removed at both when an operator clears it or the key is deleted", async () => {
+    accept("gone1");
+    await a.facts.keep("gone1", packed({ os: "Arch" }), none);
+    await a.store.putMine("gone1", packed({ one: 1 }));
+    await b.untilMine("gone1", { one: 1 });
+    await b.untilGrains("gone1", { os: "Arch" });
+    await b.store.dropMine("gone1");
+    await a.untilMine("gone1", undefined);
+    await b.untilSent();
+    for (const member of members) {
+      member.accepted.delete("gone1");
+      await member.facts.drop("gone1", member.store.drop("gone1"));
+    }
+    await Promise.all(members.map((member) => member.untilSent()));
+    accept("gone1");
+    await b.facts.keep("gone1", packed({ os: "Alpine" }), none);
+    await a.untilGrains("gone1", { os: "Alpine" });
+    assert.equal(a.mine("gone1"), undefined);
+  });
+
+  it("waits at a member until it has accepted the minion's key", async () => {
+    a.accepted.add("early1");
+    await a.store.putMine("early1", packed({ one: 1 }));
+    await a.untilSent();
+    const { received } = b.replica.counters;
+    accept("mark1");
+    await a.store.putMine("mark1", packed({ one: 1 }));
+    await b.until("it has come", () => b.replica.counters.received > received && b.mine("mark1") !== undefined);
+    assert.equal(b.mine("early1"), undefined);
+    b.accepted.add("early1");
+    await b.untilMine("early1", { one: 1 });
+  });
+
+  it("comes to a member that was away, and to one that is new, each part once", async () => {
+    await b.stop();
+    accept("away1");
+    for (const round of [1, 2, 3]) await a.store.putMine("away1", packed({ round }));
+    await a.untilSent();
+    await b.start();
+    await b.untilMine("away1", { round: 3 });
+    assert.ok(b.replica.counters.received <= 2, "it reads on from where it was");
+    const fresh = new TestMember(server, "sw_data", temporary());
+    for (const id of a.accepted) fresh.accepted.add(id);
+    await fresh.start();
+    try {
+      await fresh.untilSent();
+      for (const id of ["web1", "busy1", "away1"]) assert.equal(fresh.mine(id), a.mine(id), id);
+      assert.equal(fresh.grains("web1"), a.grains("web1"));
+      assert.equal(fresh.replica.sender.counters.sent, 0);
+    } finally {
+      await fresh.stop();
+    }
+  });
+
+  it("that a member had before it joined goes to the others, unless they have something of the minion", async () => {
+    const own = new TestMember(server, "sw_data", temporary());
+    for (const id of [...a.accepted, "own1"]) own.accepted.add(id);
+    own.openStore();
+    await own.store.putMine("own1", packed({ one: 1 }));
+    await own.stop();
+    accept("own1");
+    await own.start();
+    try {
+      await a.untilMine("own1", { one: 1 });
+    } finally {
+      await own.stop();
+    }
+  });
+
+  it("is kept while the server is away, newest of each part, and sent when it is back, also after a restart", async () => {
+    await server.kill();
+    accept("kept1", "kept2");
+    for (const round of [1, 2]) await a.store.putMine("kept1", packed({ round }));
+    await a.stop();
+    await server.start();
+    a.openStore();
+    await a.store.putMine("kept2", packed({ one: 1 }));
+    await a.start();
+    await b.untilMine("kept1", { round: 2 });
+    await b.untilMine("kept2", { one: 1 });
+  });
+
+  it("is not brought back by a message whose acknowledgement was lost", async () => {
+    accept("lost1");
+    const replaced = new Promise<void>((resolve) => {
+      a.onUnacknowledged = () => resolve(b.store.putMine("lost1", packed({ newest: true })));
+    });
+    a.unacknowledged = 1;
+    await a.store.putMine("lost1", packed({ newest: false }));
+    await replaced;
+    await b.untilSent();
+    await a.untilMine("lost1", { newest: true });
+    await a.untilSent();
+    await b.untilMine("lost1", { newest: true });
+  });
+
+  it("of another secret is ignored, and counted", async () => {
+    const stranger = new TestMember(server, "sw_data", temporary(), Buffer.alloc(32, 8));
+    await stranger.start();
+    try {
+      await stranger.until("it has read", () => stranger.replica.isCaughtUp);
+      assert.ok(stranger.replica.counters.ignored > 0);
+      assert.equal(stranger.replica.counters.applied, 0);
+    } finally {
+      await stranger.stop();
+    }
+  });
+});
