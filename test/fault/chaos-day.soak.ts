@@ -1,10 +1,10 @@
 /** A mixed day under chaos of any length (`npm run test:soak -- SECONDS chaos-day`), with stock minions of the installed releases. */
 import { randomInt } from "node:crypto";
 import { runChaosDay } from "./chaos/day.ts";
+import { tellOnStdout as tell } from "./chaos/told.ts";
 
 const seconds = Number(process.env.SALTWORKS_SOAK_SECONDS ?? 600);
 const seed = Number(process.env.SALTWORKS_CHAOS_SEED ?? randomInt(2 ** 31));
-const tell = (line: string): void => void process.stdout.write(`${new Date().toISOString()} ${line}\n`);
 
 tell(`${seconds} s with seed ${seed}`);
 const { faults, figures } = await runChaosDay({

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { defaultKeyDirectory, loadPrimes, minionKey } from "../../../bench/fleet/keys.ts";
 import { seededRandom } from "../../../bench/load/random.ts";
+import { pairs, tellOnStdout as tell } from "../../fault/chaos/told.ts";
 import { check } from "./check.ts";
 import { Disturbances } from "./disturbances.ts";
 import { FaultLoad } from "./load.ts";
@@ -16,7 +17,6 @@ import { FaultSite } from "./site.ts";
 
 const restMs = 2_000;
 const [seconds = 60, seed = 1, minionCount = 30] = process.argv.slice(2).map(Number);
-const tell = (line: string): void => void process.stdout.write(`${new Date().toISOString()} ${line}\n`);
 
 const directory = mkdtempSync(join(tmpdir(), "sw-faults-"));
 process.once("exit", () => rmSync(directory, { recursive: true, force: true }));
@@ -61,8 +61,4 @@ try {
   await load.stop();
   await Promise.all(minions.map((minion) => minion.stop()));
   await site.close();
-}
-
-function pairs(counts: ReadonlyMap<string, number>): string {
-  return [...counts].map(([name, count]) => `${name} ${count}`).join(", ") || "none";
 }

@@ -147,7 +147,6 @@ async function openMember(
       cluster_secret: secret,
       cluster_pool_port: poolPort,
       cluster_peers: network.addresses.filter((other) => other !== host).map((peer) => `${peer}:${poolPort}`),
-      accept_missing: ["cluster_id"],
       auto_accept: true,
       worker_threads: 1,
       log_level: "info",

@@ -15,6 +15,7 @@ import { runCli } from "../../fleet/run-cli.ts";
 import { Disturbances, type Outage } from "./disturbances.ts";
 import { Probes, replyTimeoutMs } from "./probes.ts";
 import { ChaosSite, type SiteOptions } from "./site.ts";
+import { pairs } from "./told.ts";
 
 export type DayOptions = SiteOptions & {
   readonly seconds: number;
@@ -145,10 +146,6 @@ function countsOf(disturbances: Disturbances, probes: Probes, jobs: Jobs): strin
     `honest requests: ${sorted.length} answered, p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, p99.9 ${at(0.999)} ms; failed: ${pairs(whys)}`,
     `jobs: ${jobs.jids.length} published, not published: ${pairs(jobs.refusals)}`,
   ];
-}
-
-function pairs(counts: ReadonlyMap<string, number>): string {
-  return [...counts].map(([name, count]) => `${name} ${count}`).join(", ") || "none";
 }
 
 /**

@@ -26,7 +26,6 @@ export async function memberConfigs(count: number, config: Config, secret = newC
     cluster_secret: secret,
     cluster_pool_port: port,
     cluster_peers: ports.filter((other) => other !== port).map(peer),
-    accept_missing: ["cluster_id"],
     worker_threads: 1,
     log_level: "info",
     ...config,

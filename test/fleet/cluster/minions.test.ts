@@ -22,7 +22,7 @@ describe("minions of a cluster", { skip, timeout: 600_000 }, () => {
   const probes: ProbeMinion[] = [];
   const pillarRoot = mkdtempSync(join(tmpdir(), "saltworks-pillar-"));
 
-  const member = (at: number): MasterProcess => members[at] ?? assert.fail(`no member ${at}`);
+  const member = (at: number): MasterProcess => members.at(at) ?? assert.fail(`member ${at} is missing`);
   const cli = (command: string, at: number, ...args: readonly string[]) =>
     runCli([command, "-c", member(at).configDirectory, ...args], cliTimeoutMs);
   const runner = async (at: number, ...args: readonly string[]): Promise<unknown> => {

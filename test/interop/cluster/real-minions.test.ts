@@ -42,7 +42,6 @@ describe("stock minions of a cluster", { skip, timeout: 900_000 }, () => {
         cluster_secret: secret,
         cluster_pool_port: pools[at],
         cluster_peers: hosts.flatMap((other, peer) => (other === host ? [] : [`${other}:${pools[peer]}`])),
-        accept_missing: ["cluster_id"],
         auto_accept: true,
         worker_threads: 1,
       };
