@@ -185,3 +185,33 @@ export const sharedCheckMs = 30_000;
 export const sharedKeylessMax = 20_000;
 /** How long the stream keeps the removal of a minion's data, milliseconds. */
 export const sharedRemovalKeptMs = 30 * 86_400_000;
+/** How long `saltworks cluster join` waits for a peer's server, milliseconds, before it writes the configuration unchecked. */
+export const clusterProbeMs = 3_000;
+/** How long `saltworks cluster leave` waits until the cluster answers, and until it has forgotten the server, milliseconds: longer than two elections. */
+export const clusterLeaveMs = 20_000;
+/** Difference of two members' clocks that `saltworks cluster check` reports, milliseconds. Ages of keys and tokens are in seconds. */
+export const clusterClockMs = 1_000;
+/** One question of another member, bytes: a path and some names. A larger one is ignored. */
+export const likenessQuestionBytesMax = 16_384;
+/** Questions of other members that wait: one of each of four, twice. Further ones are refused. */
+export const likenessQuestionsMax = 8;
+/** How long a member may take to tell its clock, milliseconds: its main thread answers. */
+export const likenessClockAnswerMs = 5_000;
+/** How long a member reads its files for `saltworks cluster check`, milliseconds. What it has not read by then is not compared. */
+export const likenessReadMs = 60_000;
+/** How long an answer about files may take, milliseconds: the reading, once for the own question and once for another member's before it. */
+export const likenessStateAnswerMs = 150_000;
+/** Files of a tree that are compared: an answer names a tree with more as too large. */
+export const likenessFilesMax = 100_000;
+/** A file's bytes that are compared. Larger files are compared by their size. */
+export const likenessFileBytesMax = 64 * 1024 * 1024;
+/** Files that are read at once. */
+export const likenessFilesAtOnce = 8;
+/** Files of one answer. With paths of 4 KiB such an answer fits into `natsMessageBytesMax`. */
+export const likenessPageFilesMax = 1_000;
+/** Answers with files of one tree that are taken from a member: more than a tree of `likenessFilesMax` files has. */
+export const likenessPagesMax = 200;
+/** Differences that one report names. It counts the others. */
+export const likenessDifferencesMax = 1_000;
+/** How long the thread that has read files for a comparison stays, milliseconds: the questions about their paths come next. */
+export const likenessThreadMs = 120_000;

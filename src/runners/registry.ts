@@ -7,6 +7,7 @@ import { jobsRunner } from "./jobs/jobs.ts";
 import { jobMinionsRunner } from "./jobs/minions.ts";
 import { jobStatusRunner } from "./jobs/status.ts";
 import { authRunner } from "./master/auth.ts";
+import { clusterRunner } from "./master/cluster.ts";
 import { configRunner } from "./master/config.ts";
 import { docRunner } from "./master/doc.ts";
 import { eventRunner } from "./master/event.ts";
@@ -42,6 +43,7 @@ export const runnerFunctions: ReadonlyMap<string, RunnerFunction> = new Map([
   ...presenceRunner,
   ...minionCacheRunner,
   ...cacheBanksRunner,
+  ...clusterRunner,
   ...configRunner,
   ...docRunner(
     () => runnerFunctions,

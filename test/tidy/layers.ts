@@ -26,7 +26,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   databases: ["wire", "config", "python", "store"],
   pillar: ["wire", "config", "python", "target", "store", "git", "databases"],
   fileserver: ["wire", "config", "python", "target", "store", "git"],
-  runners: ["wire", "config", "python", "target", "store", "git", "databases"],
+  runners: ["wire", "config", "python", "target", "store", "cluster", "git", "databases"],
   sidecar: ["wire", "config"],
   takeover: ["config", "store", "git", "databases", "pillar", "runners", "sidecar"],
   workers: [...data, "openid", "store", "cluster", ...engine],

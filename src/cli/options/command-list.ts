@@ -8,7 +8,7 @@ export const commandAbouts = {
   run: "Run a function on the master, as salt-run does.",
   call: "Run a function on this machine, as salt-call does.",
   cp: "Copy files of this machine to minions, as salt-cp does.",
-  cluster: "Make the secret of a cluster of masters, and show its servers.",
+  cluster: "Make a cluster of masters, join or leave it, compare its members.",
   witness: "Run a server of a cluster without a master.",
   top: "Show live what the master does.",
   demo: "Start a master and minions in a directory of their own, and show some jobs.",

@@ -1,6 +1,6 @@
 /** The options of commands that Salt does not have, and that have few: `check`, `check-store`, `cluster`, `completion`. */
 import { generalOptions } from "./general-options.ts";
-import { type CommandTable, flag } from "./option.ts";
+import { type CommandTable, flag, text } from "./option.ts";
 
 const checkOptions = {
   isJson: flag(["--json"], "Print the report as JSON, with what is kept."),
@@ -31,19 +31,34 @@ export const checkStoreCommand: CommandTable<typeof generalOptions & typeof stor
 
 /** What `saltworks cluster` does. */
 export const clusterWords = {
+  init: "Make this master the first member of a new cluster.",
+  join: "Make this master a member of a cluster that another one has begun.",
+  leave: "Make this stopped master stand alone again, and the others forget it.",
+  check: "Show how the members' versions, options, clocks and files differ.",
   secret: "Print a new cluster_secret.",
   status: "Show the cluster's servers, and whether enough of them answer.",
 } as const;
 
 const clusterOptions = {
-  isJson: flag(["--json"], "Print the state as JSON."),
+  id: text(["--id"], "CLUSTER_ID", "init, join: the cluster's name, the same on each member."),
+  peers: text(
+    ["--peers"],
+    "HOST,HOST",
+    "init, join: where the two or four other servers are reached, each as HOST or HOST:PORT.",
+  ),
+  isYes: flag(["-y", "--yes"], "leave: ask no question."),
+  isForced: flag(
+    ["--force"],
+    "leave: leave also if too few servers answer, so that the others go on counting this one.",
+  ),
+  isJson: flag(["--json"], "status, check: print the answer as JSON."),
 };
 
 export const clusterCommand: CommandTable<typeof generalOptions & typeof clusterOptions> = {
   program: "saltworks cluster",
   usage: `saltworks cluster ${Object.keys(clusterWords).join("|")} [options]`,
   about:
-    "Several masters as one. secret: prints a new cluster_secret for the configuration of each member. status: shows the cluster's servers as this machine's member or witness sees them. Exit code 0: the cluster takes changes. 1: too few servers answer. 2: this machine's server cannot be asked.",
+    "Several masters as one. init: writes master.d/cluster.conf with a new secret, and prints what to run on the others. join: asks for the secret on the terminal, or reads it from a pipe, checks it against a peer's server if one can be reached, and writes the same file. leave: needs the master stopped; the other servers forget this one. check: compares what the members have of their own. Exit code 0: all alike. 1: something differs. 2: a member could not be asked. secret: prints a new cluster_secret. status: shows the cluster's servers as this machine's member or witness sees them. Exit code 0: the cluster takes changes. 1: too few servers answer. 2: this machine's server cannot be asked.",
   groups: [{ title: "", options: { ...generalOptions, ...clusterOptions } }],
   unavailable: [],
 };

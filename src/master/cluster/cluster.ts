@@ -40,6 +40,7 @@ import { JoiningSequence } from "../publish/sequence.ts";
 import type { KeyManagement } from "../upkeep/key-management.ts";
 import { type ClusterReport, sampleCluster } from "./cluster-metrics.ts";
 import { ClusterSecrets } from "./cluster-secrets.ts";
+import { openLikeness } from "./likeness.ts";
 import { followMemberReturns, type ReturnParts, sampleMemberReturns } from "./member-returns.ts";
 import { MinionSharing, type SharingWorkers } from "./minion-sharing.ts";
 import { SecretSharing } from "./secret-sharing.ts";
@@ -85,6 +86,7 @@ export class Cluster {
   #isInStep = false;
   #keys: KeyReplica | undefined;
   #returns: ReturnReceiver | undefined;
+  #likeness: ReturnType<typeof openLikeness> | undefined;
   #retry: NodeJS.Timeout | undefined;
   #attaching: Promise<void> = Promise.resolve();
   #closing: Promise<void> | undefined;
@@ -178,7 +180,7 @@ export class Cluster {
     await this.sequence.close();
     const shared = this.#sharing?.close();
     const parts = [this.minions.close(), this.#returns?.close(), this.#keys?.close(), this.#watch.close()];
-    await Promise.all(parts);
+    await Promise.all([...parts, this.#likeness?.close()]);
     await this.#connection?.close();
     await shared;
     // Without its connection an attempt to join ends soon.
@@ -198,6 +200,7 @@ export class Cluster {
     });
     this.#sharing = sharing;
     await sharing.start(this.#hasJoined);
+    this.#likeness ??= openLikeness((await this.#connect()).nats, { config, logger, member: start.member });
     this.#keys = await this.#untilAnswered("the cluster's bucket of minion keys", async () =>
       KeyReplica.open({
         clients: await this.#connect(),

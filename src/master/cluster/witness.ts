@@ -1,6 +1,7 @@
 /** A witness of a cluster: a server without a master. */
 import type { Logger } from "pino";
 import { connectCluster } from "../../cluster/connection.ts";
+import { answerLikeness } from "../../cluster/likeness/answers.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import { SaltworksError } from "../../errors.ts";
 import { claimInstance } from "../../store/disk/instance-lock.ts";
@@ -38,6 +39,7 @@ export async function runWitness(config: MasterConfig, logger: Logger, hooks: Wi
       ...{ name, waitMs },
       signal: ending.signal,
     });
+    answerLikeness({ nats, clusterId, member: name, role: "witness" });
     logger.info({ cluster: clusterId, name }, "the witness is ready");
     hooks.onReady({ answers: async () => void (await nats.rtt()), state: async () => "" });
     logger.info({ signal: await hooks.ended }, "shutting down");

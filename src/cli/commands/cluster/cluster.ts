@@ -1,21 +1,16 @@
-/** `saltworks cluster`: makes a cluster's secret, and shows its servers. */
-import { readFileSync } from "node:fs";
-import { hostname } from "node:os";
-import { connectCluster } from "../../../cluster/connection.ts";
-import { memberOf } from "../../../cluster/member.ts";
-import { deriveKeys, newClusterSecret } from "../../../cluster/secret.ts";
-import { accessTo } from "../../../cluster/server/access.ts";
-import { clientPortIn } from "../../../cluster/server/configuration.ts";
-import { serverFiles } from "../../../cluster/server/prepare.ts";
-import { type ClusterStatus, readClusterStatus } from "../../../cluster/status.ts";
-import { hasCodeIn } from "../../../config/files/system-errors.ts";
+/** `saltworks cluster`: makes a cluster, joins or leaves it, compares its members, and shows its servers. */
+import { clusterStatus } from "../../../cluster/own-server.ts";
+import { newClusterSecret } from "../../../cluster/secret.ts";
+import type { ClusterStatus } from "../../../cluster/status.ts";
 import type { MasterConfig } from "../../../config/schema.ts";
 import { hasCode, SaltworksError } from "../../../errors.ts";
-import { clusterStatusWaitMs } from "../../../limits.ts";
 import type { Host } from "../../host/host.ts";
 import { clusterWords } from "../../options/own-options.ts";
 import { understand } from "../../start/command-line.ts";
 import { masterConfig } from "../../start/configuration.ts";
+import { showCheck } from "./check.ts";
+import { leaveCluster } from "./leave.ts";
+import { initCluster, joinCluster } from "./setup.ts";
 
 const exitCodes = { quorum: 0, noQuorum: 1, unasked: 2 } as const;
 
@@ -23,44 +18,50 @@ const exitCodes = { quorum: 0, noQuorum: 1, unasked: 2 } as const;
 export async function runCluster(argv: readonly string[], host: Host): Promise<number> {
   const { options, positionals } = understand("cluster", argv, host);
   const [word, ...more] = positionals;
-  if (word === undefined || !Object.hasOwn(clusterWords, word) || more.length > 0) {
+  if (!isWord(word) || more.length > 0) {
     const given = word === undefined ? "nothing is asked for" : `there is no '${positionals.join(" ")}'`;
     throw new SaltworksError("USAGE", `${given}; give one of ${Object.keys(clusterWords).join(", ")}`);
   }
-  if (word === "secret") {
-    host.write(`${newClusterSecret()}\n`);
-    return 0;
+  const config = () => masterConfig(options.configDir, host);
+  switch (word) {
+    case "init":
+      return await initCluster(options, host);
+    case "join":
+      return await joinCluster(options, host);
+    case "leave":
+      return await leaveCluster(config(), options, host);
+    case "check":
+      return await unlessUnasked(host, () => showCheck(config(), options.isJson, host));
+    case "secret":
+      host.write(`${newClusterSecret()}\n`);
+      return 0;
+    case "status":
+      return await unlessUnasked(host, () => showStatus(config(), options.isJson, host));
+    default: {
+      const never: never = word;
+      throw new SaltworksError("USAGE", `there is no '${String(never)}'`);
+    }
   }
-  return await showStatus(masterConfig(options.configDir, host), options.isJson, host);
 }
 
-async function showStatus(config: MasterConfig, isJson: boolean, host: Host): Promise<number> {
-  const member = memberOf(config, hostname());
-  if (member === undefined)
-    throw new SaltworksError("USAGE", "this master is not a member of a cluster: cluster_id is not set");
-  let status: ClusterStatus;
+function isWord(word: string | undefined): word is keyof typeof clusterWords {
+  return word !== undefined && Object.hasOwn(clusterWords, word);
+}
+
+/** @returns the exit code of `show`, or the one for a server that cannot be asked, after a message */
+async function unlessUnasked(host: Host, show: () => Promise<number>): Promise<number> {
   try {
-    const keys = await deriveKeys(member.secret, member.clusterId);
-    const port = clientPortIn(readFileSync(serverFiles(member.directory).configuration, "utf8"));
-    const name = "saltworks cluster";
-    const access = accessTo(port, keys, "system", name);
-    const connection = await connectCluster({ ...access, name, waitMs: clusterStatusWaitMs });
-    try {
-      status = await readClusterStatus(connection.nats);
-    } finally {
-      await connection.close();
-    }
+    return await show();
   } catch (error) {
-    if (!hasCode(error, "CLUSTER_UNAVAILABLE") && !hasCodeIn(error, "ENOENT") && !hasCodeIn(error, "EACCES"))
-      throw error;
+    if (!hasCode(error, "CLUSTER_UNAVAILABLE")) throw error;
     host.complain(`saltworks cluster: ${(error as Error).message}\n`);
     return exitCodes.unasked;
   }
-  host.write(
-    isJson
-      ? `${JSON.stringify({ cluster: member.clusterId, ...status }, undefined, 2)}\n`
-      : textOf(member.clusterId, status),
-  );
+}
+
+async function showStatus(config: MasterConfig, isJson: boolean, host: Host): Promise<number> {
+  const { cluster, ...status } = await clusterStatus(config);
+  host.write(isJson ? `${JSON.stringify({ cluster, ...status }, undefined, 2)}\n` : textOf(cluster, status));
   return status.hasQuorum ? exitCodes.quorum : exitCodes.noQuorum;
 }
 

@@ -24,6 +24,11 @@ export class LocalFile implements FoundFile {
     return new LocalFile(this.path, name, this.#stats, this.#hashes);
   }
 
+  /** Bytes. */
+  get size(): number {
+    return Number(this.#stats.size);
+  }
+
   stat(): Value[] {
     const seconds = (ns: bigint) => ns / 1_000_000_000n;
     const { mode, ino, dev, nlink, uid, gid, size, atimeNs, mtimeNs, ctimeNs } = this.#stats;

@@ -1,0 +1,57 @@
+/** Answers other members' questions about this one. The slow ones are answered by `answer`, elsewhere than in this loop. */
+import type { NatsConnection, Subscription } from "@nats-io/nats-core";
+import { SaltworksError } from "../../errors.ts";
+import { likenessQuestionBytesMax, likenessQuestionsMax } from "../../limits.ts";
+import {
+  type ClockAnswer,
+  decodeQuestion,
+  encodeAnswer,
+  encodeFailure,
+  type LikenessQuestion,
+  likenessSubject,
+} from "./message.ts";
+
+export type AnswerParts = {
+  readonly nats: NatsConnection;
+  readonly clusterId: string;
+  readonly member: string;
+  readonly role: ClockAnswer["role"];
+  /** Answers a question other than the one for the clock, as encoded JSON. Undefined for a witness. */
+  readonly answer?: ((question: LikenessQuestion) => Promise<string>) | undefined;
+};
+
+/** One question is worked on at a time. At most `likenessQuestionsMax` wait, and further ones are refused. */
+export function answerLikeness(parts: AnswerParts): { readonly close: () => void } {
+  const { nats, clusterId, member } = parts;
+  let waiting = 0;
+  let last: Promise<void> = Promise.resolve();
+  const subscription: Subscription = nats.subscribe(likenessSubject(clusterId, member), {
+    callback: (error, message) => {
+      if (error !== null || message.data.length > likenessQuestionBytesMax) return;
+      const respond = (text: string) => void message.respond(text);
+      const question = decodeQuestion(message.string());
+      if (question === undefined) return respond(encodeFailure({ message: "it does not know the question" }));
+      if (question.kind === "clock") return respond(encodeAnswer(clockOf(parts)));
+      if (waiting >= likenessQuestionsMax) return respond(encodeFailure({ message: "it has too many such questions" }));
+      waiting += 1;
+      last = last.then(async () => {
+        respond(await answerOf(parts, question));
+        waiting -= 1;
+      });
+    },
+  });
+  return { close: () => subscription.unsubscribe() };
+}
+
+function clockOf({ role }: AnswerParts): ClockAnswer {
+  return { role, atMs: Date.now() };
+}
+
+async function answerOf({ answer }: AnswerParts, question: LikenessQuestion): Promise<string> {
+  try {
+    return answer === undefined ? encodeFailure({ message: "a witness has no files" }) : await answer(question);
+  } catch (error) {
+    const { message } = error instanceof SaltworksError ? error : new SaltworksError("FILES_FAILED", String(error));
+    return encodeFailure({ message });
+  }
+}

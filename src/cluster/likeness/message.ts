@@ -1,0 +1,87 @@
+/** The questions by which members of a cluster learn how they differ, and the answers. JSON over core NATS. */
+import type { SaltworksError } from "../../errors.ts";
+
+/** Another number means another form of question or answer. */
+export const likenessForm = 1;
+
+export const treeNames = ["file_roots", "pillar_roots"] as const;
+export type TreeName = (typeof treeNames)[number];
+
+/** `paths`: the files of a tree behind the path `after`. The member must have told the tree's digest before. */
+export type LikenessQuestion =
+  | { readonly kind: "clock" | "state" }
+  | {
+      readonly kind: "paths";
+      readonly tree: TreeName;
+      readonly environment: string;
+      readonly digest: string;
+      readonly after: string;
+    };
+
+/** `atMs`: the member's clock. A witness has no files and no options of a master. */
+export type ClockAnswer = { readonly role: "master" | "witness"; readonly atMs: number };
+
+/** `digest`: of all paths and contents; undefined if the tree was not read to its end, for the reason `why`. */
+export type TreeState = {
+  readonly tree: TreeName;
+  readonly environment: string;
+  readonly digest: string | undefined;
+  readonly why?: string;
+};
+
+/** `shown`: the value, if it is short and of one word. Other values are compared by their digest alone. */
+export type OptionState = { readonly digest: string; readonly shown?: string };
+
+export type StateAnswer = {
+  readonly version: string;
+  readonly options: Readonly<Record<string, OptionState>>;
+  readonly trees: readonly TreeState[];
+};
+
+/** Paths with the digest of each file, sorted. */
+export type PathPage = { readonly files: readonly (readonly [string, string])[]; readonly isLast: boolean };
+
+type Failure = { readonly form: number; readonly ok: false; readonly message: string };
+type Success = { readonly form: number; readonly ok: true; readonly value: unknown };
+
+/** The subject on which a member is asked. The name is in hexadecimal, because it may have characters with a meaning for NATS. */
+export function likenessSubject(clusterId: string, member: string): string {
+  return `sw_${clusterId}.likeness.${Buffer.from(member).toString("hex")}`;
+}
+
+export function encodeQuestion(question: LikenessQuestion): string {
+  return JSON.stringify({ form: likenessForm, ...question });
+}
+
+/** @returns undefined for another form */
+export function decodeQuestion(text: string): LikenessQuestion | undefined {
+  const { form, ...question } = parsed(text) as { form?: number } & LikenessQuestion;
+  if (form !== likenessForm) return undefined;
+  const { kind } = question;
+  return kind === "clock" || kind === "state" || kind === "paths" ? question : undefined;
+}
+
+export function encodeAnswer(value: unknown): string {
+  return JSON.stringify({ form: likenessForm, ok: true, value } satisfies Success);
+}
+
+export function encodeFailure({ message }: Pick<SaltworksError, "message">): string {
+  return JSON.stringify({ form: likenessForm, ok: false, message } satisfies Failure);
+}
+
+/** @returns the value, or the reason why there is none */
+export function decodeAnswer(text: string): { readonly value: unknown } | { readonly why: string } {
+  const answer = parsed(text) as Partial<Success | Failure>;
+  if (answer.form !== likenessForm) return { why: "it runs another version, which answers otherwise" };
+  return answer.ok === true ? { value: answer.value } : { why: String((answer as Failure).message) };
+}
+
+function parsed(text: string): object {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? value : {};
+  } catch (error) {
+    if (error instanceof SyntaxError) return {};
+    throw error;
+  }
+}
