@@ -17,6 +17,7 @@ export const uncountedLimits: Readonly<Record<string, string>> = {
   apiConnectionsMax: ofApi,
   apiHeaderBytesMax: ofApi,
   apiHeadersMax: ofApi,
+  likenessQuestionsMax: asked,
   orchestrationMs: "the call fails and the log names it; in practice only one that hangs reaches it",
   apiHeadersTimeoutMs: ofApi,
   apiRequestTimeoutMs: ofApi,

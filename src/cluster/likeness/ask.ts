@@ -1,6 +1,6 @@
 /** Asks the members of a cluster what each has of its own, and reports how they differ. */
 import { createHash } from "node:crypto";
-import type { NatsConnection } from "@nats-io/nats-core";
+import { type NatsConnection, RequestError } from "@nats-io/nats-core";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import {
   clusterClockMs,
@@ -118,7 +118,7 @@ async function ask(
     text = (await nats.request(subject, encodeQuestion(question), { timeout: waitMs })).string();
   } catch (cause) {
     const why =
-      (cause as Error).name === "NoRespondersError"
+      cause instanceof RequestError && cause.isNoResponders()
         ? "its master or witness does not run, or has not joined"
         : (cause as Error).message;
     throw new SaltworksError("CLUSTER_UNAVAILABLE", why, {}, { cause });

@@ -2,7 +2,7 @@
 import type { RunnerFunction } from "../contract/contract.ts";
 
 /** Loaded on demand, because a master that stands alone does not load the code of clusters. */
-const asking = () => import("../../cluster/own-server.ts");
+const asking = () => import("../../cluster/asking/own-server.ts");
 
 export const clusterRunner: ReadonlyMap<string, RunnerFunction> = new Map<string, RunnerFunction>([
   [

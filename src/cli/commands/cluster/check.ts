@@ -1,8 +1,8 @@
 /** `saltworks cluster check`: shows how the members' versions, options, clocks and files differ. */
 
+import { checkCluster } from "../../../cluster/asking/own-server.ts";
 import type { LikenessReport } from "../../../cluster/likeness/ask.ts";
 import type { Difference } from "../../../cluster/likeness/compare.ts";
-import { checkCluster } from "../../../cluster/own-server.ts";
 import type { MasterConfig } from "../../../config/schema.ts";
 import type { Host } from "../../host/host.ts";
 

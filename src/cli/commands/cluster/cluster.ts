@@ -1,5 +1,5 @@
 /** `saltworks cluster`: makes a cluster, joins or leaves it, compares its members, and shows its servers. */
-import { clusterStatus } from "../../../cluster/own-server.ts";
+import { clusterStatus } from "../../../cluster/asking/own-server.ts";
 import { newClusterSecret } from "../../../cluster/secret.ts";
 import type { ClusterStatus } from "../../../cluster/status.ts";
 import type { MasterConfig } from "../../../config/schema.ts";

@@ -1,20 +1,19 @@
 /** `saltworks cluster leave`: makes the other servers forget this one, and this master stand alone again. */
-import { existsSync, renameSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
 import { pino } from "pino";
+import { ownMember } from "../../../cluster/asking/own-server.ts";
 import { connectCluster } from "../../../cluster/connection.ts";
-import { ownMember } from "../../../cluster/own-server.ts";
-import { leaveServers } from "../../../cluster/removal.ts";
+import { claimStopped, standAlone } from "../../../cluster/membership/alone.ts";
+import { isOwnFile, ownFilePath, removeOwnFile } from "../../../cluster/membership/own-file.ts";
+import { leaveServers } from "../../../cluster/membership/removal.ts";
 import { accessTo } from "../../../cluster/server/access.ts";
 import { readSettings } from "../../../config/files/settings.ts";
 import type { MasterConfig } from "../../../config/schema.ts";
 import { hasCode, SaltworksError } from "../../../errors.ts";
 import { clusterLeaveMs } from "../../../limits.ts";
-import { removeIfThere, syncDirectory } from "../../../store/disk/durable-file.ts";
-import { claimInstance } from "../../../store/disk/instance-lock.ts";
 import { startClusterServer } from "../../daemon/cluster-server.ts";
+import { giveFiles } from "../../daemon/own-files.ts";
 import type { Host } from "../../host/host.ts";
-import { isOwnFile, ownFilePath, removeOwnFile } from "./own-file.ts";
+import { userToBecome } from "../../input/process-user.ts";
 
 export type LeaveOptions = { readonly isYes: boolean; readonly isForced: boolean };
 
@@ -28,14 +27,12 @@ const refusedExitCode = 1;
  */
 export async function leaveCluster(config: MasterConfig, options: LeaveOptions, host: Host): Promise<number> {
   const { clusterId, name, directory } = ownMember(config);
-  const lock = claimInstance([config.cachedir, config.pki_dir]);
+  const lock = claimStopped(config);
   try {
     if (!options.isYes && !(await isConfirmed(clusterId, name, host))) return refusedExitCode;
-    const told = await forgottenByOthers(config, name, options.isForced);
-    const moved = moveAway(directory);
-    // The file has the cluster's AES key and its serials. Without it the next start makes a key, under which serials begin anew.
-    removeIfThere(join(config.pki_dir, ".secrets.sealed"));
-    syncDirectory(config.pki_dir);
+    const told = await forgottenByOthers(config, name, options.isForced, host);
+    const records = standAlone(directory, config.pki_dir);
+    const moved = records === undefined ? "" : `The cluster's records are in ${records}.\n`;
     host.write(`${told}${moved}The next start makes a new AES key, so that minions authenticate again.\n`);
     host.write(forgetConfiguration(config));
     return 0;
@@ -53,14 +50,14 @@ async function isConfirmed(clusterId: string, name: string, host: Host): Promise
 }
 
 /** @returns what is to be said. @throws SaltworksError CLUSTER_UNAVAILABLE, unless `isForced` */
-async function forgottenByOthers(config: MasterConfig, name: string, isForced: boolean): Promise<string> {
+async function forgottenByOthers(config: MasterConfig, name: string, isForced: boolean, host: Host): Promise<string> {
   try {
-    const left = await askToForget(config, name);
+    const left = await askToForget(config, name, host);
     const advice =
       left % 2 === 0
-        ? " With an even number it bears no more losses than with one server fewer: let another one join (docs/cluster.md)."
+        ? `An even number of servers may lose one fewer than the next odd number: let another one join.\n`
         : "";
-    return `The cluster has forgotten ${name}. It has ${left} servers left.${advice}\nRemove this server from cluster_peers of the others.\n`;
+    return `The cluster has forgotten ${name}. It has ${left} servers left.\n${advice}In cluster_peers of the others, name the server that takes this one's place.\n`;
   } catch (error) {
     if (!hasCode(error, "CLUSTER_UNAVAILABLE")) throw error;
     const why = (error as Error).message;
@@ -74,7 +71,9 @@ async function forgottenByOthers(config: MasterConfig, name: string, isForced: b
   }
 }
 
-async function askToForget(config: MasterConfig, name: string): Promise<number> {
+/** @throws Exit if this process is neither root nor the master's user */
+async function askToForget(config: MasterConfig, name: string, host: Host): Promise<number> {
+  const owner = await userToBecome(config.user, host);
   const server = await startClusterServer(config, pino({ enabled: false }));
   if (server === undefined) throw new SaltworksError("CLUSTER_UNAVAILABLE", "this master has no server");
   try {
@@ -87,17 +86,14 @@ async function askToForget(config: MasterConfig, name: string): Promise<number> 
     }
   } finally {
     await server.stop();
+    // If the master goes on as a member, it must be able to read them.
+    if (owner !== undefined)
+      giveFiles(
+        { directories: [{ path: server.member.directory, mode: 0o700 }], logFile: undefined, pidFile: "" },
+        owner,
+        (sentence) => host.complain(`${sentence}\n`),
+      );
   }
-}
-
-/** Keeps the records beside their place, because they may be the last copy. @returns what is to be said */
-function moveAway(directory: string): string {
-  if (!existsSync(directory)) return "";
-  const stamp = new Date().toISOString().replaceAll(/[:.]/g, "-");
-  const target = join(dirname(directory), `${basename(directory)}-left-${stamp}`);
-  renameSync(directory, target);
-  syncDirectory(dirname(directory));
-  return `The cluster's records are in ${target}.\n`;
 }
 
 /** Removes the file that `init` or `join` wrote. @returns what is to be said, with the lines that the operator must remove */

@@ -2,17 +2,17 @@
 import { existsSync } from "node:fs";
 import { hostname, networkInterfaces } from "node:os";
 import { isAnyAddress, type Member, memberOf } from "../../../cluster/member.ts";
-import { type Probed, probePeer } from "../../../cluster/probe.ts";
+import { acceptedCount } from "../../../cluster/membership/alone.ts";
+import { ownFilePath, ownFileText, removeOwnFile, writeOwnFile } from "../../../cluster/membership/own-file.ts";
+import { type Probed, probePeer } from "../../../cluster/membership/probe.ts";
 import { type ClusterKeys, deriveKeys, newClusterSecret } from "../../../cluster/secret.ts";
 import { clusterOptions } from "../../../config/options/cluster.ts";
 import { isUnbuilt } from "../../../config/options/unbuilt.ts";
 import type { MasterConfig } from "../../../config/schema.ts";
 import { SaltworksError } from "../../../errors.ts";
-import { openKeyDirectories } from "../../../store/keys/keys.ts";
 import type { Host } from "../../host/host.ts";
 import { ownerUid } from "../../input/process-user.ts";
 import { masterConfig } from "../../start/configuration.ts";
-import { ownFilePath, ownFileText, removeOwnFile, writeOwnFile } from "./own-file.ts";
 
 export type SetupOptions = {
   readonly id: string | undefined;
@@ -56,7 +56,7 @@ export async function joinCluster(options: SetupOptions, host: Host): Promise<nu
   const keys = await deriveKeys(secret, member.clusterId);
   const checked = await checkSecret(member, keys, host);
   const file = await writeMembership(config, { ...given, secret }, options, host);
-  const trusted = openKeyDirectories(config.pki_dir).list("accepted").length;
+  const trusted = acceptedCount(config.pki_dir);
   const advice =
     trusted === 0
       ? ""

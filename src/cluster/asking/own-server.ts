@@ -2,17 +2,17 @@
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import type { NatsConnection } from "@nats-io/nats-core";
-import { hasCodeIn } from "../config/files/system-errors.ts";
-import { SaltworksError } from "../errors.ts";
-import { clusterStatusWaitMs } from "../limits.ts";
-import { connectCluster } from "./connection.ts";
-import { compareMembers, type LikenessReport } from "./likeness/ask.ts";
-import { type Member, type MemberConfig, memberOf } from "./member.ts";
-import { type ClusterKeys, deriveKeys } from "./secret.ts";
-import { accessTo } from "./server/access.ts";
-import { clientPortIn } from "./server/configuration.ts";
-import { serverFiles } from "./server/prepare.ts";
-import { type ClusterStatus, readClusterStatus } from "./status.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
+import { SaltworksError } from "../../errors.ts";
+import { clusterStatusWaitMs } from "../../limits.ts";
+import { connectCluster } from "../connection.ts";
+import { compareMembers, type LikenessReport } from "../likeness/ask.ts";
+import { type Member, type MemberConfig, memberOf } from "../member.ts";
+import { type ClusterKeys, deriveKeys } from "../secret.ts";
+import { accessTo } from "../server/access.ts";
+import { clientPortIn } from "../server/configuration.ts";
+import { serverFiles } from "../server/prepare.ts";
+import { type ClusterStatus, readClusterStatus } from "../status.ts";
 
 const connectionName = "saltworks cluster";
 

@@ -1,9 +1,9 @@
 /** Makes the servers of a cluster forget one of them, so that it counts for no majority any more. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { NatsConnection } from "@nats-io/nats-core";
-import { SaltworksError } from "../errors.ts";
-import { clusterLeaveMs, clusterRequestMs, clusterRetryMs } from "../limits.ts";
-import { type ClusterStatus, readClusterStatus } from "./status.ts";
+import { SaltworksError } from "../../errors.ts";
+import { clusterLeaveMs, clusterRequestMs, clusterRetryMs } from "../../limits.ts";
+import { type ClusterStatus, readClusterStatus } from "../status.ts";
 
 /** Source: NATS documentation, "JetStream wire API", removal of a server from the meta group. */
 const subject = "$JS.API.SERVER.REMOVE";

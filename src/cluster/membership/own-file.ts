@@ -1,8 +1,8 @@
 /** The file below `master.d` in which `saltworks cluster` keeps what makes a master a member. Pure, but for the two functions that say so. */
 import { chownSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { hasCodeIn } from "../../../config/files/system-errors.ts";
-import { removeIfThere, replaceDurably, syncDirectory } from "../../../store/disk/durable-file.ts";
+import { hasCodeIn } from "../../config/files/system-errors.ts";
+import { removeIfThere, replaceDurably, syncDirectory } from "../../store/disk/durable-file.ts";
 
 const mode = 0o600;
 /** The first line, by which `leave` knows the file. */

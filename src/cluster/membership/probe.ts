@@ -1,8 +1,8 @@
 /** Asks a server of a cluster, by TLS alone, whether it has the same secret. Sources: NATS routes begin with TLS; RFC 5280 section 6. */
 import { connect } from "node:tls";
-import { clusterProbeMs } from "../limits.ts";
-import type { ClusterKeys } from "./secret.ts";
-import { accessTo } from "./server/access.ts";
+import { clusterProbeMs } from "../../limits.ts";
+import type { ClusterKeys } from "../secret.ts";
+import { accessTo } from "../server/access.ts";
 
 /** `unreachable`: nothing can be said. `same`: its certificate is of the authority that this secret makes. */
 export type Probed = { readonly peer: string } & (

@@ -1,0 +1,180 @@
+/** `saltworks cluster init`, `join` and `leave` without a cluster: what they write, and what they refuse. */
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { exitCodeOf, reportText } from "../../src/cli/commands/cluster/check.ts";
+import { dispatch } from "../../src/cli/dispatch.ts";
+import { loadMasterConfig } from "../../src/config/load.ts";
+import { isUnbuilt } from "../../src/config/options/unbuilt.ts";
+import { TestHost } from "./test-host.ts";
+
+const place = mkdtempSync(join(tmpdir(), "saltworks-cluster-"));
+after(() => rmSync(place, { recursive: true }));
+let count = 0;
+
+/** A configuration directory with this main file. */
+function confDir(config: object = {}): string {
+  count += 1;
+  const directory = join(place, `${count}`);
+  mkdirSync(directory);
+  const base = { id: "m1", interface: "127.0.0.1", root_dir: directory, pki_dir: join(directory, "pki") };
+  writeFileSync(join(directory, "master"), JSON.stringify({ ...base, cachedir: join(directory, "cache"), ...config }));
+  return directory;
+}
+
+async function cluster(directory: string, words: readonly string[], input = "") {
+  const host = new TestHost(input);
+  const exitCode = await dispatch(["cluster", ...words, "-c", directory], host);
+  return { exitCode, out: host.out, err: host.err };
+}
+const fileIn = (directory: string) => join(directory, "master.d", "cluster.conf");
+const peers = "127.0.0.2:1,127.0.0.3:1";
+const secret = "a-secret-of-more-than-16-characters";
+
+describe("saltworks cluster init", () => {
+  it("writes a private file that makes this master a member, and prints the other's commands", async () => {
+    const directory = confDir();
+    const { exitCode, out, err } = await cluster(directory, [
+      "init",
+      "--id",
+      "prod",
+      "--peers",
+      "10.0.0.2,10.0.0.3:4521",
+    ]);
+    assert.equal(exitCode, 0, err);
+    assert.equal(statSync(fileIn(directory)).mode & 0o777, 0o600);
+    const config = loadMasterConfig(directory);
+    assert.deepEqual([config.cluster_id, config.cluster_peers], ["prod", ["10.0.0.2", "10.0.0.3:4521"]]);
+    assert.match(out, /join --id prod --peers 127\.0\.0\.1,10\.0\.0\.3:4521$/m);
+    assert.match(out, /join --id prod --peers 127\.0\.0\.1,10\.0\.0\.2$/m);
+    assert.ok(config.cluster_secret !== null && config.cluster_secret.length > 32);
+    assert.ok(!out.includes(config.cluster_secret), "the secret is not shown");
+  });
+
+  it("keeps what accept_missing has, and adds to it only while clusters are not whole", async () => {
+    const directory = confDir({ accept_missing: ["fips_mode"] });
+    assert.equal((await cluster(directory, ["init", "--id", "prod", "--peers", peers])).exitCode, 0);
+    const isMissing = isUnbuilt("cluster_id", { value: "prod" }, new Map());
+    assert.deepEqual(loadMasterConfig(directory).accept_missing, ["fips_mode", ...(isMissing ? ["cluster_id"] : [])]);
+  });
+
+  const refused: readonly (readonly [what: string, config: object, words: readonly string[], why: RegExp])[] = [
+    ["no id", {}, ["--peers", peers], /--id is missing/],
+    ["an id of another form", {}, ["--id", "a b", "--peers", peers], /cluster_id must be/],
+    ["one peer", {}, ["--id", "prod", "--peers", "10.0.0.2"], /names 1/],
+    ["three peers", {}, ["--id", "prod", "--peers", "a,b,c"], /three or five servers, and names 3/],
+    ["a peer of another form", {}, ["--id", "prod", "--peers", "a,b:x"], /not HOST or HOST:PORT/],
+    ["a peer twice", {}, ["--id", "prod", "--peers", "a,a"], /twice/],
+    ["itself", {}, ["--id", "prod", "--peers", "127.0.0.1,b"], /itself/],
+    ["the own id", { id: "m2" }, ["--id", "prod", "--peers", "m2,m3"], /id of this master, m2, is a peer's/],
+    [
+      "a second cluster",
+      { cluster_id: "old", cluster_secret: secret, cluster_peers: ["a", "b"], accept_missing: ["cluster_id"] },
+      ["--id", "prod", "--peers", peers],
+      /member of the cluster old already/,
+    ],
+    [
+      "a file that is not read",
+      { default_include: "other.d/*.conf" },
+      ["--id", "prod", "--peers", peers],
+      /default_include/,
+    ],
+  ];
+  for (const [what, config, words, why] of refused)
+    it(`refuses ${what}, and writes nothing`, async () => {
+      const directory = confDir(config);
+      const { exitCode, err } = await cluster(directory, ["init", ...words]);
+      assert.notEqual(exitCode, 0);
+      assert.match(err, why);
+      assert.ok(!existsSync(fileIn(directory)));
+    });
+});
+
+describe("saltworks cluster join", () => {
+  it("reads the secret from a pipe, and says that it could not check it", async () => {
+    const directory = confDir();
+    const { exitCode, out, err } = await cluster(directory, ["join", "--id", "prod", "--peers", peers], `${secret}\n`);
+    assert.equal(exitCode, 0, err);
+    assert.match(err, /127\.0\.0\.2:1 cannot be reached: ECONNREFUSED/);
+    assert.match(out, /the secret is not checked/);
+    assert.equal(loadMasterConfig(directory).cluster_secret, secret);
+  });
+
+  it("says what a master with minions must do", async () => {
+    const directory = confDir();
+    mkdirSync(join(directory, "pki", "minions"), { recursive: true });
+    writeFileSync(join(directory, "pki", "minions", "web1"), "key");
+    const { out } = await cluster(directory, ["join", "--id", "prod", "--peers", peers], `${secret}\n`);
+    assert.match(out, /has 1 accepted keys/);
+  });
+
+  it("refuses a short secret and an empty pipe, and writes nothing", async () => {
+    const directory = confDir();
+    const short = await cluster(directory, ["join", "--id", "prod", "--peers", peers], "short\n");
+    assert.match(short.err, /CONFIG_INVALID: cluster_secret: it has 5 characters/);
+    const none = await cluster(directory, ["join", "--id", "prod", "--peers", peers]);
+    assert.match(none.err, /no secret is given/);
+    assert.ok(!existsSync(fileIn(directory)));
+  });
+});
+
+describe("saltworks cluster leave", () => {
+  it("does nothing without a yes", async () => {
+    const directory = confDir();
+    await cluster(directory, ["init", "--id", "prod", "--peers", peers]);
+    for (const input of ["", "n\n"]) {
+      const { exitCode } = await cluster(directory, ["leave"], input);
+      assert.equal(exitCode, 1);
+    }
+    assert.match(readFileSync(fileIn(directory), "utf8"), /cluster_id: "prod"/);
+    assert.ok(!existsSync(join(directory, "cache", "cluster")));
+  });
+
+  it("refuses a master that is not a member", async () => {
+    const { exitCode, err } = await cluster(confDir(), ["leave", "-y"]);
+    assert.equal(exitCode, 1);
+    assert.match(err, /not a member/);
+  });
+});
+
+describe("saltworks cluster check", () => {
+  const report = {
+    cluster: "prod",
+    members: [{ name: "m1", role: "master" as const }],
+    differences: [],
+    omitted: 0,
+    unasked: [],
+  };
+  const difference = {
+    member: "m2",
+    subject: "file_roots" as const,
+    environment: "base",
+    name: "top.sls",
+    kind: "differs" as const,
+  };
+  const silent = { member: "m3", why: "no answer" };
+
+  it("tells alike, different and unasked members by its exit code", () => {
+    assert.equal(exitCodeOf(report), 0);
+    assert.equal(exitCodeOf({ differences: [difference], unasked: [silent] }), 1);
+    assert.equal(exitCodeOf({ differences: [], unasked: [silent] }), 2);
+  });
+
+  it("has a line for each difference and each silent member", () => {
+    const text = reportText({ ...report, differences: [difference], omitted: 4, unasked: [silent] });
+    assert.equal(
+      text,
+      "Cluster prod: compared m1\n  m2: file_roots base top.sls: differs\n  and 4 more\nNot asked:\n  m3: no answer\nThe members differ in 5 places.\n",
+    );
+  });
+
+  it("ends with 2 if this machine's server was never started", async () => {
+    const directory = confDir();
+    await cluster(directory, ["init", "--id", "prod", "--peers", peers]);
+    const { exitCode, err } = await cluster(directory, ["check"]);
+    assert.equal(exitCode, 2);
+    assert.match(err, /has not been started/);
+  });
+});
