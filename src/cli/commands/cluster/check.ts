@@ -31,7 +31,7 @@ export function reportText({ cluster, members, differences, omitted, unasked }: 
   const count = differences.length + omitted;
   const closing =
     count > 0
-      ? `The members differ in ${count.toLocaleString("en-US")} places.\n`
+      ? `The members differ in ${count === 1 ? "one place" : `${count.toLocaleString("en-US")} places`}.\n`
       : unasked.length > 0
         ? "What could be asked is alike.\n"
         : "The members are alike.\n";

@@ -53,10 +53,9 @@ async function isConfirmed(clusterId: string, name: string, host: Host): Promise
 async function forgottenByOthers(config: MasterConfig, name: string, isForced: boolean, host: Host): Promise<string> {
   try {
     const left = await askToForget(config, name, host);
+    const bears = Math.ceil(left / 2) - 1;
     const advice =
-      left % 2 === 0
-        ? `An even number of servers may lose one fewer than the next odd number: let another one join.\n`
-        : "";
+      left % 2 === 0 ? `It may lose ${bears} of them, and ${bears + 1} once another one has joined.\n` : "";
     return `The cluster has forgotten ${name}. It has ${left} servers left.\n${advice}In cluster_peers of the others, name the server that takes this one's place.\n`;
   } catch (error) {
     if (!hasCode(error, "CLUSTER_UNAVAILABLE")) throw error;
