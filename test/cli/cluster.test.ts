@@ -7,7 +7,6 @@ import { after, describe, it } from "node:test";
 import { exitCodeOf, reportText } from "../../src/cli/commands/cluster/check.ts";
 import { dispatch } from "../../src/cli/dispatch.ts";
 import { loadMasterConfig } from "../../src/config/load.ts";
-import { isUnbuilt } from "../../src/config/options/unbuilt.ts";
 import { TestHost } from "./test-host.ts";
 
 const place = mkdtempSync(join(tmpdir(), "saltworks-cluster-"));
@@ -53,13 +52,6 @@ describe("saltworks cluster init", () => {
     assert.ok(!out.includes(config.cluster_secret), "the secret is not shown");
   });
 
-  it("keeps what accept_missing has, and adds to it only while clusters are not whole", async () => {
-    const directory = confDir({ accept_missing: ["fips_mode"] });
-    assert.equal((await cluster(directory, ["init", "--id", "prod", "--peers", peers])).exitCode, 0);
-    const isMissing = isUnbuilt("cluster_id", { value: "prod" }, new Map());
-    assert.deepEqual(loadMasterConfig(directory).accept_missing, ["fips_mode", ...(isMissing ? ["cluster_id"] : [])]);
-  });
-
   const refused: readonly (readonly [what: string, config: object, words: readonly string[], why: RegExp])[] = [
     ["no id", {}, ["--peers", peers], /--id is missing/],
     ["an id of another form", {}, ["--id", "a b", "--peers", peers], /cluster_id must be/],
@@ -71,7 +63,7 @@ describe("saltworks cluster init", () => {
     ["the own id", { id: "m2" }, ["--id", "prod", "--peers", "m2,m3"], /id of this master, m2, is a peer's/],
     [
       "a second cluster",
-      { cluster_id: "old", cluster_secret: secret, cluster_peers: ["a", "b"], accept_missing: ["cluster_id"] },
+      { cluster_id: "old", cluster_secret: secret, cluster_peers: ["a", "b"] },
       ["--id", "prod", "--peers", peers],
       /member of the cluster old already/,
     ],

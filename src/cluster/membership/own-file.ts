@@ -12,8 +12,6 @@ export type OwnFile = {
   readonly clusterId: string;
   readonly secret: string;
   readonly peers: readonly string[];
-  /** The whole value of `accept_missing`; undefined if nothing is to be accepted. */
-  readonly acceptMissing: readonly string[] | undefined;
 };
 
 export function ownFilePath(configDir: string): string {
@@ -21,20 +19,12 @@ export function ownFilePath(configDir: string): string {
 }
 
 /** JSON values are YAML. */
-export function ownFileText({ clusterId, secret, peers, acceptMissing }: OwnFile): string {
-  const accepted =
-    acceptMissing === undefined
-      ? []
-      : [
-          "# This value replaces the one of the main file, so that it has its names, too.",
-          `accept_missing: ${JSON.stringify(acceptMissing)}`,
-        ];
+export function ownFileText({ clusterId, secret, peers }: OwnFile): string {
   return [
     mark,
     `cluster_id: ${JSON.stringify(clusterId)}`,
     `cluster_secret: ${JSON.stringify(secret)}`,
     `cluster_peers: ${JSON.stringify(peers)}`,
-    ...accepted,
     "",
   ].join("\n");
 }

@@ -8,6 +8,7 @@ import { afterEach, describe, it } from "node:test";
 import { freePorts } from "../../../bench/free-ports.ts";
 import type { MasterProcess } from "../../../bench/master-process.ts";
 import { withoutNodeVariables } from "../../../src/cli/daemon/node-environment.ts";
+import type { LikenessReport } from "../../../src/cluster/likeness/ask.ts";
 import { natsServerProgram, natsServerSkip } from "../../services/nats-server.ts";
 import { temporaryDirectories } from "../../store/temporary.ts";
 import { cliFile } from "../our-master.ts";
@@ -80,6 +81,10 @@ describe("the programs of a cluster", { skip: await natsServerSkip(), timeout: 3
     await untilSo("the two that are left take changes", async () => (await status()).exitCode === 0, limitMs);
     const ofWitness = await runCli(["cluster", "status", "-c", join(witness.directory, "conf")], limitMs);
     assert.match(ofWitness.stdout, /member3 {2}answers/);
+    const check = await runCli(["cluster", "check", "--json", "-c", join(witness.directory, "conf")], limitMs);
+    const { members: compared, unasked } = JSON.parse(check.stdout) as LikenessReport;
+    assert.deepEqual(compared.map(({ role }) => role).sort(), ["master", "master", "witness"]);
+    assert.deepEqual(unasked, []);
     const server = serverOf(witness);
     witness.child.kill("SIGTERM");
     await ended(witness.child);

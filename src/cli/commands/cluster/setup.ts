@@ -7,7 +7,6 @@ import { ownFilePath, ownFileText, removeOwnFile, writeOwnFile } from "../../../
 import { type Probed, probePeer } from "../../../cluster/membership/probe.ts";
 import { type ClusterKeys, deriveKeys, newClusterSecret } from "../../../cluster/secret.ts";
 import { clusterOptions } from "../../../config/options/cluster.ts";
-import { isUnbuilt } from "../../../config/options/unbuilt.ts";
 import type { MasterConfig } from "../../../config/schema.ts";
 import { SaltworksError } from "../../../errors.ts";
 import type { Host } from "../../host/host.ts";
@@ -138,15 +137,11 @@ async function writeMembership(
   host: Host,
 ): Promise<string> {
   const path = ownFilePath(config.configDir);
-  const isMissing = isUnbuilt("cluster_id", { value: given.clusterId }, new Map());
-  const acceptMissing = isMissing ? [...new Set([...config.accept_missing.map(String), "cluster_id"])] : undefined;
-  writeOwnFile(path, ownFileText({ ...given, acceptMissing }), await ownerUid(config.user));
+  writeOwnFile(path, ownFileText(given), await ownerUid(config.user));
   let isKept = false;
   try {
     const read = masterConfig(options.configDir, host);
     isKept = read.cluster_id === given.clusterId && read.cluster_secret === given.secret;
-    if (read.unbuilt.some(({ name, isAccepted }) => name === "cluster_id" && !isAccepted))
-      host.complain("Another file replaces accept_missing: add cluster_id to it, or the master refuses to start.\n");
   } finally {
     if (!isKept) removeOwnFile(path);
   }
