@@ -83,8 +83,11 @@ describe("the programs of a cluster", { skip: await natsServerSkip(), timeout: 3
     assert.match(ofWitness.stdout, /member3 {2}answers/);
     const check = await runCli(["cluster", "check", "--json", "-c", join(witness.directory, "conf")], limitMs);
     const { members: compared, unasked } = JSON.parse(check.stdout) as LikenessReport;
-    assert.deepEqual(compared.map(({ role }) => role).sort(), ["master", "master", "witness"]);
-    assert.deepEqual(unasked, []);
+    assert.deepEqual(
+      [compared, unasked].map((some) => some.length),
+      [2, 1],
+    );
+    assert.deepEqual(compared.map(({ role }) => role).sort(), ["master", "witness"]);
     const server = serverOf(witness);
     witness.child.kill("SIGTERM");
     await ended(witness.child);
