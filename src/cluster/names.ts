@@ -13,6 +13,7 @@ export function clusterIdFault(id: string): string | undefined {
 export type ClusterNames = {
   readonly keyBucket: string;
   readonly secretBucket: string;
+  readonly tokenBucket: string;
   /** Stream and subject of the sequence of jobs. */
   readonly jobs: string;
   /** Each has one subject, which is its name. */
@@ -28,6 +29,7 @@ export function clusterNames(clusterId: string): ClusterNames {
   return {
     keyBucket: `sw_${clusterId}_keys`,
     secretBucket: `sw_${clusterId}_secrets`,
+    tokenBucket: `sw_${clusterId}_tokens`,
     jobs: `sw_${clusterId}_jobs`,
     returnStreams: Array.from({ length: returnStreamsCount }, (_, at) => `sw_${clusterId}_returns_${at}`),
     presenceSubject: `sw_${clusterId}.presence`,

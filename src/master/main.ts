@@ -257,8 +257,9 @@ function followKeys(master: Master, { config, logger, secrets, cluster, areKeysL
   });
   master.useKeyWatch(watch);
   if (cluster === undefined) return;
-  const { keyManagement, returnParts: returns, metrics } = master;
-  cluster.attach({ secrets, keyManagement, applyKeys, areKeysLost, metrics, returns, pool, start });
+  const { keyManagement, memberParts: returns, metrics } = master;
+  const { tokens } = returns;
+  cluster.attach({ secrets, keyManagement, applyKeys, areKeysLost, metrics, returns, tokens, pool, start });
   master.onStop(() => cluster.close());
 }
 

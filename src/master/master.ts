@@ -14,7 +14,7 @@ import { MineAnswers } from "./answers/mines.ts";
 import { peersOf } from "./answers/peers.ts";
 import type { Audit } from "./audit/audit.ts";
 import { type Batches, batchesOf } from "./batch-jobs/batches.ts";
-import type { ReturnParts } from "./cluster/member-returns.ts";
+import type { MemberParts } from "./cluster/member-returns.ts";
 import type { MinionSharing } from "./cluster/minion-sharing.ts";
 import { Jobs, trackerOf } from "./jobs/jobs.ts";
 import { clockSetText, storeLost } from "./log/fault-texts.ts";
@@ -191,8 +191,8 @@ export class Master {
     return this.#publishFront.isStuck || this.#isThreadStuck;
   }
 
-  get returnParts(): ReturnParts {
-    return { ...this.#parts, jobs: this.#jobs };
+  get memberParts(): MemberParts {
+    return { ...this.#parts, jobs: this.#jobs, tokens: this.#authorisation.tokens };
   }
 
   get requestEndpoint(): string {

@@ -1,5 +1,5 @@
 /**
- * The key-value bucket of minion keys: compare-and-set writes, and a watch that delivers each newest entry in order, also after the server was away.
+ * A key-value bucket, of minion keys or of tokens: compare-and-set writes, and a watch that delivers each newest entry in order, also after the server was away.
  * The watch is the only reader, because a plain read may be answered by a follower that is behind.
  */
 import {
@@ -39,7 +39,17 @@ export type BucketClients = {
 /** `value`: a view, valid until the call returns; undefined if the key was deleted. */
 export type BucketEntry = { readonly key: string; readonly revision: number; readonly value: Uint8Array | undefined };
 /** `value`: undefined for a deletion. `revision`: the newest of the key as it is known here; 0 for a key without one. */
-export type BucketWrite = { readonly key: string; readonly value: Uint8Array | undefined; readonly revision: number };
+export type BucketWrite = {
+  readonly key: string;
+  readonly value: Uint8Array | undefined;
+  readonly revision: number;
+  /** How long the bucket keeps the value, milliseconds; without it until it is deleted. */
+  readonly lifeMs?: number;
+};
+/** `what`: what it holds, for messages. `valueBytesMax`: of one entry. */
+export type BucketOptions = { readonly replicas: number; readonly what: string; readonly valueBytesMax: number };
+/** Twice the largest entry, because a name may take as much again. */
+export const keyBucketForm = { what: "minion keys", valueBytesMax: 2 * keyEntryBytesMax } as const;
 export type BucketWatcher = {
   readonly onEntry: (entry: BucketEntry) => void;
   /** The bucket was deleted and made anew while it was watched. The watch has ended. */
@@ -72,12 +82,13 @@ export class KeyBucket {
   }
 
   /** Opens the bucket; makes it with `replicas` copies if there is none. @throws SaltworksError CLUSTER_UNAVAILABLE */
-  static async open(clients: BucketClients, name: string, replicas: number): Promise<KeyBucket> {
+  static async open(clients: BucketClients, name: string, options: BucketOptions): Promise<KeyBucket> {
+    const { replicas, what, valueBytesMax } = options;
     try {
       const opening = clients.kvm.create(name, {
         history: 1,
         replicas,
-        maxValueSize: 2 * keyEntryBytesMax,
+        maxValueSize: valueBytesMax,
         markerTTL: keyMarkKeptMs,
       });
       await within(opening, keyBucketAnswerMs, () => {
@@ -85,7 +96,7 @@ export class KeyBucket {
       });
       return new KeyBucket(clients, name, await withBatches(clients.manager, streamOf(name)));
     } catch (cause) {
-      throw unavailable("the bucket of minion keys cannot be opened", cause);
+      throw unavailable(`the bucket of ${what} cannot be opened`, cause);
     }
   }
 
@@ -101,7 +112,7 @@ export class KeyBucket {
       return (await this.#clients.jetstream.publish(this.#subjectOf(write.key), write.value, options)).seq;
     } catch (cause) {
       if (isConflict(cause)) return undefined;
-      throw unavailable("a key entry was not confirmed", cause);
+      throw unavailable("an entry was not confirmed", cause);
     }
   }
 
@@ -163,7 +174,7 @@ export class KeyBucket {
       });
     } catch (cause) {
       await this.close();
-      throw unavailable("the bucket of minion keys cannot be watched", cause);
+      throw unavailable(`the bucket ${this.#name} cannot be watched`, cause);
     }
     this.#check = setInterval(() => void this.#lookAfter(watcher), keyRescanMs);
     this.#check.unref();
@@ -202,7 +213,7 @@ export class KeyBucket {
       .catch((error: unknown) => error)
       .then((error) => {
         if (this.#isClosed || this.#messages !== messages) return;
-        watcher.onFault(error ?? new Error("the watch of keys ended"));
+        watcher.onFault(error ?? new Error("the watch ended"));
         this.#reopenSoon(watcher);
       });
   }
@@ -255,13 +266,13 @@ export class KeyBucket {
   }
 }
 
-function headOf({ value, revision }: BucketWrite): MsgHdrs {
+function headOf({ value, revision, lifeMs }: BucketWrite): MsgHdrs {
   const head = headers();
   head.set(expectedRevisionHeader, String(revision));
   if (value === undefined) {
     head.set(operationHeader, "DEL");
     head.set(timeToLiveHeader, `${keyMarkKeptMs / 1_000}s`);
-  }
+  } else if (lifeMs !== undefined) head.set(timeToLiveHeader, `${Math.ceil(lifeMs / 1_000)}s`);
   return head;
 }
 

@@ -7,7 +7,7 @@ import type { Logger } from "pino";
 import { keysPerTurnMax, logItemsMax } from "../../limits.ts";
 import type { KeyChange } from "../../store/keys/keys.ts";
 import { AppliedChanges } from "./applied.ts";
-import { type BucketClients, type BucketEntry, type BucketWrite, KeyBucket } from "./bucket.ts";
+import { type BucketClients, type BucketEntry, type BucketWrite, KeyBucket, keyBucketForm } from "./bucket.ts";
 import { bucketKeyOf, digestOf, encodeEntry, idOfBucketKey, noKeys, statesIn } from "./entry.ts";
 import { LocalKeys } from "./local-keys.ts";
 import { KeyRecord } from "./record.ts";
@@ -125,7 +125,7 @@ export class KeyReplica {
 
   async #start(): Promise<void> {
     const { clients, bucket: name, replicas, pkiDir, logger } = this.#options;
-    const bucket = await KeyBucket.open(clients, name, replicas);
+    const bucket = await KeyBucket.open(clients, name, { replicas, ...keyBucketForm });
     this.#bucket = bucket;
     this.#chooseRecord(bucket);
     this.#isCopied = false;

@@ -24,6 +24,7 @@ export type ClusterReport = {
         >;
       }
     | undefined;
+  readonly tokens: Readonly<Record<"sent" | "received" | "failed", number>> | undefined;
 };
 
 export function sampleCluster(samples: Samples, report: ClusterReport): void {
@@ -52,6 +53,8 @@ export function sampleCluster(samples: Samples, report: ClusterReport): void {
   };
   for (const [outcome, count] of Object.entries(outcomes))
     samples.set("saltworks_cluster_keys_total", { outcome }, count ?? 0);
+  for (const outcome of ["sent", "received", "failed"] as const)
+    samples.set("saltworks_cluster_tokens_total", { outcome }, report.tokens?.[outcome] ?? 0);
   samples.set("saltworks_cluster_aes_rotations_total", { by: "own" }, aes?.rotations ?? 0);
   samples.set("saltworks_cluster_aes_rotations_total", { by: "other" }, aes?.followed ?? 0);
   samples.set("saltworks_cluster_aes_rotations_total", { by: "conflict" }, aes?.conflicts ?? 0);

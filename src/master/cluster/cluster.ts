@@ -18,6 +18,7 @@ import type { ClusterKeys } from "../../cluster/secret.ts";
 import { shareIdentity } from "../../cluster/secrets/identity.ts";
 import { accessTo } from "../../cluster/server/access.ts";
 import { ServerWatch } from "../../cluster/server-watch.ts";
+import { type SharedTokens, TokenReplica } from "../../cluster/tokens/replica.ts";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
@@ -67,6 +68,7 @@ export type AttachParts = SharingWorkers & {
   /** Applies what other members changed in the accepted keys; the files are written already. */
   readonly applyKeys: (change: KeyChange) => void;
   readonly returns: ReturnParts;
+  readonly tokens: SharedTokens;
 };
 
 export class Cluster {
@@ -86,6 +88,7 @@ export class Cluster {
   #isInStep = false;
   #keys: KeyReplica | undefined;
   #returns: ReturnReceiver | undefined;
+  #tokens: TokenReplica | undefined;
   #likeness: ReturnType<typeof openLikeness> | undefined;
   #retry: NodeJS.Timeout | undefined;
   #attaching: Promise<void> = Promise.resolve();
@@ -160,6 +163,7 @@ export class Cluster {
       ...{ status: this.#watch.status, watch: this.#watch.counters, secretsLost: this.#sharing?.counters.lost ?? 0 },
       aes: this.#sharing?.shared?.counters,
       keys: this.#keys && { pending: this.#keys.waitingCount, counters: this.#keys.counters },
+      tokens: this.#tokens?.counters,
     };
   }
 
@@ -180,7 +184,7 @@ export class Cluster {
     await this.sequence.close();
     const shared = this.#sharing?.close();
     const parts = [this.minions.close(), this.#returns?.close(), this.#keys?.close(), this.#watch.close()];
-    await Promise.all([...parts, this.#likeness?.close()]);
+    await Promise.all([...parts, this.#tokens?.close(), this.#likeness?.close()]);
     await this.#connection?.close();
     await shared;
     // Without its connection an attempt to join ends soon.
@@ -221,6 +225,8 @@ export class Cluster {
     await this.#followReturns(parts);
     if (this.#ending.signal.aborted) return await this.#returns?.close();
     this.minions.shareMinions(await this.#connect(), parts);
+    await this.#shareTokens(parts);
+    if (this.#ending.signal.aborted) return await this.#tokens?.close();
     logger.info({ cluster: start.member.clusterId, member: start.member.name }, "joined the cluster");
   }
 
@@ -245,6 +251,16 @@ export class Cluster {
     );
     this.#returns = receiver;
     metrics.addSource((samples) => sampleMemberReturns(samples, receiver));
+  }
+
+  async #shareTokens({ tokens }: AttachParts): Promise<void> {
+    const { start, logger } = this.#parts;
+    const { tokenBucket: bucket } = clusterNames(start.member.clusterId);
+    this.#tokens = await this.#untilAnswered("the cluster's bucket of tokens", async () =>
+      TokenReplica.open({
+        ...{ clients: await this.#connect(), bucket, replicas: this.#replicas, box: this.#box, tokens, logger },
+      }),
+    );
   }
 
   async #takeIdentity(): Promise<void> {

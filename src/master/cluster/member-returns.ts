@@ -5,6 +5,7 @@ import type { ClusterConnection } from "../../cluster/connection.ts";
 import type { Member } from "../../cluster/member.ts";
 import { encodeReturns, returnBytesMax, type SharedReturn } from "../../cluster/returns/message.ts";
 import { ReturnReceiver } from "../../cluster/returns/receiver.ts";
+import type { SharedTokens } from "../../cluster/tokens/replica.ts";
 import { clusterReplicasMax } from "../../limits.ts";
 import type {
   MemberReturnsResult,
@@ -29,6 +30,9 @@ export type ReturnParts = {
   readonly jobs: Pick<Jobs, "isListening" | "noteReturns">;
   readonly start: Pick<WorkerStart, "cluster">;
 };
+
+/** What a member gives the cluster of its own. */
+export type MemberParts = ReturnParts & { readonly tokens: SharedTokens };
 
 type FollowParts = ReturnParts & {
   readonly connection: Pick<ClusterConnection, "jetstream" | "manager">;

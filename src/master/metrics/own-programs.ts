@@ -75,6 +75,11 @@ export const cluster = {
     ["outcome"],
     "Changes of minions' keys: `sent` to the cluster; `applied`, which others made; `conflict`: made here, and given up for another member's; `put_failed`: not confirmed, and sent again; `ignored`: damaged or of a newer version; `fault`: files that could not be read or written.",
   ),
+  saltworks_cluster_tokens_total: metric(
+    "counter",
+    ["outcome"],
+    "Tokens of external authentication that were made or removed: `sent` to the other members, `received` from them, or `failed`, which are tried again.",
+  ),
   saltworks_cluster_aes_rotations_total: metric(
     "counter",
     ["by"],

@@ -103,8 +103,8 @@ export class Authorisation {
     this.#refusals = new RefusalLog(options.logger, options.nowMs);
   }
 
-  /** Counters of issued tokens. */
-  get tokens(): Pick<Tokens, "counters" | "count" | "mostOfUser"> {
+  /** Issued tokens: their counters, and what a cluster shares of them. */
+  get tokens(): Pick<Tokens, "counters" | "count" | "mostOfUser" | "share" | "receive" | "files"> {
     return this.#options.tokens;
   }
 

@@ -3,7 +3,7 @@
  * opens nothing. Files in the form of Salt's localfs tokens, which older releases also made, are rewritten in this form when they are used or swept.
  */
 import { createHash, randomBytes } from "node:crypto";
-import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { equalSecrets } from "../../crypto/compare.ts";
@@ -19,6 +19,7 @@ const randomSourceBytes = 512;
 export const tokenFileEnding = ".token";
 /** A token is a digest in hex. Other names are refused, so that none leads out of the directory. */
 const tokenForm = /^[0-9a-f]{32,128}$/;
+const fileForm = /^[0-9a-f]{64}\.token$/;
 /** The field by which a file shows that it was not renamed. It is the digest of the token. */
 const digestField = "digest";
 
@@ -33,6 +34,9 @@ export function isTokenKept(directory: string, token: string): boolean {
   return existsSync(join(directory, nameOf(token))) || existsSync(join(directory, token));
 }
 
+/** A token's file; without bytes: it was removed. `endMs`: when the token expires. */
+export type TokenFile = { readonly name: string; readonly bytes: Uint8Array | undefined; readonly endMs: number };
+
 export class Tokens {
   /** `converted`: tokens in Salt's form that were rewritten. `displaced`: gave way to newer ones of their user. */
   readonly counters = { made: 0, removed: 0, refused: 0, converted: 0, displaced: 0 };
@@ -40,6 +44,7 @@ export class Tokens {
   readonly #hashType: string;
   readonly #files: ExpiringFiles;
   readonly #ofUsers = new NamesOfUsers();
+  #onChanged: ((file: TokenFile) => void) | undefined;
 
   /** Makes a missing `directory`. */
   constructor(directory: string, hashType: string) {
@@ -103,9 +108,40 @@ export class Tokens {
     if (!tokenForm.test(token)) return false;
     return trying("a token could not be removed", () => {
       this.#convert(token);
-      const isRemoved = this.#files.remove(nameOf(token));
+      const isRemoved = this.#removeFile(nameOf(token));
       if (isRemoved) this.counters.removed += 1;
       return isRemoved;
+    });
+  }
+
+  /** `onChanged` gets each file that is made or removed here from now on, but none that `receive` takes. */
+  share(onChanged: ((file: TokenFile) => void) | undefined): void {
+    this.#onChanged = onChanged;
+  }
+
+  /** The files in our form. */
+  *files(): Generator<TokenFile> {
+    for (const name of readdirSync(this.#directory)) {
+      const bytes = fileForm.test(name) ? this.#files.read(name) : undefined;
+      if (bytes !== undefined) yield { name, bytes, endMs: endMs(keptIn(bytes)) };
+    }
+  }
+
+  /**
+   * Takes the file of another master that shares its tokens, or removes the one that the other removed.
+   *
+   * @returns false if nothing changed: it is there already, has expired, or is not a token's file of this name
+   * @throws SaltworksError STORE_FAILED
+   */
+  receive({ name, bytes }: Omit<TokenFile, "endMs">, nowMs: number): boolean {
+    if (!fileForm.test(name)) return false;
+    return trying("another member's token could not be written", () => {
+      if (bytes === undefined) return this.#files.remove(name);
+      const kept = keptIn(bytes);
+      if (endMs(kept) <= nowMs || `${kept?.get(digestField)}${tokenFileEnding}` !== name) return false;
+      if (this.#files.read(name)?.equals(bytes)) return false;
+      this.#files.write(name, bytes, endMs(kept));
+      return true;
     });
   }
 
@@ -121,12 +157,20 @@ export class Tokens {
   #boundUser(owner: string, name: string): void {
     this.#ofUsers.note(owner, name);
     const oldest = this.#ofUsers.takeOver(owner, tokensOfUserMax, (one) => this.#files.isKnown(one));
-    if (oldest !== undefined && this.#files.remove(oldest)) this.counters.displaced += 1;
+    if (oldest !== undefined && this.#removeFile(oldest)) this.counters.displaced += 1;
+  }
+
+  #removeFile(name: string): boolean {
+    const isRemoved = this.#files.remove(name);
+    if (isRemoved) this.#onChanged?.({ name, bytes: undefined, endMs: 0 });
+    return isRemoved;
   }
 
   #keep(token: string, fields: ReadonlyMap<string, Encodable>): void {
     const kept = new Map(fields).set(digestField, digestOf(token));
-    this.#files.write(nameOf(token), encode(kept, "bin"), endMs(kept));
+    const file = { name: nameOf(token), bytes: encode(kept, "bin"), endMs: endMs(kept) };
+    this.#files.write(file.name, file.bytes, file.endMs);
+    this.#onChanged?.(file);
   }
 
   /** Rewrites a token's file in Salt's form. @returns false if there is none, or its content is not that of the token */

@@ -18,6 +18,7 @@ const report: ClusterReport = {
   watch: { storesLost: 3, quorumsLost: 4, unanswered: 5 },
   aes: { rotations: 6, followed: 7, conflicts: 8 },
   keys: { pending: 9, counters: { sent: 10, applied: 11, conflicts: 12, ignored: 13, putFailures: 14, faults: 15 } },
+  tokens: { sent: 16, received: 17, failed: 18 },
 };
 
 function familiesOf(one: ClusterReport) {
@@ -51,6 +52,8 @@ describe("the metrics of a member of a cluster", () => {
       [10, 11, 12, 13, 14, 15],
     );
     assert.equal(sum("keys_pending"), 9);
+    const tokens = ["sent", "received", "failed"].map((outcome) => sum("tokens_total", { outcome }));
+    assert.deepEqual(tokens, [16, 17, 18]);
   });
 
   it("are there, and 0, while the member waits for the cluster", () => {
