@@ -48,6 +48,8 @@ export function connectOptions(access: ServerAccess, name: string): NodeConnecti
     authenticator: nkeyAuthenticator(seed),
     tls: { ca: authority, cert: certificate, key, handshakeFirst: true },
     ignoreClusterUpdates: true,
+    // Otherwise a second authentication that takes too long, as on a machine that stood still, ends the connection for good.
+    ignoreAuthErrorAbort: true,
     maxReconnectAttempts: -1,
     reconnectTimeWait: clusterRetryMs,
     timeout: clusterRequestMs,

@@ -1,4 +1,5 @@
 /** What the configuration says of this member and of its peers, checked. */
+import { readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import type { MasterConfig } from "../config/load.ts";
@@ -7,7 +8,14 @@ import { clusterIdFault } from "./names.ts";
 
 export type MemberConfig = Pick<
   MasterConfig,
-  "cachedir" | "cluster_id" | "cluster_peers" | "cluster_pool_port" | "cluster_secret" | "id" | "interface"
+  | "cachedir"
+  | "cluster_id"
+  | "cluster_peers"
+  | "cluster_pool_port"
+  | "cluster_secret"
+  | "cluster_secret_file"
+  | "id"
+  | "interface"
 >;
 
 export type Member = {
@@ -57,19 +65,34 @@ function hostOf(peer: string): string {
   return peer.slice(0, peer.lastIndexOf(":")).replace(/^\[|\]$/g, "");
 }
 
+/** @throws SaltworksError CONFIG_INVALID for a file that cannot be read, and for two secrets */
+function secretOf({ cluster_secret: text, cluster_secret_file: file }: MemberConfig): string {
+  const given = text ?? "";
+  if (file === null || file === "") return given;
+  if (given !== "")
+    throw new SaltworksError("CONFIG_INVALID", "cluster_secret and cluster_secret_file are both set: one is enough");
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch (cause) {
+    const why = `cluster_secret_file: ${file} cannot be read: ${(cause as Error).message}`;
+    throw new SaltworksError("CONFIG_INVALID", why, {}, { cause });
+  }
+}
+
 /**
  * @returns undefined without `cluster_id`
  * @throws SaltworksError CONFIG_INVALID that names the option
  */
 export function memberOf(config: MemberConfig, hostName: string): Member | undefined {
-  const { cluster_id: clusterId, cluster_secret: secret, id } = config;
+  const { cluster_id: clusterId, id } = config;
   if (clusterId === null || clusterId === "") return undefined;
   const refuse = (why: string): never => {
     throw new SaltworksError("CONFIG_INVALID", why);
   };
   const idFault = clusterIdFault(clusterId);
   if (idFault !== undefined) return refuse(idFault);
-  if (secret === null || secret === "")
+  const secret = secretOf(config);
+  if (secret === "")
     return refuse("cluster_secret is missing: `saltworks cluster secret` makes one, and each member needs the same");
   if (!nameForm.test(id))
     return refuse(`id names this member of the cluster, so ${JSON.stringify(id)} may have no spaces`);

@@ -20,8 +20,8 @@ const ownNames: ReadonlySet<string> = new Set(
     "git_pillar gitfs hgfs minionfs s3cache svnfs",
   ].flatMap((names) => names.split(" ")),
 );
-/** Forms of further such names. A folder whose name ends in `.lmdb.after` exists while the number of the job cache's files changes. */
-const ownForms = /\.lmdb(?:[-.]|$)|_key$|^\./;
+/** Forms of further such names. A master that leaves its cluster keeps the records in `cluster-left-…`. A folder whose name ends in `.lmdb.after` exists while the number of the job cache's files changes. */
+const ownForms = /\.lmdb(?:[-.]|$)|_key$|^\.|^cluster-left-/;
 
 export class CacheBanks {
   readonly #folder: string;

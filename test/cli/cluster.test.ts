@@ -29,6 +29,8 @@ async function cluster(directory: string, words: readonly string[], input = "") 
   return { exitCode, out: host.out, err: host.err };
 }
 const fileIn = (directory: string) => join(directory, "master.d", "cluster.conf");
+const secretFileIn = (directory: string) => join(directory, "cluster.secret");
+const secretIn = (directory: string) => readFileSync(secretFileIn(directory), "utf8").trim();
 const peers = "127.0.0.2:1,127.0.0.3:1";
 const secret = "a-secret-of-more-than-16-characters";
 
@@ -43,13 +45,14 @@ describe("saltworks cluster init", () => {
       "10.0.0.2,10.0.0.3:4521",
     ]);
     assert.equal(exitCode, 0, err);
-    assert.equal(statSync(fileIn(directory)).mode & 0o777, 0o600);
+    assert.equal(statSync(fileIn(directory)).mode & 0o777, 0o644, "commands of all users read it");
+    assert.equal(statSync(secretFileIn(directory)).mode & 0o777, 0o600);
     const config = loadMasterConfig(directory);
     assert.deepEqual([config.cluster_id, config.cluster_peers], ["prod", ["10.0.0.2", "10.0.0.3:4521"]]);
     assert.match(out, /join --id prod --peers 127\.0\.0\.1,10\.0\.0\.3:4521$/m);
     assert.match(out, /join --id prod --peers 127\.0\.0\.1,10\.0\.0\.2$/m);
-    assert.ok(config.cluster_secret !== null && config.cluster_secret.length > 32);
-    assert.ok(!out.includes(config.cluster_secret), "the secret is not shown");
+    assert.ok(secretIn(directory).length > 32);
+    assert.ok(!`${out}${readFileSync(fileIn(directory), "utf8")}`.includes(secretIn(directory)), "it is not shown");
   });
 
   const refused: readonly (readonly [what: string, config: object, words: readonly string[], why: RegExp])[] = [
@@ -80,7 +83,7 @@ describe("saltworks cluster init", () => {
       const { exitCode, err } = await cluster(directory, ["init", ...words]);
       assert.notEqual(exitCode, 0);
       assert.match(err, why);
-      assert.ok(!existsSync(fileIn(directory)));
+      assert.ok(!existsSync(fileIn(directory)) && !existsSync(secretFileIn(directory)));
     });
 });
 
@@ -91,7 +94,8 @@ describe("saltworks cluster join", () => {
     assert.equal(exitCode, 0, err);
     assert.match(err, /127\.0\.0\.2:1 cannot be reached: ECONNREFUSED/);
     assert.match(out, /the secret is not checked/);
-    assert.equal(loadMasterConfig(directory).cluster_secret, secret);
+    assert.equal(secretIn(directory), secret);
+    assert.equal(loadMasterConfig(directory).cluster_secret_file, secretFileIn(directory));
   });
 
   it("says what a master with minions must do", async () => {

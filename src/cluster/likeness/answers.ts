@@ -1,7 +1,7 @@
 /** Answers other members' questions about this one. The slow ones are answered by `answer`, elsewhere than in this loop. */
 import type { NatsConnection, Subscription } from "@nats-io/nats-core";
 import { SaltworksError } from "../../errors.ts";
-import { likenessQuestionBytesMax, likenessQuestionsMax } from "../../limits.ts";
+import { likenessQuestionBytesMax, likenessQuestionsMax, natsMessageBytesMax } from "../../limits.ts";
 import {
   type ClockAnswer,
   decodeQuestion,
@@ -35,8 +35,15 @@ export function answerLikeness(parts: AnswerParts): { readonly close: () => void
       if (waiting >= likenessQuestionsMax) return respond(encodeFailure({ message: "it has too many such questions" }));
       waiting += 1;
       last = last.then(async () => {
-        respond(await answerOf(parts, question));
+        const text = await answerOf(parts, question);
         waiting -= 1;
+        // Names of files may be long, and NATS takes no message above its bound.
+        const isTooLarge = Buffer.byteLength(text) > natsMessageBytesMax;
+        respond(
+          isTooLarge
+            ? encodeFailure({ message: "its answer is too large: the names of its files are too long" })
+            : text,
+        );
       });
     },
   });

@@ -1,10 +1,14 @@
-/** The file below `master.d` in which `saltworks cluster` keeps what makes a master a member. Pure, but for the two functions that say so. */
+/**
+ * The files in which `saltworks cluster` keeps what makes a master a member: one below `master.d` that every operator's command can read, and one with the
+ * secret, for the master's user.
+ */
 import { chownSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { removeIfThere, replaceDurably, syncDirectory } from "../../store/disk/durable-file.ts";
 
-const mode = 0o600;
+const mode = 0o644;
+const secretMode = 0o600;
 /** The first line, by which `leave` knows the file. */
 const mark = "# Written by `saltworks cluster`, which removes this file when the master leaves the cluster.";
 
@@ -18,23 +22,29 @@ export function ownFilePath(configDir: string): string {
   return join(configDir, "master.d", "cluster.conf");
 }
 
+export function secretFilePath(configDir: string): string {
+  return join(configDir, "cluster.secret");
+}
+
 /** JSON values are YAML. */
-export function ownFileText({ clusterId, secret, peers }: OwnFile): string {
+export function ownFileText({ clusterId, peers }: Omit<OwnFile, "secret">, secretFile: string): string {
   return [
     mark,
     `cluster_id: ${JSON.stringify(clusterId)}`,
-    `cluster_secret: ${JSON.stringify(secret)}`,
+    `cluster_secret_file: ${JSON.stringify(secretFile)}`,
     `cluster_peers: ${JSON.stringify(peers)}`,
     "",
   ].join("\n");
 }
 
-/** Writes the file durably. `uid`: its owner, if that is not this process's user. */
-export function writeOwnFile(path: string, text: string, uid: number | undefined): void {
+/** Writes both files durably. `uid`: the owner of the secret, if that is not this process's user. */
+export function writeOwnFiles(configDir: string, file: OwnFile, uid: number | undefined): void {
+  const [path, secretPath] = [ownFilePath(configDir), secretFilePath(configDir)];
   mkdirSync(dirname(path), { recursive: true });
-  replaceDurably(path, text, mode);
+  replaceDurably(secretPath, `${file.secret}\n`, secretMode);
   // Until here only root could read it, and later only the master's user can.
-  if (uid !== undefined) chownSync(path, uid, -1);
+  if (uid !== undefined) chownSync(secretPath, uid, -1);
+  replaceDurably(path, ownFileText(file, secretPath), mode);
 }
 
 /** Reads whether the file is there and of `saltworks cluster`. */
@@ -47,8 +57,10 @@ export function isOwnFile(path: string): boolean {
   }
 }
 
-/** Removes the file durably. */
-export function removeOwnFile(path: string): void {
-  removeIfThere(path);
-  syncDirectory(dirname(path));
+/** Removes both files durably. */
+export function removeOwnFiles(configDir: string): void {
+  for (const path of [ownFilePath(configDir), secretFilePath(configDir)]) {
+    removeIfThere(path);
+    syncDirectory(dirname(path));
+  }
 }

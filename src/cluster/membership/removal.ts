@@ -15,11 +15,12 @@ type Answer = { readonly success?: boolean; readonly error?: { readonly descript
  *
  * @param nats a connection as the system's user
  * @returns how many servers the cluster has without it
- * @throws SaltworksError CLUSTER_UNAVAILABLE if too few servers answer in time, or if they do not forget it
+ * @throws SaltworksError CLUSTER_UNAVAILABLE if too few servers answer in time, would be left, or if they do not forget it
  */
 export async function leaveServers(nats: NatsConnection, name: string): Promise<number> {
   const before = await until(nats, ({ hasQuorum }) => hasQuorum, "fewer than half of the cluster's servers answer");
   if (!isKnown(before, name)) return before.serverCount - 1;
+  demandMajority(before, name);
   const reply = await nats.request(subject, JSON.stringify({ peer: name }), { timeout: clusterRequestMs });
   const { success, error } = reply.json<Answer>();
   if (success !== true)
@@ -33,6 +34,18 @@ export async function leaveServers(nats: NatsConnection, name: string): Promise<
     `the cluster has not forgotten ${name}`,
   );
   return after.servers.filter((server) => server.name !== name).length;
+}
+
+/** The others must be a majority among themselves: otherwise they could not even take another server in. @throws SaltworksError CLUSTER_UNAVAILABLE */
+function demandMajority({ servers, serverCount }: ClusterStatus, name: string): void {
+  const others = servers.filter((server) => server.name !== name);
+  const working = others.filter(({ isAnswering, isStoring }) => isAnswering && isStoring).length;
+  if (2 * working > serverCount - 1) return;
+  const away = others.filter(({ isAnswering, isStoring }) => !isAnswering || !isStoring).map((server) => server.name);
+  throw new SaltworksError(
+    "CLUSTER_UNAVAILABLE",
+    `without ${name} fewer than half of the servers would work, and the cluster would take no changes: start ${away.join(", ") || "the others"} first`,
+  );
 }
 
 /** Whether the leading server counts it. */

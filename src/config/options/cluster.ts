@@ -17,6 +17,13 @@ export const clusterOptions = {
       { isSecret: true },
     ),
   ),
+  cluster_secret_file: optional(
+    text(
+      "",
+      "File with the cluster's secret as its only line, instead of `cluster_secret`: the other options may then be read by all users. Only the master's user should be able to read it.",
+      ours,
+    ),
+  ),
   cluster_pool_port: integer(
     4_520,
     "Port on which the servers of the members talk to each other, by mutual TLS.",

@@ -81,7 +81,12 @@ export class SharedJobs {
     }
     for (const listener of this.#listeners)
       await listener({ kind, jid, minions, missing, fun: fun ?? "", user: String(user ?? "") });
-    noteSerial(serial);
+    try {
+      noteSerial(serial);
+    } catch (error) {
+      // It serves the time after the cluster. This member's minions must get the job also while `pki_dir` is full.
+      this.#options.logger.error({ err: error, jid }, "the serial of a job of the cluster could not be noted");
+    }
     if (!isFresh) return;
     if (isShown) fire(`salt/job/${jid}/publish`, new Map(fields));
     await send(fields.set("serial", serial), targetKind, minions);

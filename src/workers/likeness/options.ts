@@ -47,6 +47,7 @@ export const comparedOptions = [
   "nodegroups",
   "reactor",
   "keep_jobs_seconds",
+  "preserve_minion_cache",
 ] as const;
 
 const shownCharactersMax = 60;

@@ -145,7 +145,10 @@ function outcomeOf(
   // A change made here and not sent yet is later than the message. A removal made here was of what the message replaces.
   if (isUnsent && !isSame && (own !== undefined || isWriting)) return "kept";
   const step = data === undefined ? 0 : sequence;
-  return { change: { id, part, step, ...(isUnsent && !isWriting ? { isUnsent: false } : {}) }, isWritten: !isSame };
+  // What is left of a minion without a key was preserved: the end of its key here has decided that.
+  const isPreserved = data === undefined && !owner.isAccepted(id);
+  const change = { id, part, step, ...(isUnsent && !isWriting ? { isUnsent: false } : {}) };
+  return { change, isWritten: !isSame && !isPreserved };
 }
 
 function write(

@@ -165,11 +165,12 @@ describe("the commands for members of a cluster", { skip, timeout: 600_000 }, ()
     assert.equal(joined.exitCode, 0, joined.stderr);
     assert.match(joined.stdout, /the secret is not checked/);
     const written = join(member(1).configDirectory, "master.d", "cluster.conf");
-    assert.equal(statSync(written).mode & 0o777, 0o600);
+    const secretFile = join(member(1).configDirectory, "cluster.secret");
+    assert.equal(statSync(secretFile).mode & 0o777, 0o600);
     const { exitCode, stdout, stderr } = await cluster(1, "leave", "-y", "--force");
     assert.equal(exitCode, 0, stderr);
     assert.match(stdout, /still count member2/);
-    assert.ok(!existsSync(written));
+    assert.ok(!existsSync(written) && !existsSync(secretFile));
     await member(1).restart();
   });
 });

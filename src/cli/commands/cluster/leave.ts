@@ -3,7 +3,7 @@ import { pino } from "pino";
 import { ownMember } from "../../../cluster/asking/own-server.ts";
 import { connectCluster } from "../../../cluster/connection.ts";
 import { claimStopped, standAlone } from "../../../cluster/membership/alone.ts";
-import { isOwnFile, ownFilePath, removeOwnFile } from "../../../cluster/membership/own-file.ts";
+import { isOwnFile, ownFilePath, removeOwnFiles } from "../../../cluster/membership/own-file.ts";
 import { leaveServers } from "../../../cluster/membership/removal.ts";
 import { accessTo } from "../../../cluster/server/access.ts";
 import { readSettings } from "../../../config/files/settings.ts";
@@ -99,8 +99,8 @@ async function askToForget(config: MasterConfig, name: string, host: Host): Prom
 function forgetConfiguration(config: MasterConfig): string {
   const path = ownFilePath(config.configDir);
   const isOwn = isOwnFile(path);
-  if (isOwn) removeOwnFile(path);
-  const names = ["cluster_id", "cluster_secret", "cluster_peers"];
+  if (isOwn) removeOwnFiles(config.configDir);
+  const names = ["cluster_id", "cluster_secret", "cluster_secret_file", "cluster_peers"];
   const include = String(config.opts.get("default_include") ?? "");
   const settings = readSettings(config.configFile, include, []);
   const left = names.flatMap((name) => {

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { hostname, networkInterfaces } from "node:os";
 import { isAnyAddress, type Member, memberOf } from "../../../cluster/member.ts";
 import { acceptedCount } from "../../../cluster/membership/alone.ts";
-import { ownFilePath, ownFileText, removeOwnFile, writeOwnFile } from "../../../cluster/membership/own-file.ts";
+import { ownFilePath, removeOwnFiles, secretFilePath, writeOwnFiles } from "../../../cluster/membership/own-file.ts";
 import { type Probed, probePeer } from "../../../cluster/membership/probe.ts";
 import { type ClusterKeys, deriveKeys, newClusterSecret } from "../../../cluster/secret.ts";
 import { clusterOptions } from "../../../config/options/cluster.ts";
@@ -37,7 +37,7 @@ export async function initCluster(options: SetupOptions, host: Host): Promise<nu
     `Wrote ${file}.\n` +
       `Start this master first, if it has minions: the first to come gives the cluster its key pair.\n` +
       `Each of the others joins by:\n${joins.join("")}` +
-      `There the command asks for the secret, which is cluster_secret in ${file}.\n` +
+      `There the command asks for the secret, which is in ${secretFilePath(config.configDir)}.\n` +
       "Then start `saltworks master` on each, or `saltworks witness` on a server without a master.\n",
   );
   return 0;
@@ -50,7 +50,7 @@ export async function joinCluster(options: SetupOptions, host: Host): Promise<nu
   asMember(config, { ...given, secret: newClusterSecret() });
   const secret = (await host.readSecret("cluster_secret: "))?.trim();
   if (secret === undefined || secret === "")
-    throw usage("no secret is given: it is cluster_secret of the other members");
+    throw usage("no secret is given: it is in cluster.secret beside the other members' configuration");
   const member = asMember(config, { ...given, secret });
   const keys = await deriveKeys(secret, member.clusterId);
   const checked = await checkSecret(member, keys, host);
@@ -90,11 +90,12 @@ function freeMaster(options: SetupOptions, host: Host): { readonly config: Maste
 
 /** @throws SaltworksError CONFIG_INVALID for the id or a peer, USAGE if a peer is this master or stands twice */
 function asMember(config: MasterConfig, { clusterId, peers, secret }: Given & { readonly secret: string }): Member {
-  const wished = { ...config, cluster_id: clusterId, cluster_secret: secret, cluster_peers: [...peers] };
+  const own = { cluster_id: clusterId, cluster_secret: secret, cluster_secret_file: "", cluster_peers: [...peers] };
+  const wished = { ...config, ...own };
   const member = memberOf(wished, hostname());
   if (member === undefined) throw usage("--id is missing");
-  const own = new Set([...ownAddresses(member), hostname()].map((host) => `${host}:${member.poolPort}`));
-  const self = member.peers.find((peer) => own.has(peer.replace(/^\[(.*)\]:/, "$1:")));
+  const addresses = new Set([...ownAddresses(member), hostname()].map((host) => `${host}:${member.poolPort}`));
+  const self = member.peers.find((peer) => addresses.has(peer.replace(/^\[(.*)\]:/, "$1:")));
   if (self !== undefined) throw usage(`--peers names this master itself, ${shortPeer(self)}: name the others only`);
   const hostOnly = member.peers.map((peer) => peer.slice(0, peer.lastIndexOf(":")));
   if (hostOnly.includes(config.id))
@@ -137,13 +138,13 @@ async function writeMembership(
   host: Host,
 ): Promise<string> {
   const path = ownFilePath(config.configDir);
-  writeOwnFile(path, ownFileText(given), await ownerUid(config.user));
+  writeOwnFiles(config.configDir, given, await ownerUid(config.user));
   let isKept = false;
   try {
     const read = masterConfig(options.configDir, host);
-    isKept = read.cluster_id === given.clusterId && read.cluster_secret === given.secret;
+    isKept = memberOf(read, hostname())?.secret === given.secret && read.cluster_id === given.clusterId;
   } finally {
-    if (!isKept) removeOwnFile(path);
+    if (!isKept) removeOwnFiles(config.configDir);
   }
   if (!isKept)
     throw new SaltworksError(
