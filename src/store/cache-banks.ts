@@ -15,7 +15,7 @@ const folderMode = 0o700;
 /** Names in the cache directory that this master or a Salt master uses. `test/fleet/masters/cache-banks.test.ts` checks that the list is complete. */
 const ownNames: ReadonlySet<string> = new Set(
   [
-    "accounts api_sessions batches cluster extmods file_lists grains jobs migrations mine minions pillar pillar_cache proc queues roots salt_cmd sessions syndics tokens",
+    "accounts api_sessions batches cluster extmods file_lists grains jobs migrations mine minions pillar pillar_cache proc queues roots salt_cmd sessions syndics tokens tokens-removed",
     // Folders of Salt's file servers and pillars.
     "git_pillar gitfs hgfs minionfs s3cache svnfs",
   ].flatMap((names) => names.split(" ")),

@@ -1,6 +1,18 @@
 /** `saltworks cluster init`, `join` and `leave` without a cluster: what they write, and what they refuse. */
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
@@ -126,6 +138,31 @@ describe("saltworks cluster leave", () => {
     }
     assert.match(readFileSync(fileIn(directory), "utf8"), /cluster_id: "prod"/);
     assert.ok(!existsSync(join(directory, "cache", "cluster")));
+  });
+
+  const isRoot = process.getuid?.() === 0;
+  it("works with the rights of the master's user, who may have put a link in root's way", {
+    skip: !isRoot && "only root has rights to lose",
+  }, async () => {
+    chmodSync(place, 0o755);
+    const program = join(place, "nats-server");
+    writeFileSync(program, "#!/bin/sh\necho nats-server: v2.15.2\n", { mode: 0o755 });
+    const directory = confDir({ user: "nobody", cluster_nats_server: program });
+    await cluster(directory, ["init", "--id", "prod", "--peers", peers]);
+    const target = join(directory, "of-root");
+    mkdirSync(target, { mode: 0o755 });
+    mkdirSync(join(directory, "cache"));
+    symlinkSync(target, join(directory, "cache", "cluster"));
+    mkdirSync(join(directory, "pki"));
+    const { uid } = statSync(secretFileIn(directory));
+    assert.notEqual(uid, 0);
+    for (const name of ["cache", "pki"]) chownSync(join(directory, name), uid, uid);
+    await cluster(directory, ["leave", "-y", "--force"]).catch((error: NodeJS.ErrnoException) =>
+      assert.match(`${error.code}`, /^E(?:PERM|ACCES)$/),
+    );
+    assert.equal(statSync(target).mode & 0o777, 0o755);
+    assert.deepEqual(readdirSync(target), []);
+    assert.equal(process.geteuid?.(), 0);
   });
 
   it("refuses a master that is not a member", async () => {

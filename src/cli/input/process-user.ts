@@ -45,6 +45,30 @@ export function changeTo(user: User): void {
   for (const [name, value] of Object.entries(names)) if (process.env[name] !== undefined) process.env[name] = value;
 }
 
+/**
+ * Runs `step` with the rights of another user, because what this user owns may be links to anything. Root has its own rights again afterwards.
+ *
+ * @param user undefined for the user that this process is already
+ */
+export async function asUser<Result>(user: User | undefined, step: () => Promise<Result>): Promise<Result> {
+  if (user === undefined) return await step();
+  const { HOME: home } = process.env;
+  const groups = process.getgroups?.() ?? [];
+  (process as Changing).initgroups?.(user.name, user.gid);
+  process.setegid?.(user.gid);
+  process.seteuid?.(user.uid);
+  process.env.HOME = user.home;
+  try {
+    return await step();
+  } finally {
+    process.seteuid?.(0);
+    process.setegid?.(0);
+    process.setgroups?.(groups);
+    if (home === undefined) delete process.env.HOME;
+    else process.env.HOME = home;
+  }
+}
+
 /** @throws Exit as `userToBecome` */
 export async function becomeUser(name: string, host: Host): Promise<void> {
   const user = await userToBecome(name, host);

@@ -43,13 +43,22 @@ export type BucketWrite = {
   readonly key: string;
   readonly value: Uint8Array | undefined;
   readonly revision: number;
-  /** How long the bucket keeps the value, milliseconds; without it until it is deleted. */
+  /** How long the bucket keeps the value, or the mark of its deletion, milliseconds; without it until it is deleted, or `keyMarkKeptMs`. */
   readonly lifeMs?: number;
 };
-/** `what`: what it holds, for messages. `valueBytesMax`: of one entry. */
-export type BucketOptions = { readonly replicas: number; readonly what: string; readonly valueBytesMax: number };
+/** `what`: what it holds, for messages. `valueBytesMax`: of one entry. `endMarkMs`: how long the bucket keeps the mark of a value that has ended. */
+export type BucketOptions = {
+  readonly replicas: number;
+  readonly what: string;
+  readonly valueBytesMax: number;
+  readonly endMarkMs: number;
+};
 /** Twice the largest entry, because a name may take as much again. */
-export const keyBucketForm = { what: "minion keys", valueBytesMax: 2 * keyEntryBytesMax } as const;
+export const keyBucketForm = {
+  what: "minion keys",
+  valueBytesMax: 2 * keyEntryBytesMax,
+  endMarkMs: keyMarkKeptMs,
+} as const;
 export type BucketWatcher = {
   readonly onEntry: (entry: BucketEntry) => void;
   /** The bucket was deleted and made anew while it was watched. The watch has ended. */
@@ -83,13 +92,13 @@ export class KeyBucket {
 
   /** Opens the bucket; makes it with `replicas` copies if there is none. @throws SaltworksError CLUSTER_UNAVAILABLE */
   static async open(clients: BucketClients, name: string, options: BucketOptions): Promise<KeyBucket> {
-    const { replicas, what, valueBytesMax } = options;
+    const { replicas, what, valueBytesMax, endMarkMs } = options;
     try {
       const opening = clients.kvm.create(name, {
         history: 1,
         replicas,
         maxValueSize: valueBytesMax,
-        markerTTL: keyMarkKeptMs,
+        markerTTL: endMarkMs,
       });
       await within(opening, keyBucketAnswerMs, () => {
         throw new Error("no answer in time");
@@ -271,7 +280,7 @@ function headOf({ value, revision, lifeMs }: BucketWrite): MsgHdrs {
   head.set(expectedRevisionHeader, String(revision));
   if (value === undefined) {
     head.set(operationHeader, "DEL");
-    head.set(timeToLiveHeader, `${keyMarkKeptMs / 1_000}s`);
+    head.set(timeToLiveHeader, `${Math.ceil((lifeMs ?? keyMarkKeptMs) / 1_000)}s`);
   } else if (lifeMs !== undefined) head.set(timeToLiveHeader, `${Math.ceil(lifeMs / 1_000)}s`);
   return head;
 }

@@ -34,6 +34,8 @@ export class TokenReplica {
   /** Changes here that the bucket lacks, the newest of each name. Bounded by the number of tokens. */
   readonly #waiting = new Map<string, TokenFile>();
   readonly #ending = new AbortController();
+  /** What is being sent now. */
+  #sentName: string | undefined;
   #sending: Promise<void> | undefined;
 
   private constructor(options: TokenReplicaOptions, bucket: KeyBucket) {
@@ -48,7 +50,8 @@ export class TokenReplica {
    */
   static async open(options: TokenReplicaOptions): Promise<TokenReplica> {
     const { clients, bucket: name, replicas, tokens, logger } = options;
-    const bucket = await KeyBucket.open(clients, name, { replicas, what: "tokens", valueBytesMax: recordBytesMax });
+    const form = { what: "tokens", valueBytesMax: recordBytesMax, endMarkMs: minuteMs };
+    const bucket = await KeyBucket.open(clients, name, { replicas, ...form });
     const replica = new TokenReplica(options, bucket);
     tokens.share((file) => replica.#note(file));
     await bucket.watch({
@@ -57,7 +60,10 @@ export class TokenReplica {
         logger.error("the cluster's bucket of tokens was deleted: tokens are shared again after a restart"),
       onFault: (err) => logger.warn({ err }, "the cluster's tokens cannot be followed now: tries again"),
     });
-    for (const file of tokens.files()) if (!replica.#revisions.has(file.name)) replica.#note(file);
+    for (const file of tokens.files()) {
+      // Of a removed one the bucket must lose what it has, and of a kept one it must get what it lacks.
+      if (replica.#revisions.has(file.name) === (file.bytes === undefined)) replica.#note(file);
+    }
     return replica;
   }
 
@@ -73,7 +79,13 @@ export class TokenReplica {
   }
 
   #note(file: TokenFile): void {
-    this.#waiting.set(file.name, file);
+    const { name, bytes } = file;
+    if (bytes === undefined && !this.#revisions.has(name) && this.#sentName !== name) {
+      // The bucket never had it.
+      this.#waiting.delete(name);
+      return;
+    }
+    this.#waiting.set(name, file);
     this.#sending ??= this.#send().finally(() => {
       this.#sending = undefined;
     });
@@ -89,9 +101,11 @@ export class TokenReplica {
       try {
         const value = bytes && sealRecord(box, recordName(name), { bytes });
         const lifeMs = Math.max(minuteMs, endMs - Date.now());
+        this.#sentName = name;
         const revision = await this.#bucket.put({ key: name, value, lifeMs, revision: this.#revisions.get(name) ?? 0 });
         if (revision !== undefined) {
-          this.#revisions.set(name, revision);
+          if (value === undefined) this.#revisions.delete(name);
+          else this.#revisions.set(name, revision);
           this.counters.sent += 1;
         }
         // Another change may have come meanwhile. One that conflicts is another member's, which the watch brings.
@@ -100,6 +114,8 @@ export class TokenReplica {
         this.counters.failed += 1;
         logger.warn({ err: error, waiting: this.#waiting.size }, "a token cannot be shared now: it is sent again");
         await pause(clusterRetryMs, undefined, { signal }).catch(() => undefined);
+      } finally {
+        this.#sentName = undefined;
       }
     }
   }

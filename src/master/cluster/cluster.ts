@@ -16,6 +16,7 @@ import { clusterNames } from "../../cluster/names.ts";
 import type { ReturnReceiver } from "../../cluster/returns/receiver.ts";
 import type { ClusterKeys } from "../../cluster/secret.ts";
 import { shareIdentity } from "../../cluster/secrets/identity.ts";
+import { demandNoneTrusted, tellTrusted } from "../../cluster/secrets/trusted.ts";
 import { accessTo } from "../../cluster/server/access.ts";
 import { ServerWatch } from "../../cluster/server-watch.ts";
 import { type SharedTokens, TokenReplica } from "../../cluster/tokens/replica.ts";
@@ -270,6 +271,9 @@ export class Cluster {
     const passphrase = config.key_pass ?? undefined;
     const accepted = openKeyDirectories(config.pki_dir);
     const waitMs = config.cluster_join_timeout * 1_000;
+    const isTrusted = () => accepted.list("accepted").length > 0;
+    const { nats } = await this.#connect();
+    const stopTelling = isTrusted() ? tellTrusted(nats, clusterId, member) : undefined;
     const outcome = await retried(
       `the cluster ${clusterId} (peers ${peers.join(", ")}; its own server's log is nats-server.log in ${directory})`,
       waitMs,
@@ -278,13 +282,16 @@ export class Cluster {
           bucket: await this.#openBucket(),
           box: this.#box,
           member,
-          mayGive: () => this.#refuseIfLost(),
+          mayGive: async () => {
+            await this.#refuseIfLost();
+            if (!isTrusted()) await demandNoneTrusted(nats, clusterId);
+          },
           present: () => presentMasterKeys(config.pki_dir, passphrase),
           make: () => ensureMasterKeys(config.pki_dir, config.keysize, "master", passphrase),
-          isTrusted: () => accepted.list("accepted").length > 0,
+          isTrusted,
           take: (keys) => takeMasterKeys(config.pki_dir, keys, passphrase),
         }),
-    );
+    ).finally(() => stopTelling?.());
     logger.info({ cluster: clusterId, ...outcome }, "has the cluster's key pair");
     const keys = ensureMasterKeys(config.pki_dir, config.keysize, "master", passphrase);
     replaceDurably(markOf(start.member), markText(start.member, keys), 0o600);

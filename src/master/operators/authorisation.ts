@@ -89,7 +89,8 @@ export function authorisationOf(
   checks: CredentialChecks,
   ownerOf: AuthorisationOptions["ownerOf"],
 ): Authorisation {
-  const tokens = new Tokens(tokenDirectory(config.cachedir), config.hash_type);
+  const isMember = (config.cluster_id ?? "") !== "";
+  const tokens = new Tokens(tokenDirectory(config.cachedir), config.hash_type, isMember);
   return new Authorisation({ config, checks, tokens, targets, ownerOf, logger, nowMs: Date.now });
 }
 

@@ -28,6 +28,10 @@ export function tokenDirectory(cachedir: string): string {
   return join(cachedir, "tokens");
 }
 
+function removedDirectory(directory: string): string {
+  return `${directory}-removed`;
+}
+
 /** Whether the token has a file. Does not check whether the token has expired. */
 export function isTokenKept(directory: string, token: string): boolean {
   if (!tokenForm.test(token)) return false;
@@ -45,9 +49,11 @@ export class Tokens {
   readonly #files: ExpiringFiles;
   readonly #ofUsers = new NamesOfUsers();
   #onChanged: ((file: TokenFile) => void) | undefined;
+  /** Names of tokens that were removed before their end, so that none comes back from another master. Undefined without a cluster. */
+  readonly #removed: ExpiringFiles | undefined;
 
-  /** Makes a missing `directory`. */
-  constructor(directory: string, hashType: string) {
+  /** Makes a missing `directory`. `isShared`: other masters have these tokens, too. */
+  constructor(directory: string, hashType: string, isShared = false) {
     this.#directory = directory;
     this.#hashType = hashType;
     this.#files = new ExpiringFiles({
@@ -56,6 +62,12 @@ export class Tokens {
       fileBytesMax: tokenFileBytesMax,
       endMsIn: (bytes) => endMs(keptIn(bytes)),
     });
+    const removed = {
+      directory: removedDirectory(directory),
+      ending: tokenFileEnding,
+      fileBytesMax: tokenFileBytesMax,
+    };
+    this.#removed = isShared ? new ExpiringFiles(removed) : undefined;
   }
 
   /** Number of tokens, expired ones included until a sweep. */
@@ -119,11 +131,16 @@ export class Tokens {
     this.#onChanged = onChanged;
   }
 
-  /** The files in our form. */
+  /** The files in our form, and the names of removed tokens. */
   *files(): Generator<TokenFile> {
     for (const name of readdirSync(this.#directory)) {
       const bytes = fileForm.test(name) ? this.#files.read(name) : undefined;
       if (bytes !== undefined) yield { name, bytes, endMs: endMs(keptIn(bytes)) };
+    }
+    if (this.#removed === undefined) return;
+    for (const name of readdirSync(removedDirectory(this.#directory))) {
+      const bytes = fileForm.test(name) ? this.#removed.read(name) : undefined;
+      if (bytes !== undefined) yield { name, bytes: undefined, endMs: Number(bytes) };
     }
   }
 
@@ -137,6 +154,7 @@ export class Tokens {
     if (!fileForm.test(name)) return false;
     return trying("another member's token could not be written", () => {
       if (bytes === undefined) return this.#files.remove(name);
+      if (this.#removed?.read(name) !== undefined) return false;
       const kept = keptIn(bytes);
       if (endMs(kept) <= nowMs || `${kept?.get(digestField)}${tokenFileEnding}` !== name) return false;
       if (this.#files.read(name)?.equals(bytes)) return false;
@@ -147,6 +165,7 @@ export class Tokens {
 
   /** Removes expired and unreadable tokens, and rewrites those in Salt's form, in short steps. */
   async sweep(nowMs: number): Promise<void> {
+    await this.#removed?.sweep(nowMs);
     this.counters.removed += await this.#files.sweep(nowMs, (name) => {
       if (tokenForm.test(name) && !this.#convert(name)) this.#files.remove(name);
     });
@@ -161,8 +180,11 @@ export class Tokens {
   }
 
   #removeFile(name: string): boolean {
+    const bytes = this.#removed && this.#files.read(name);
+    const end = bytes === undefined ? 0 : endMs(keptIn(bytes));
+    if (end > Date.now()) this.#removed?.write(name, Buffer.from(String(end)), end);
     const isRemoved = this.#files.remove(name);
-    if (isRemoved) this.#onChanged?.({ name, bytes: undefined, endMs: 0 });
+    if (isRemoved) this.#onChanged?.({ name, bytes: undefined, endMs: end });
     return isRemoved;
   }
 

@@ -49,7 +49,7 @@ describe("tokens of a cluster", { skip, timeout: 120_000 }, () => {
     opened.push(replica);
     return replica;
   }
-  const member = () => new Tokens(join(temporary(), "tokens"), "sha256");
+  const member = () => new Tokens(join(temporary(), "tokens"), "sha256", true);
   const makeIn = (tokens: Tokens, seconds = 600) => {
     const fields = new Map<string, string | number>([
       ["name", "ada"],
@@ -92,6 +92,34 @@ describe("tokens of a cluster", { skip, timeout: 120_000 }, () => {
     assert.ok(!isGood(first, removed), "it does not come back from the member that was away");
   });
 
+  it("that a member removes while it shares none stay removed, here and on the others", async () => {
+    newBucket();
+    const [first, second] = [member(), member()];
+    await follow(first);
+    const away = await follow(second);
+    const token = makeIn(first);
+    await until("the second has it", () => isGood(second, token));
+    await away.close();
+    assert.ok(second.remove(token));
+    await follow(second);
+    await until("the first has lost it", () => !isGood(first, token));
+    assert.ok(!isGood(second, token));
+    await second.sweep(Date.now() + 3_600_000);
+    assert.equal([...second.files()].length, 0, "the mark of a removal ends with the token");
+  });
+
+  it("that were never sent are forgotten with their removal", async () => {
+    newBucket();
+    const tokens = member();
+    const replica = await follow(tokens);
+    await server.kill();
+    makeIn(tokens);
+    for (let count = 0; count < 5; count += 1) assert.ok(tokens.remove(makeIn(tokens)));
+    assert.ok(replica.waitingCount <= 2, `${replica.waitingCount} wait`);
+    await server.start();
+    await until("sent", () => replica.waitingCount === 0);
+  });
+
   it("that have expired, lie under another name, or are sealed under another secret are not taken", async () => {
     newBucket();
     const [first, second, stranger] = [member(), member(), member()];
@@ -114,7 +142,7 @@ describe("tokens of a cluster", { skip, timeout: 120_000 }, () => {
   it("wait for a server that is away, and are sent once it is back", async () => {
     newBucket();
     const [first, directory] = [member(), join(temporary(), "tokens")];
-    const second = new Tokens(directory, "sha256");
+    const second = new Tokens(directory, "sha256", true);
     const sending = await follow(first);
     await follow(second);
     await server.kill();

@@ -2,6 +2,7 @@
 import { pino } from "pino";
 import { ownMember } from "../../../cluster/asking/own-server.ts";
 import { connectCluster } from "../../../cluster/connection.ts";
+import type { Member } from "../../../cluster/member.ts";
 import { claimStopped, standAlone } from "../../../cluster/membership/alone.ts";
 import { isOwnFile, ownFilePath, removeOwnFiles } from "../../../cluster/membership/own-file.ts";
 import { leaveServers } from "../../../cluster/membership/removal.ts";
@@ -11,9 +12,8 @@ import type { MasterConfig } from "../../../config/schema.ts";
 import { hasCode, SaltworksError } from "../../../errors.ts";
 import { clusterLeaveMs } from "../../../limits.ts";
 import { startClusterServer } from "../../daemon/cluster-server.ts";
-import { giveFiles } from "../../daemon/own-files.ts";
 import type { Host } from "../../host/host.ts";
-import { userToBecome } from "../../input/process-user.ts";
+import { asUser, userToBecome } from "../../input/process-user.ts";
 
 export type LeaveOptions = { readonly isYes: boolean; readonly isForced: boolean };
 
@@ -23,18 +23,29 @@ const refusedExitCode = 1;
  * The master must be stopped. Its server runs meanwhile, because only a server of the cluster can ask the others.
  *
  * @returns the exit code
- * @throws SaltworksError MASTER_RUNNING while a master or witness has the directories, CLUSTER_UNAVAILABLE if too few servers answer
+ * @throws Exit if this process is neither root nor the master's user; SaltworksError MASTER_RUNNING while a master or witness has the directories, CLUSTER_UNAVAILABLE if too few servers answer
  */
 export async function leaveCluster(config: MasterConfig, options: LeaveOptions, host: Host): Promise<number> {
-  const { clusterId, name, directory } = ownMember(config);
+  const member = ownMember(config);
+  const exitCode = await asUser(await userToBecome(config.user, host), () => leaveAlone(config, member, options, host));
+  if (exitCode === 0) host.write(forgetConfiguration(config));
+  return exitCode;
+}
+
+/** All but the configuration, which only root may be able to change. @returns the exit code */
+async function leaveAlone(
+  config: MasterConfig,
+  { clusterId, name, directory }: Member,
+  options: LeaveOptions,
+  host: Host,
+): Promise<number> {
   const lock = claimStopped(config);
   try {
     if (!options.isYes && !(await isConfirmed(clusterId, name, host))) return refusedExitCode;
-    const told = await forgottenByOthers(config, name, options.isForced, host);
+    const told = await forgottenByOthers(config, name, options.isForced);
     const records = standAlone(directory, config.pki_dir);
     const moved = records === undefined ? "" : `The cluster's records are in ${records}.\n`;
     host.write(`${told}${moved}The next start makes a new AES key, so that minions authenticate again.\n`);
-    host.write(forgetConfiguration(config));
     return 0;
   } finally {
     lock.release();
@@ -50,9 +61,9 @@ async function isConfirmed(clusterId: string, name: string, host: Host): Promise
 }
 
 /** @returns what is to be said. @throws SaltworksError CLUSTER_UNAVAILABLE, unless `isForced` */
-async function forgottenByOthers(config: MasterConfig, name: string, isForced: boolean, host: Host): Promise<string> {
+async function forgottenByOthers(config: MasterConfig, name: string, isForced: boolean): Promise<string> {
   try {
-    const left = await askToForget(config, name, host);
+    const left = await askToForget(config, name);
     const bears = Math.ceil(left / 2) - 1;
     const advice =
       left % 2 === 0 ? `It may lose ${bears} of them, and ${bears + 1} once another one has joined.\n` : "";
@@ -70,9 +81,7 @@ async function forgottenByOthers(config: MasterConfig, name: string, isForced: b
   }
 }
 
-/** @throws Exit if this process is neither root nor the master's user */
-async function askToForget(config: MasterConfig, name: string, host: Host): Promise<number> {
-  const owner = await userToBecome(config.user, host);
+async function askToForget(config: MasterConfig, name: string): Promise<number> {
   const server = await startClusterServer(config, pino({ enabled: false }));
   if (server === undefined) throw new SaltworksError("CLUSTER_UNAVAILABLE", "this master has no server");
   try {
@@ -85,13 +94,6 @@ async function askToForget(config: MasterConfig, name: string, host: Host): Prom
     }
   } finally {
     await server.stop();
-    // If the master goes on as a member, it must be able to read them.
-    if (owner !== undefined)
-      giveFiles(
-        { directories: [{ path: server.member.directory, mode: 0o700 }], logFile: undefined, pidFile: "" },
-        owner,
-        (sentence) => host.complain(`${sentence}\n`),
-      );
   }
 }
 
