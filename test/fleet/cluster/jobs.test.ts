@@ -9,7 +9,7 @@ import { jobFreshMs } from "../../../src/limits.ts";
 import { natsServerSkip } from "../../services/nats-server.ts";
 import { readCounters, sumOf } from "../our-master.ts";
 import { runCli } from "../run-cli.ts";
-import { createKey, memberConfigs, startMembers, untilSo } from "./members.ts";
+import { createKey, killMachine, memberConfigs, startMembers, untilSo } from "./members.ts";
 import { Subscriber } from "./subscriber.ts";
 
 const skip = await natsServerSkip();
@@ -153,7 +153,7 @@ describe("jobs of a cluster's members", { skip, timeout: 600_000 }, () => {
 
   it("are refused with the reason while too few members answer, and go on after it", async () => {
     const counts = minions.map(({ got }) => got.length);
-    await Promise.all([member(1).kill(), member(2).kill()]);
+    await Promise.all([killMachine(member(1)), killMachine(member(2))]);
     const { stdout, stderr, exitCode } = await salt(0, "--async", "*", "test.ping");
     assert.notEqual(exitCode, 0);
     assert.match(`${stdout}${stderr}`, /too few members of the cluster answer/);

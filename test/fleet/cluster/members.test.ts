@@ -10,7 +10,7 @@ import { natsServerSkip } from "../../services/nats-server.ts";
 import { startOurMaster } from "../our-master.ts";
 import { ProbeMinion } from "../probe-minion.ts";
 import { runCli } from "../run-cli.ts";
-import { createKey, memberConfigs, startMembers, untilSo } from "./members.ts";
+import { createKey, killMachine, memberConfigs, startMembers, untilSo } from "./members.ts";
 
 const skip = await natsServerSkip();
 const cliTimeoutMs = 60_000;
@@ -139,7 +139,7 @@ describe("three members of a cluster", { skip, timeout: 600_000 }, () => {
   });
 
   it("start alone if they have joined before, say so, and join when the others are back", async () => {
-    await Promise.all([member(0).stop(), member(1).kill(), member(2).kill()]);
+    await Promise.all([member(0).stop(), killMachine(member(1)), killMachine(member(2))]);
     // With a session of its minion there, the start rotates the AES key before it has joined.
     assert.equal((await key(0, "-d", "web2")).exitCode, 0);
     await member(0).restart();

@@ -1,10 +1,13 @@
 /** Members of one cluster as programs on this machine, for tests that drive them from outside. */
 import { generateKeyPairSync } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { MinionKey } from "../../../bench/fleet/keys.ts";
 import { freePorts } from "../../../bench/free-ports.ts";
 import type { MasterProcess } from "../../../bench/master-process.ts";
 import { newClusterSecret } from "../../../src/cluster/secret.ts";
+import { hasCodeIn } from "../../../src/config/files/system-errors.ts";
 import { startOurMaster } from "../our-master.ts";
 
 type Config = Readonly<Record<string, unknown>>;
@@ -40,6 +43,22 @@ export async function startMembers(configs: readonly Config[]): Promise<MasterPr
   if (fault === undefined) return members;
   await Promise.all(members.map((member) => member.remove()));
   throw fault.reason;
+}
+
+/** Kills a member and its server, as when its machine is lost. The server has a session of its own, which no signal for the master reaches. */
+export async function killMachine(member: MasterProcess): Promise<void> {
+  const pid = Number(readFileSync(join(member.cacheDirectory, "cluster", "nats-server.pid"), "utf8"));
+  const signal = (name: NodeJS.Signals | 0): boolean => {
+    try {
+      return process.kill(pid, name);
+    } catch (error) {
+      if (hasCodeIn(error, "ESRCH")) return false;
+      throw error;
+    }
+  };
+  await member.kill();
+  signal("SIGKILL");
+  await untilSo("the server has ended", () => !signal(0));
 }
 
 /** Waits for a state that has no event of its own. */

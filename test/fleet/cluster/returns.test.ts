@@ -12,7 +12,7 @@ import { EventWatch } from "../../interop/event-watch.ts";
 import { natsServerSkip } from "../../services/nats-server.ts";
 import { ProbeMinion } from "../probe-minion.ts";
 import { runCli } from "../run-cli.ts";
-import { createKey, memberConfigs, startMembers, untilSo } from "./members.ts";
+import { createKey, killMachine, memberConfigs, startMembers, untilSo } from "./members.ts";
 
 const skip = await natsServerSkip();
 const cliTimeoutMs = 60_000;
@@ -135,7 +135,7 @@ describe("returns of a cluster", { skip, timeout: 600_000 }, () => {
     const jid = newJid();
     const one = await minion("alone1", 0);
     await untilTaken(one);
-    await Promise.all([member(1).kill(), member(2).kill()]);
+    await Promise.all([killMachine(member(1)), killMachine(member(2))]);
     await assert.rejects(one.return(jid));
     assert.deepEqual(await returnedOn(0, jid), ["alone1"], "its own log has it");
     const before = [joins(1), joins(2)];
