@@ -123,6 +123,11 @@ export class SaltworksError extends Error {
   }
 }
 
+/** Whether bytes are at fault, so that the same step fails each time. */
+export function isWireFault(error: unknown): boolean {
+  return error instanceof SaltworksError && error.code.startsWith("WIRE_");
+}
+
 /** Whether `error` is a SaltworksError with this code, also after it crossed a thread. */
 export function hasCode(error: unknown, code: ErrorCode): boolean {
   return error instanceof Error && "code" in error && error.code === code;

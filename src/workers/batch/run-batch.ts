@@ -2,7 +2,7 @@
  * Runs one batch in a worker thread: opens and answers each item, commits, and returns replies and events once the commit is durable.
  * docs/ARCHITECTURE.md, "A job's life".
  */
-import { SaltworksError } from "../../errors.ts";
+import { isWireFault, SaltworksError } from "../../errors.ts";
 import type { PutOutcome } from "../../store/jobs/job-cache.ts";
 import type { Autosign } from "../../store/keys/autosign.ts";
 import { ByteWriter } from "../../wire/byte-writer.ts";
@@ -61,7 +61,7 @@ function answer(
   try {
     return processItem(worker, autosign, batch, item);
   } catch (error) {
-    const isTheirs = error instanceof SaltworksError && error.code.startsWith("WIRE_");
+    const isTheirs = isWireFault(error);
     worker.count(isTheirs ? "refused.malformed" : "refused.fault");
     if (batch.command !== undefined) worker.meter.noteRequest(batch.command, "failed");
     batch.clock.lap("handle");

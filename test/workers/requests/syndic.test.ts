@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { syndicEventsMax, syndicJobsMax, syndicReturnsMax } from "../../../src/limits.ts";
+import { loadMembersMax, syndicEventsMax, syndicJobsMax, syndicReturnsMax } from "../../../src/limits.ts";
 import { decode, encode } from "../../../src/wire/msgpack.ts";
 import { encodeSealedRequest } from "../../../src/wire/request.ts";
 import type { Encodable } from "../../../src/wire/values.ts";
@@ -74,6 +74,16 @@ describe("returns of a syndic", () => {
     assert.equal((decode(kept?.load ?? encode({}, "bin")) as Map<string, unknown>).has("key"), false);
     await sendJobs([jobOf({ load: { ...load, fun: "cmd.run" }, return: { leaf2: below } })]);
     assert.deepEqual(bench.memory.loads.get(jid), kept);
+  });
+
+  it("are taken without a load that has too many members", async () => {
+    const { bench, sendJobs, count } = await open();
+    const members = Array.from({ length: loadMembersMax + 1 }, (_, at) => [`k${at}`, at]);
+    const result = await sendJobs([jobOf({ load: Object.fromEntries(members) })]);
+    assert.deepEqual(returnTags(result), [`salt/job/${jid}/ret/leaf1`]);
+    assert.equal(bench.memory.returns.size, 1);
+    assert.deepEqual(bench.memory.loads.get(jid)?.minions, ["leaf1"]);
+    assert.equal(count("returns.malformed"), 1);
   });
 
   it("make a job of their own if nothing else is known of it", async () => {

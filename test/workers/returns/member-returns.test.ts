@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { encodeReturns, type SharedReturn } from "../../../src/cluster/returns/message.ts";
+import { loadMembersMax } from "../../../src/limits.ts";
 import { encode } from "../../../src/wire/msgpack.ts";
 import { takeMemberReturns } from "../../../src/workers/returns/member-returns.ts";
 import { type Bench, openWorkerState, returnTags } from "../open-worker-state.ts";
@@ -65,6 +66,26 @@ describe("returns of another member", () => {
     assert.deepEqual(bench.memory.loads.get(jid)?.minions, ["web1"]);
     assert.deepEqual(bench.memory.loads.get("20261129000000000003")?.minions, ["below1", "below2"]);
     assert.deepEqual([...bench.memory.returns.keys()].length, 1);
+  });
+
+  it("do not hold up others if one cannot be read", async () => {
+    const bench = openWorkerState();
+    const many = encode(
+      Object.fromEntries(Array.from({ length: loadMembersMax + 1 }, (_, at) => [`k${at}`, at])),
+      "bin",
+    );
+    const tags = await take(bench, [
+      returnOf("", { jid: "20261129000000000003", job: "below", body: many }),
+      returnOf("web1", { job: "ofReturn", body: Buffer.of(0xc1) }),
+      returnOf("web2"),
+    ]);
+    assert.deepEqual(tags.at(-1), `salt/job/${jid}/ret/web2`);
+    assert.deepEqual(
+      [...bench.memory.returns.values()].map(({ minionId }) => minionId),
+      ["web1", "web2"],
+    );
+    assert.equal(bench.memory.loads.size, 0);
+    assert.equal(bench.worker.counters["cluster.returns.unusable"], 2);
   });
 
   it("are not acknowledged if they cannot be stored", async () => {

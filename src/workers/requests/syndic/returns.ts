@@ -3,6 +3,7 @@
  * return. As in Salt, a syndic may return for any minion id. docs/syndic.md, docs/protocol.md section 6.4.
  */
 import type { SharedReturn } from "../../../cluster/returns/message.ts";
+import { isWireFault } from "../../../errors.ts";
 import { loadMembersMax, syndicJobsMax, syndicReturnsMax } from "../../../limits.ts";
 import type { LoadToPut } from "../../../store/jobs/job-cache.ts";
 import { idIsValid } from "../../../store/keys/keys.ts";
@@ -99,9 +100,23 @@ class SyndicReturns {
   /** Keeps a job that the lower master began. A job that is known here keeps its own load. @returns false without a load */
   #keepLoad(jid: string, load: Uint8Array | undefined): boolean {
     if (load === undefined || headOf(load, 0).kind !== "map" || headOf(load, 0).count === 0) return false;
-    this.#batch.writes.push(this.#worker.stores.jobs.keepNewJob(jid, () => loadBelow(jid, load)));
+    // Before it goes anywhere, because a load that cannot be read fails on every member, each time.
+    const job = this.#readLoad(jid, load);
+    if (job === undefined) return false;
+    this.#batch.writes.push(this.#worker.stores.jobs.keepNewJob(jid, () => job));
     this.#batch.loadsBelow.push(sharedLoad(jid, "", load));
     return true;
+  }
+
+  /** @returns undefined if the load cannot be read, which is counted */
+  #readLoad(jid: string, load: Uint8Array): LoadToPut | undefined {
+    try {
+      return loadBelow(jid, load);
+    } catch (error) {
+      if (!isWireFault(error)) throw error;
+      this.#worker.count("returns.malformed");
+      return undefined;
+    }
   }
 
   /** As in Salt: a job of which only a return has come is at least in the list of jobs. */
@@ -166,7 +181,7 @@ class SyndicReturns {
   }
 }
 
-/** The job of a lower master, from the load that its syndic sends. */
+/** The job of a lower master, from the load that its syndic sends. @throws SaltworksError WIRE_* */
 export function loadBelow(jid: string, load: Uint8Array): LoadToPut {
   const minions = decode(bytesOf(packedMembers(load, loadMembersMax).get("Minions")) ?? encode([], "bin"));
   return { jid, load: loadIn(load), minions: Array.isArray(minions) ? minions.filter(isId) : [] };
