@@ -25,6 +25,7 @@ import {
   keyTouchSettleMs,
   natsMessageBytesMax,
   returnAckMs,
+  returnLargeSendMs,
   returnMessageBytesMax,
   returnSendMs,
   returnStreamRestMs,
@@ -272,6 +273,12 @@ fits(2 * returnMessageBytesMax, natsMessageBytesMax, "a message of returns fits 
 fits(returnStreamRestMs.first, returnStreamRestMs.longest, "rests grow");
 fits(2 * returnAckMs, returnSendMs, "a second stream is tried");
 fits(2 * returnSendMs, workerTaskTimeoutMs, "a batch that waits for the cluster is not taken for a worker that hangs");
+fits(returnSendMs, returnLargeSendMs, "a large return has longer");
+fits(
+  returnLargeSendMs + 2 * returnAckMs,
+  workerTaskTimeoutMs,
+  "a worker that sends a large return is not taken for one that hangs",
+);
 fits(authFrameBytesMax, authQueueBytesMax, "one authentication fits into the queue");
 assert(keyChangeSettleMs < 1_000, "a key change must take effect within a second");
 fits(workerTaskTimeoutMs, workerStartTimeoutMs, "a thread's first task has longer than others");

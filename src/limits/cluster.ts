@@ -27,6 +27,13 @@ export const returnRepeatWindowMs = 120_000;
 export const returnAckMs = 1_500;
 /** How long a batch of returns waits for any stream, milliseconds. Over it the returns are refused, and the minions send them again. */
 export const returnSendMs = 4_000;
+/**
+ * How long a return that travels in pieces may take, milliseconds. Over it the return is refused, and the minion sends it again. Less than
+ * `workerTaskTimeoutMs`, so that the worker is not taken for one that hangs.
+ */
+export const returnLargeSendMs = 7_000;
+/** Times that repair sends a large return which takes too long each time. Then it is left out and counted: each try fills the streams. */
+export const returnRepairTriesMax = 5;
 /** How long a stream is left out after it did not acknowledge, milliseconds. Each time is twice the one before. */
 export const returnStreamRestMs = { first: 250, longest: 4_000 } as const;
 /** Messages of one stream that wait to be stored, and as many that a member takes from its server ahead: bounds the memory of one that is slow. */

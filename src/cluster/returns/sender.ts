@@ -5,10 +5,11 @@
 import { createHash, randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { JetStreamError } from "@nats-io/jetstream";
-import { SaltworksError } from "../../errors.ts";
+import { type ErrorDetail, SaltworksError } from "../../errors.ts";
 import {
   clusterRetryMs,
   returnAckMs,
+  returnLargeSendMs,
   returnMessageBytesMax,
   returnPiecesBytesMax,
   returnPiecesUnderWayMax,
@@ -36,6 +37,14 @@ type Stream = {
   restsUntilMs: number;
   /** Times in a row that it did not acknowledge. */
   failures: number;
+};
+
+/** A message that is being sent. `isTaken`: a stream has acknowledged pieces of it. */
+type Sending = {
+  readonly pieces: readonly Buffer[];
+  /** The last moment at which a wait for an acknowledgement may begin. */
+  readonly lastStartMs: number;
+  isTaken: boolean;
 };
 
 /** Wait of a batch while all streams rest. */
@@ -73,7 +82,8 @@ export class ReturnSender {
   /**
    * Resolves when the cluster has all returns.
    *
-   * @throws SaltworksError CLUSTER_UNAVAILABLE if no stream acknowledged in time: it may have some of them
+   * @throws SaltworksError CLUSTER_UNAVAILABLE if no stream acknowledged in time: it may have some of them. `isSlow` in its detail if streams
+   * acknowledged pieces of a large return, but not all in time
    */
   async send(returns: readonly SharedReturn[]): Promise<void> {
     try {
@@ -123,24 +133,28 @@ export class ReturnSender {
   async #sendGroup(group: readonly SharedReturn[]): Promise<void> {
     const message = encodeReturns(this.#member, group);
     const pieces = piecesOf(this.#member, message, returnMessageBytesMax);
-    const startMs = performance.now();
+    const sendMs = pieces.length > 1 ? returnLargeSendMs : returnSendMs;
+    const sending: Sending = { pieces, lastStartMs: performance.now() + sendMs - returnAckMs, isTaken: false };
     let fault: unknown = new Error("no stream answers");
     for (let tries = 0; ; tries += 1) {
-      const stream = await this.#nextStream(startMs);
+      const stream = await this.#nextStream(sending);
       if (stream === undefined) {
+        // A large return that is slow does not make the others wait for a probe.
+        if (sending.isTaken && !this.#isDown) throw unavailable(fault, { isSlow: true });
         this.#isDown = true;
         this.#probe();
         throw unavailable(fault);
       }
       if (tries > 0) this.counters.retried += 1;
       try {
-        await this.#publish(stream, pieces);
-        return;
+        if (await this.#publish(stream, sending)) return;
       } catch (error) {
         if (!(error instanceof Error)) throw error;
         fault = error;
         rest(stream);
+        continue;
       }
+      throw unavailable(new Error("a large return takes too long"), { isSlow: true });
     }
   }
 
@@ -175,10 +189,10 @@ export class ReturnSender {
   }
 
   /** The next stream that does not rest. Waits for one unless the cluster is down. @returns undefined if the returns must be refused */
-  async #nextStream(startMs: number): Promise<Stream | undefined> {
+  async #nextStream({ lastStartMs }: Sending): Promise<Stream | undefined> {
     for (;;) {
       const nowMs = performance.now();
-      if (this.#isDown || nowMs - startMs > returnSendMs - returnAckMs || this.#ending.signal.aborted) return undefined;
+      if (this.#isDown || nowMs > lastStartMs || this.#ending.signal.aborted) return undefined;
       for (let step = 0; this.#isConnected && step < this.#streams.length; step += 1) {
         const stream = this.#streams[this.#next];
         this.#next = (this.#next + 1) % this.#streams.length;
@@ -188,13 +202,17 @@ export class ReturnSender {
     }
   }
 
-  /** Publishes all pieces to one stream, in order, because a reader puts them together. */
-  async #publish(stream: Stream, pieces: readonly Buffer[]): Promise<void> {
+  /** Publishes all pieces to one stream, in order, because a reader puts them together. @returns false if the time is over */
+  async #publish(stream: Stream, sending: Sending): Promise<boolean> {
+    const { pieces, lastStartMs } = sending;
     for (let at = 0; at < pieces.length; at += returnPiecesUnderWayMax) {
+      if (at > 0 && performance.now() > lastStartMs) return false;
       const some = pieces.slice(at, at + returnPiecesUnderWayMax);
       await Promise.all(some.map((piece) => this.#publishPiece(stream, piece)));
+      sending.isTaken = true;
     }
     stream.failures = 0;
+    return true;
   }
 
   async #publishPiece(stream: Stream, piece: Buffer): Promise<void> {
@@ -233,7 +251,7 @@ function groupsOf(returns: readonly SharedReturn[]): SharedReturn[][] {
 /** Room for a message's head: a name of up to 255 characters. */
 const headRoomBytes = 1_024;
 
-function unavailable(cause: unknown): SaltworksError {
+function unavailable(cause: unknown, detail: ErrorDetail = {}): SaltworksError {
   const why = cause instanceof Error ? cause.message : String(cause);
-  return new SaltworksError("CLUSTER_UNAVAILABLE", `the cluster did not take returns: ${why}`, {}, { cause });
+  return new SaltworksError("CLUSTER_UNAVAILABLE", `the cluster did not take returns: ${why}`, detail, { cause });
 }

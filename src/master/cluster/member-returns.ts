@@ -49,7 +49,7 @@ export async function followMemberReturns(parts: FollowParts): Promise<ReturnRec
     placesFile: join(member.directory, "returns"),
     store: (returns, isNews) => storeReturns(parts, returns, isNews),
     refusals: () => (parts.start.cluster === undefined ? 0 : refusedBatches(parts.start.cluster.refusals)),
-    repair: (sinceMs) => repairReturns(parts, sinceMs),
+    repair: returnRepairer(parts),
   });
 }
 
@@ -79,17 +79,21 @@ async function storeReturns(parts: ReturnParts, returns: readonly SharedReturn[]
   await Promise.all(stored);
 }
 
-/** A step at a time, so that requests go on. */
-async function repairReturns({ pool }: Pick<ReturnParts, "pool">, sinceMs: number): Promise<number> {
-  let count = 0;
-  let after: RepairPlace | undefined;
-  do {
-    const task: RepairTask = { kind: "repairReturns", sinceMs, after };
-    const answer = await pool.offer<RepairAnswer>(0, { bytes: 0, build: () => ({ task, transfer: [] }) });
-    count += answer.sent;
-    after = answer.after;
-  } while (after !== undefined);
-  return count;
+/** A step at a time, so that requests go on. A walk that failed goes on where it was if it is asked for from the same time on. */
+export function returnRepairer({ pool }: Pick<ReturnParts, "pool">): (sinceMs: number) => Promise<number> {
+  let left: { sinceMs: number; after: RepairPlace | undefined; count: number } | undefined;
+  return async (sinceMs) => {
+    if (left?.sinceMs !== sinceMs) left = { sinceMs, after: undefined, count: 0 };
+    const walk = left;
+    do {
+      const task: RepairTask = { kind: "repairReturns", sinceMs, after: walk.after };
+      const answer = await pool.offer<RepairAnswer>(0, { bytes: 0, build: () => ({ task, transfer: [] }) });
+      walk.count += answer.sent;
+      walk.after = answer.after;
+    } while (walk.after !== undefined);
+    left = undefined;
+    return walk.count;
+  };
 }
 
 export function sampleMemberReturns(samples: Samples, receiver: ReturnReceiver): void {

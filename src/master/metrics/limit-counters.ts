@@ -164,6 +164,8 @@ const sharedReturns = (outcome: string) => at("saltworks_cluster_returns_sent_to
 const readReturns = (what: string) => at("saltworks_cluster_returns_read_total", { what });
 const clusters = {
   returnSendMs: sharedReturns("refused"),
+  returnLargeSendMs: sharedReturns("refused"),
+  returnRepairTriesMax: sharedReturns("givenUp"),
   returnAckMs: sharedReturns("retried"),
   returnStreamRestMs: sharedReturns("retried"),
   returnStreamAgeMs: readReturns("lost"),

@@ -64,7 +64,7 @@ export const clusterReturns = {
   saltworks_cluster_returns_sent_total: metric(
     "counter",
     ["worker", "outcome"],
-    "Returns for the other members of a cluster: acknowledged by NATS (`sent`), `refused` because it did not in time, kept here only because of their size (`tooLarge`). `messages`: messages that carried them. `retried`: messages that another stream had to take. Only on a member.",
+    "Returns for the other members of a cluster: acknowledged by NATS (`sent`), `refused` because it did not in time, kept here only because of their size (`tooLarge`), or because they took too long each time (`givenUp`). `messages`: messages that carried them. `retried`: messages that another stream had to take. Only on a member.",
   ),
   saltworks_cluster_returns_sent_bytes_total: metric(
     "counter",
@@ -79,7 +79,7 @@ export const clusterReturns = {
   saltworks_cluster_returns_total: metric(
     "counter",
     ["worker", "outcome"],
-    "Returns of other members that a worker has `stored`, or knew already (`duplicate`).",
+    "Returns of other members that a worker has `stored`, or knew already (`duplicate`). `unusable`: jobs or events of returns that could not be made from their bytes.",
   ),
   saltworks_cluster_returns_read_total: metric(
     "counter",

@@ -78,7 +78,7 @@ export function sampleWorkerCounters(samples: Samples, worker: string, counters:
   samples.set("saltworks_events_trimmed_total", { worker }, count("events.trimmed"));
 }
 
-const sentOutcomes = ["sent", "refused", "tooLarge", "messages", "retried"] as const;
+const sentOutcomes = ["sent", "refused", "tooLarge", "givenUp", "messages", "retried"] as const;
 
 /** Does nothing for a worker without a cluster. */
 function sampleSentReturns(samples: Samples, worker: string, counters: WorkerMeasures["counters"]): void {
@@ -88,6 +88,6 @@ function sampleSentReturns(samples: Samples, worker: string, counters: WorkerMea
     samples.set("saltworks_cluster_returns_sent_total", { worker, outcome }, count(`cluster.${outcome}`));
   samples.set("saltworks_cluster_returns_sent_bytes_total", { worker }, count("cluster.bytes"));
   samples.set("saltworks_cluster_returns_untold", { worker }, count("cluster.untold"));
-  for (const outcome of ["stored", "duplicate"] as const)
+  for (const outcome of ["stored", "duplicate", "unusable"] as const)
     samples.set("saltworks_cluster_returns_total", { worker, outcome }, count(`cluster.returns.${outcome}`));
 }

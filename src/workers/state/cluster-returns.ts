@@ -12,6 +12,7 @@ export class ClusterReturns {
   readonly #refusals: Int32Array;
   /** Refused returns, oldest first: no event has told of them here, although they are stored. */
   readonly #untold = new Set<string>();
+  #givenUp = 0;
 
   private constructor(sender: ReturnSender, refusals: SharedArrayBuffer) {
     this.#sender = sender;
@@ -26,7 +27,7 @@ export class ClusterReturns {
 
   get counters(): Readonly<Record<string, number>> {
     const named = Object.entries(this.#sender.counters).map(([name, value]) => [`cluster.${name}`, value]);
-    return { ...Object.fromEntries(named), "cluster.untold": this.#untold.size };
+    return { ...Object.fromEntries(named), "cluster.untold": this.#untold.size, "cluster.givenUp": this.#givenUp };
   }
 
   /** Copies the returns at once. Resolves to whether the cluster has them. */
@@ -43,7 +44,12 @@ export class ClusterReturns {
     return true;
   }
 
-  /** @throws SaltworksError CLUSTER_UNAVAILABLE */
+  /** Notes that a return is not sent again, so that only this member has it. */
+  noteGivenUp(): void {
+    this.#givenUp += 1;
+  }
+
+  /** @throws SaltworksError CLUSTER_UNAVAILABLE; `isSlow` in its detail if a large return was on its way for too long */
   async sendAgain(returns: readonly SharedReturn[]): Promise<void> {
     await this.#sender.send(returns);
   }
