@@ -1,6 +1,10 @@
-/** Which stream of NATS it is: one of the same name that was made anew is another. Pure. */
-import type { StreamInfo } from "@nats-io/jetstream";
+/** Which stream of NATS it is, if any: one of the same name that was made anew is another. Pure. */
+import { JetStreamApiCodes, JetStreamApiError, type StreamInfo } from "@nats-io/jetstream";
 
 export function identityOf({ config, created }: StreamInfo): string {
   return `${config.name} ${created}`;
+}
+
+export function isStreamMissing(error: unknown): boolean {
+  return error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
 }

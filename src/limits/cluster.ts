@@ -40,6 +40,8 @@ export const returnStreamRestMs = { first: 250, longest: 4_000 } as const;
 export const returnMessagesAheadMax = 8;
 /** Wait before returns that could not be stored are tried again, milliseconds, and before a stream that ended is opened again. */
 export const returnRetryMs = 500;
+/** How often the log says of one stream that its returns cannot be read, milliseconds. */
+export const returnFaultLogMs = 60_000;
 /** Pieces of large returns that wait for the rest, bytes. Over it the oldest are dropped and counted; the member that has the return keeps it. */
 export const returnPiecesBytesMax = 256 * 1024 * 1024;
 /** How often a member notes how far it has read the streams, milliseconds. After a crash it reads the rest again, and drops what it has. */

@@ -1,12 +1,5 @@
 /** The stream of minions' data: the newest message of each subject, kept on three servers and read in order. */
-import {
-  type ConsumerMessages,
-  JetStreamApiCodes,
-  JetStreamApiError,
-  type JetStreamClient,
-  type JetStreamManager,
-  type StreamInfo,
-} from "@nats-io/jetstream";
+import type { ConsumerMessages, JetStreamClient, JetStreamManager, StreamInfo } from "@nats-io/jetstream";
 import { headers } from "@nats-io/nats-core";
 import {
   natsMessageBytesMax,
@@ -18,7 +11,7 @@ import {
 } from "../../limits.ts";
 import { isConflict } from "../conflict.ts";
 import { unavailable } from "../connection.ts";
-import { identityOf } from "../stream-identity.ts";
+import { identityOf, isStreamMissing } from "../stream-identity.ts";
 
 const timeToLiveHeader = "Nats-TTL";
 /** A pull for messages ends after this time. */
@@ -62,7 +55,7 @@ export class MinionStream {
     try {
       return new MinionStream(clients, name, await streams.info(name));
     } catch (error) {
-      if (!isMissing(error)) throw error;
+      if (!isStreamMissing(error)) throw error;
     }
     const info = await streams.add({
       name,
@@ -155,11 +148,7 @@ export class MinionStream {
       const info = await this.#clients.manager.streams.info(this.#name);
       return identityOf(info) === this.identity ? info.state.last_seq : "replaced";
     } catch (error) {
-      return isMissing(error) ? "replaced" : undefined;
+      return isStreamMissing(error) ? "replaced" : undefined;
     }
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
 }

@@ -20,6 +20,8 @@ export type FollowerOptions = {
   readonly take: (messages: readonly ReceivedMessage[]) => () => Promise<void>;
   /** The stream is not the one of the place, or there was no place. `lastSequence`: of its present messages. */
   readonly onNew: (lastSequence: number) => void;
+  /** The stream has lost what it got after `sinceMs`, because it was made anew or ends before the place. `what`: for the log. */
+  readonly onLoss: (sinceMs: number, what: string) => void;
   readonly onFault: (error: unknown) => void;
 };
 
@@ -52,11 +54,13 @@ export class StreamFollower {
 
   /** Asks how far the stream is. Opens it again if nothing comes although there is something. @throws errors of NATS */
   async look(): Promise<void> {
+    const sequence = this.#sequence;
     const { created, state } = await this.#options.clients.manager.streams.info(this.name);
     this.lag = Math.max(0, state.last_seq - this.#sequence);
     const isStuck = this.lag > 0 && this.#lookedSequence === this.#sequence && !this.#isTaking;
     this.#lookedSequence = this.#sequence;
-    if (isStuck || (this.#created !== undefined && created !== this.#created)) this.#messages?.stop();
+    const isOther = this.#created !== undefined && created !== this.#created;
+    if (isStuck || isOther || state.last_seq < sequence) this.#messages?.stop();
   }
 
   /** Resolves when nothing is being stored any more. */
@@ -103,6 +107,8 @@ export class StreamFollower {
     for await (const { seq: sequence, data, time } of messages) {
       if (signal.aborted) break;
       if (sequence <= last) continue;
+      // The stream drops messages also while it is read.
+      this.counters.lost += sequence - last - 1;
       last = sequence;
       const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
       waiting.push({ sequence, timeMs: time.getTime(), bytes });
@@ -113,11 +119,17 @@ export class StreamFollower {
   }
 
   #notePlace({ created, state }: StreamInfo): void {
+    const { onNew, onLoss } = this.#options;
     if (created !== this.#created) {
+      if (this.#created !== undefined) onLoss(0, "a stream of returns was made anew");
+      onNew(state.last_seq);
       this.#created = created;
-      this.#sequence = 0;
-      this.#options.onNew(state.last_seq);
+      this.#sequence = Math.max(0, state.first_seq - 1);
       return;
+    }
+    if (state.last_seq < this.#sequence) {
+      onLoss(Date.parse(state.last_ts), "a stream of returns ends before this member's place");
+      this.#sequence = state.last_seq;
     }
     const missed = state.first_seq - this.#sequence - 1;
     if (missed <= 0) return;

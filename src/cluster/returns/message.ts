@@ -85,9 +85,14 @@ export function piecesOf(member: string, message: Buffer, bytesMax: number): rea
   });
 }
 
-/** @throws SaltworksError WIRE_MALFORMED */
+/** @throws SaltworksError WIRE_MALFORMED; CLUSTER_REFUSED if a later release made the message */
 export function senderIn(message: Buffer): string {
-  if (message.byteLength < headBytes || message[0] !== version) throw malformed("has another version");
+  const [itsVersion = 0] = message;
+  if (itsVersion > version) {
+    const about = `a message of returns has version ${itsVersion}, but this release reads ${version}: upgrade this member`;
+    throw new SaltworksError("CLUSTER_REFUSED", about);
+  }
+  if (message.byteLength < headBytes || itsVersion !== version) throw malformed("has no head");
   const end = headBytes + message.readUInt16BE(2);
   if (end > message.byteLength) throw malformed("is cut off");
   return message.toString("utf8", headBytes, end);
@@ -106,7 +111,7 @@ export function pieceIn(message: Buffer): Piece | undefined {
   };
 }
 
-/** The returns of a message, whose bodies are views into it. @throws SaltworksError WIRE_MALFORMED */
+/** The returns of a message, whose bodies are views into it. @throws SaltworksError as `senderIn` */
 export function decodeReturns(message: Buffer): SharedReturn[] {
   senderIn(message);
   if (message[1] !== kinds.returns) throw malformed("is of another kind");

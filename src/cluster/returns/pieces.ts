@@ -14,21 +14,29 @@ export class Pieces {
   readonly counters = { dropped: 0 };
   /** By name, oldest first. */
   readonly #unfinished = new Map<string, Unfinished>();
+  /** First messages of whole ones whose returns are not stored yet. */
+  #unstored: number[] = [];
   #bytes = 0;
 
-  /** The first message of one that is not whole yet, which a member must read again after a restart. */
+  /** The first message of one that is not whole or not stored yet, which a member must read again after a restart. */
   get firstSequence(): number | undefined {
     const [oldest] = this.#unfinished.values();
-    return oldest?.firstSequence;
+    const all = oldest === undefined ? this.#unstored : [oldest.firstSequence, ...this.#unstored];
+    return all.length === 0 ? undefined : Math.min(...all);
   }
 
-  /** @returns the message, once it is whole */
-  add({ name, index, count, bytes }: Piece, sequence: number, nowMs: number): Buffer | undefined {
-    this.#dropOld(nowMs);
+  /** Notes that the returns of all whole messages are stored. */
+  noteStored(): void {
+    this.#unstored = [];
+  }
+
+  /** @param timeMs - when the stream got the piece: a member's own clock may jump. @returns the message, once it is whole */
+  add({ name, index, count, bytes }: Piece, sequence: number, timeMs: number): Buffer | undefined {
+    this.#dropOld(timeMs);
     if (index >= count || count * bytes.byteLength > 2 * returnPiecesBytesMax) return undefined;
     let whole = this.#unfinished.get(name);
     if (whole === undefined) {
-      whole = { parts: new Array(count), firstSequence: sequence, startMs: nowMs, missing: count, bytes: 0 };
+      whole = { parts: new Array(count), firstSequence: sequence, startMs: timeMs, missing: count, bytes: 0 };
       this.#unfinished.set(name, whole);
     }
     if (whole.parts.length !== count || whole.parts[index] !== undefined) return undefined;
@@ -39,6 +47,7 @@ export class Pieces {
     this.#bytes += bytes.byteLength;
     if (whole.missing === 0) {
       this.#forget(name, whole);
+      this.#unstored.push(whole.firstSequence);
       return Buffer.concat(whole.parts.filter((part) => part !== undefined));
     }
     this.#dropLarge(name);
@@ -46,9 +55,9 @@ export class Pieces {
   }
 
   /** A sender that died does not send the rest. */
-  #dropOld(nowMs: number): void {
+  #dropOld(timeMs: number): void {
     for (const [name, whole] of this.#unfinished) {
-      if (nowMs - whole.startMs < returnRepeatWindowMs) return;
+      if (timeMs - whole.startMs < returnRepeatWindowMs) return;
       this.#drop(name, whole);
     }
   }

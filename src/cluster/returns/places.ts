@@ -6,8 +6,11 @@ import { replaceDurably } from "../../store/disk/durable-file.ts";
 const mode = 0o600;
 const version = 1;
 
-/** `created`: tells the stream from one of the same name that was made anew. All messages up to `sequence` are stored. */
-export type Place = { readonly created: string; readonly sequence: number };
+/**
+ * `created`: tells the stream from one of the same name that was made anew. All messages up to `sequence` are stored. `ownUntil`: the member takes its own
+ * messages up to there, too.
+ */
+export type Place = { readonly created: string; readonly sequence: number; readonly ownUntil?: number };
 /** `settledMs`: the cluster has all returns that this member took before. */
 export type Places = { readonly settledMs: number; readonly streams: Readonly<Record<string, Place>> };
 

@@ -4,9 +4,17 @@
  */
 import type { Logger } from "pino";
 import { hasCode } from "../../errors.ts";
-import { returnEventAgeMs, returnPlacesSaveMs, returnRepairMarginMs, returnSendMs } from "../../limits.ts";
+import {
+  returnEventAgeMs,
+  returnFaultLogMs,
+  returnPlacesSaveMs,
+  returnRepairMarginMs,
+  returnSendMs,
+  returnStreamAgeMs,
+} from "../../limits.ts";
 import type { ClusterConnection } from "../connection.ts";
 import { clusterNames } from "../names.ts";
+import { isStreamMissing } from "../stream-identity.ts";
 import { type ReceivedMessage, StreamFollower } from "./follower.ts";
 import { decodeReturns, pieceIn, type SharedReturn, senderIn } from "./message.ts";
 import { Pieces } from "./pieces.ts";
@@ -25,11 +33,14 @@ export type ReceiverOptions = {
   readonly store: (returns: readonly SharedReturn[], isNews: boolean) => Promise<void>;
   /** How many batches of this member were refused because the cluster did not take them. */
   readonly refusals: () => number;
-  /** Sends the returns again that this member took since then. @returns how many */
-  readonly repair: (sinceMs: number) => Promise<number>;
+  /** Sends the returns again that this member took since then. If it rejects, it goes on there when it is called next, unless `isNew`. @returns how many */
+  readonly repair: (sinceMs: number, isNew: boolean) => Promise<number>;
 };
 
-type Followed = { readonly follower: StreamFollower; readonly pieces: Pieces };
+/** `ownUntil`: a member without a place may have lost its own returns, too, so that it takes them up to there. */
+type Followed = { readonly follower: StreamFollower; readonly pieces: Pieces; readonly ownUntil: () => number };
+/** Sends again what this member took since `sinceMs`. `isShort`: returns were refused after it began, which it may have passed. */
+type Repair = { readonly sinceMs: number; readonly startMs: number; isBegun: boolean; isShort: boolean };
 
 export class ReturnReceiver {
   readonly counters = { messages: 0, returns: 0, own: 0, malformed: 0, failures: 0, repaired: 0 };
@@ -38,7 +49,9 @@ export class ReturnReceiver {
   #settledMs: number;
   #refusals: number;
   #isRepairDue: boolean;
-  #isFailing = false;
+  #repairing: Repair | undefined;
+  /** Streams that cannot be read, and when a warning last said so, on the steady clock. */
+  readonly #failing = new Map<string, number>();
   #looking: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -47,8 +60,7 @@ export class ReturnReceiver {
     this.#options = options;
     const places = readPlaces(options.placesFile);
     const nowMs = Date.now();
-    // A clock that was set back must not hide returns.
-    this.#settledMs = Math.min(places?.settledMs ?? nowMs, nowMs);
+    this.#settledMs = places?.settledMs ?? nowMs;
     this.#isRepairDue = places !== undefined;
     this.#refusals = options.refusals();
     this.#followed = clusterNames(options.clusterId).returnStreams.map((name) =>
@@ -87,45 +99,65 @@ export class ReturnReceiver {
 
   #follow(name: string, place: Place | undefined): Followed {
     const pieces = new Pieces();
-    /** A member without a place may have lost its own returns, too, so that it takes them up to here. */
-    let ownUntil = 0;
+    let ownUntil = place?.ownUntil ?? 0;
     const follower = new StreamFollower({
       clients: this.#options.clients,
       ...{ name, place },
-      take: (messages) => this.#take(messages, pieces, () => ownUntil),
+      take: (messages) => this.#take(name, messages, pieces, ownUntil),
       onNew: (lastSequence) => {
         ownUntil = lastSequence;
       },
+      onLoss: (sinceMs, what) => {
+        this.#options.logger.warn({ stream: name }, `${what}: this member sends its returns again`);
+        this.#settledMs = Math.min(this.#settledMs, Math.max(sinceMs, Date.now() - returnStreamAgeMs));
+        this.#isRepairDue = true;
+        this.#repairing = undefined;
+      },
       onFault: (error) => this.#noteFault(name, error),
     });
-    return { follower, pieces };
+    return { follower, pieces, ownUntil: () => ownUntil };
   }
 
-  #take(messages: readonly ReceivedMessage[], pieces: Pieces, ownUntil: () => number): () => Promise<void> {
+  /** What comes behind a message of a later release waits until this member is upgraded. */
+  #take(stream: string, messages: readonly ReceivedMessage[], pieces: Pieces, ownUntil: number): () => Promise<void> {
     const nowMs = Date.now();
     const news: SharedReturn[] = [];
     const old: SharedReturn[] = [];
+    let unreadable: unknown;
     for (const message of messages) {
       const into = nowMs - message.timeMs < returnEventAgeMs ? news : old;
-      for (const one of this.#read(message, pieces, ownUntil())) into.push(one);
+      try {
+        for (const one of this.#read(message, pieces, ownUntil)) into.push(one);
+      } catch (error) {
+        if (!hasCode(error, "CLUSTER_REFUSED")) throw error;
+        unreadable = error;
+        break;
+      }
     }
+    let count = old.length + news.length;
     return async () => {
       if (old.length > 0) await this.#options.store(old, false);
+      old.length = 0;
       if (news.length > 0) await this.#options.store(news, true);
+      news.length = 0;
+      this.counters.returns += count;
+      count = 0;
+      if (unreadable !== undefined) throw unreadable;
+      pieces.noteStored();
       this.counters.messages += messages.length;
-      this.counters.returns += old.length + news.length;
-      this.#noteSuccess();
+      this.#noteSuccess(stream);
     };
   }
 
-  #read({ bytes, sequence }: ReceivedMessage, pieces: Pieces, ownUntil: number): readonly SharedReturn[] {
+  /** @throws SaltworksError CLUSTER_REFUSED if a later release made it */
+  #read({ bytes, sequence, timeMs }: ReceivedMessage, pieces: Pieces, ownUntil: number): readonly SharedReturn[] {
     try {
       if (senderIn(bytes) === this.#options.member && sequence > ownUntil) {
         this.counters.own += 1;
         return [];
       }
       const piece = pieceIn(bytes);
-      const whole = piece === undefined ? bytes : pieces.add(piece, sequence, Date.now());
+      const whole = piece === undefined ? bytes : pieces.add(piece, sequence, timeMs);
       return whole === undefined ? [] : decodeReturns(whole);
     } catch (error) {
       if (!hasCode(error, "WIRE_MALFORMED")) throw error;
@@ -146,20 +178,44 @@ export class ReturnReceiver {
     const startMs = Date.now();
     const looked = await Promise.allSettled(this.#followed.map(({ follower }) => follower.look()));
     const isWell = looked.every(({ status }) => status === "fulfilled");
+    // A clock that was set back must not hide returns.
+    this.#settledMs = Math.min(this.#settledMs, startMs);
     const refusals = this.#options.refusals();
     const areRefused = refusals !== this.#refusals;
     this.#refusals = refusals;
     this.#isRepairDue ||= areRefused;
+    if (this.#repairing !== undefined) this.#repairing.isShort ||= areRefused;
+    if (looked.some((one) => one.status === "rejected" && isStreamMissing(one.reason))) await this.#makeStreams();
     if (!this.#isRepairDue) this.#settledMs = startMs - 2 * returnSendMs;
     else if (isWell && !areRefused && !this.#isClosed) await this.#repair(startMs);
     this.#save();
   }
 
-  async #repair(startMs: number): Promise<void> {
+  async #makeStreams(): Promise<void> {
+    const { clients, clusterId, logger, replicas } = this.#options;
     try {
-      const count = await this.#options.repair(this.#settledMs - returnRepairMarginMs);
-      this.#isRepairDue = false;
-      this.#settledMs = startMs - 2 * returnSendMs;
+      await ensureReturnStreams(clients.manager, clusterNames(clusterId).returnStreams, replicas);
+      logger.warn("streams of returns were gone, and are made anew");
+    } catch (error) {
+      this.counters.failures += 1;
+      logger.warn({ err: error }, "streams of returns are gone, and cannot be made yet");
+    }
+  }
+
+  async #repair(startMs: number): Promise<void> {
+    const sinceMs = this.#settledMs - returnRepairMarginMs;
+    if (this.#repairing?.sinceMs !== sinceMs) this.#repairing = { sinceMs, startMs, isBegun: false, isShort: false };
+    const repairing = this.#repairing;
+    try {
+      const isNew = !repairing.isBegun;
+      repairing.isBegun = true;
+      const count = await this.#options.repair(sinceMs, isNew);
+      // A stream may have lost messages meanwhile.
+      if (this.#repairing === repairing) {
+        this.#isRepairDue = repairing.isShort;
+        this.#settledMs = repairing.startMs - 2 * returnSendMs;
+        this.#repairing = undefined;
+      }
       this.counters.repaired += count;
       if (count > 0) this.#options.logger.info({ count }, "sent returns to the cluster that it may have lacked");
     } catch (error) {
@@ -170,11 +226,11 @@ export class ReturnReceiver {
 
   #save(): void {
     const streams: Record<string, Place> = {};
-    for (const { follower, pieces } of this.#followed) {
+    for (const { follower, pieces, ownUntil } of this.#followed) {
       const { place } = follower;
       if (place === undefined) continue;
       const sequence = Math.min(place.sequence, (pieces.firstSequence ?? Number.POSITIVE_INFINITY) - 1);
-      streams[follower.name] = { ...place, sequence };
+      streams[follower.name] = { ...place, sequence, ...(ownUntil() > sequence ? { ownUntil: ownUntil() } : {}) };
     }
     try {
       writePlaces(this.#options.placesFile, { settledMs: this.#settledMs, streams });
@@ -186,14 +242,13 @@ export class ReturnReceiver {
 
   #noteFault(stream: string, error: unknown): void {
     this.counters.failures += 1;
-    if (this.#isFailing) return;
-    this.#isFailing = true;
+    const nowMs = performance.now();
+    if (nowMs - (this.#failing.get(stream) ?? Number.NEGATIVE_INFINITY) < returnFaultLogMs) return;
+    this.#failing.set(stream, nowMs);
     this.#options.logger.warn({ err: error, stream }, "returns of other members cannot be read, and are tried again");
   }
 
-  #noteSuccess(): void {
-    if (!this.#isFailing) return;
-    this.#isFailing = false;
-    this.#options.logger.info("returns of other members are read again");
+  #noteSuccess(stream: string): void {
+    if (this.#failing.delete(stream)) this.#options.logger.info({ stream }, "returns of other members are read again");
   }
 }

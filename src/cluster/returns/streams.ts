@@ -1,14 +1,8 @@
 /** The streams of returns: makes what is missing, and changes streams that have other bounds. */
-import {
-  JetStreamApiCodes,
-  JetStreamApiError,
-  type JetStreamManager,
-  RetentionPolicy,
-  StorageType,
-  type StreamConfig,
-} from "@nats-io/jetstream";
+import { type JetStreamManager, RetentionPolicy, StorageType, type StreamConfig } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import { returnRepeatWindowMs, returnStreamAgeMs, returnStreamBytesMax } from "../../limits.ts";
+import { isStreamMissing } from "../stream-identity.ts";
 
 type Manager = Pick<JetStreamManager, "streams">;
 
@@ -43,7 +37,7 @@ async function configOf(manager: Manager, name: string): Promise<StreamConfig | 
   try {
     return (await manager.streams.info(name)).config;
   } catch (error) {
-    if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound) return undefined;
+    if (isStreamMissing(error)) return undefined;
     throw error;
   }
 }

@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import type { ClusterConnection } from "../../cluster/connection.ts";
 import type { Member } from "../../cluster/member.ts";
 import { encodeReturns, returnBytesMax, type SharedReturn } from "../../cluster/returns/message.ts";
-import { ReturnReceiver } from "../../cluster/returns/receiver.ts";
+import { type ReceiverOptions, ReturnReceiver } from "../../cluster/returns/receiver.ts";
 import type { SharedTokens } from "../../cluster/tokens/replica.ts";
 import { clusterReplicasMax } from "../../limits.ts";
 import type {
@@ -79,19 +79,17 @@ async function storeReturns(parts: ReturnParts, returns: readonly SharedReturn[]
   await Promise.all(stored);
 }
 
-/** A step at a time, so that requests go on. A walk that failed goes on where it was if it is asked for from the same time on. */
-export function returnRepairer({ pool }: Pick<ReturnParts, "pool">): (sinceMs: number) => Promise<number> {
-  let left: { sinceMs: number; after: RepairPlace | undefined; count: number } | undefined;
-  return async (sinceMs) => {
-    if (left?.sinceMs !== sinceMs) left = { sinceMs, after: undefined, count: 0 };
-    const walk = left;
+/** A step at a time, so that requests go on. A walk that failed goes on where it was, unless `isNew`. */
+export function returnRepairer({ pool }: Pick<ReturnParts, "pool">): ReceiverOptions["repair"] {
+  let walk: { after: RepairPlace | undefined; count: number } = { after: undefined, count: 0 };
+  return async (sinceMs, isNew) => {
+    if (isNew) walk = { after: undefined, count: 0 };
     do {
       const task: RepairTask = { kind: "repairReturns", sinceMs, after: walk.after };
       const answer = await pool.offer<RepairAnswer>(0, { bytes: 0, build: () => ({ task, transfer: [] }) });
       walk.count += answer.sent;
       walk.after = answer.after;
     } while (walk.after !== undefined);
-    left = undefined;
     return walk.count;
   };
 }

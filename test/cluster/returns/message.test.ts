@@ -44,8 +44,11 @@ describe("a message of returns", () => {
     const message = encodeReturns("m", returns);
     for (let end = 0; end < message.byteLength; end += 1)
       assert.throws(() => decodeReturns(message.subarray(0, end)), { code: "WIRE_MALFORMED" }, String(end));
-    message[0] = 2;
+    message[0] = 0;
     assert.throws(() => senderIn(message), { code: "WIRE_MALFORMED" });
+    message[0] = 2;
+    assert.throws(() => senderIn(message), { code: "CLUSTER_REFUSED", message: /version 2.*upgrade/ });
+    assert.throws(() => decodeReturns(message), { code: "CLUSTER_REFUSED" });
   });
 
   it("is put together from its pieces in any order, once each", () => {
@@ -63,6 +66,8 @@ describe("a message of returns", () => {
     const wholes = rest.map((one, index) => pieces.add(piece(one), 9 + index, 0));
     assert.deepEqual(wholes.at(-1), message);
     assert.ok(wholes.slice(0, -1).every((whole) => whole === undefined));
+    assert.equal(pieces.firstSequence, 7, "its returns are not stored yet");
+    pieces.noteStored();
     assert.equal(pieces.firstSequence, undefined);
   });
 
@@ -73,6 +78,7 @@ describe("a message of returns", () => {
     assert.ok(begun !== undefined);
     pieces.add(begun, 1, 0);
     for (const [index, one] of other.entries()) pieces.add(one, 2 + index, returnRepeatWindowMs);
+    pieces.noteStored();
     assert.deepEqual([pieces.firstSequence, pieces.counters.dropped], [undefined, 1]);
   });
 });

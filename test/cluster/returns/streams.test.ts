@@ -9,7 +9,7 @@ import { clusterNames } from "../../../src/cluster/names.ts";
 import { encodeReturns, piecesOf, type SharedReturn } from "../../../src/cluster/returns/message.ts";
 import { ReturnReceiver } from "../../../src/cluster/returns/receiver.ts";
 import { ReturnSender } from "../../../src/cluster/returns/sender.ts";
-import { returnMessageBytesMax } from "../../../src/limits.ts";
+import { returnMessageBytesMax, returnRepeatWindowMs, returnStreamAgeMs } from "../../../src/limits.ts";
 import { natsServerSkip } from "../../services/nats-server.ts";
 import { NatsServer } from "../nats.ts";
 
@@ -30,10 +30,20 @@ function returnOf(minionId: string, bytes = 10): SharedReturn {
   return { jid: "20261129000000000001", minionId, body, isStored: true, isFailed: false };
 }
 
+function noteIn(warnings: string[]) {
+  return (fields: unknown, text?: unknown) => {
+    const { err } = fields as { readonly err?: Error };
+    warnings.push(`${text ?? fields}: ${err?.message ?? ""}`);
+  };
+}
+
 describe("streams of returns", { skip, timeout: 120_000 }, () => {
   const server = new NatsServer();
   const directory = mkdtempSync(join(tmpdir(), "saltworks-returns-"));
   const clusterId = "test";
+  const [firstStream = ""] = clusterNames(clusterId).returnStreams;
+  const largeOf = (id: string) =>
+    piecesOf("other", encodeReturns("other", [returnOf(id, 2 * returnMessageBytesMax)]), returnMessageBytesMax);
   const opened: (() => Promise<void>)[] = [];
 
   const openSender = async (member: string): Promise<ReturnSender> => {
@@ -61,12 +71,13 @@ describe("streams of returns", { skip, timeout: 120_000 }, () => {
     const clients = await server.connect();
     const got: string[] = [];
     const repairs: number[] = [];
+    const warnings: string[] = [];
     let left = failures;
     const receiver = await ReturnReceiver.open({
       ...{ clients, clusterId, member, refusals },
       replicas: 1,
       placesFile: join(directory, member),
-      logger: { info: () => undefined, warn: () => undefined },
+      logger: { info: () => undefined, warn: noteIn(warnings) },
       store: async (returns) => {
         left -= 1;
         if (left >= 0) throw new Error("the disk is full");
@@ -78,7 +89,17 @@ describe("streams of returns", { skip, timeout: 120_000 }, () => {
       },
     });
     opened.push(() => receiver.close());
-    return { receiver, got, repairs };
+    /** Makes the next writes fail. */
+    const fail = (times: number) => {
+      left = times;
+    };
+    return { receiver, got, repairs, warnings, fail };
+  };
+  /** Resolves when the receiver has read the first stream to its end. */
+  const untilRead = async ({ got }: { readonly got: readonly string[] }, id: string) => {
+    const { jetstream } = await server.connect();
+    await jetstream.publish(firstStream, encodeReturns("other", [returnOf(id)]));
+    await until("it has read the first stream", () => has(got, id));
   };
   const has = (got: readonly string[], id: string) => got.some((text) => text.startsWith(`${id} `));
 
@@ -153,6 +174,86 @@ describe("streams of returns", { skip, timeout: 120_000 }, () => {
     assert.ok(sender.counters.refused >= 1);
     await until("it repairs", () => repairs.length > 0);
     assert.ok((repairs[0] ?? 0) < Date.now());
+  });
+
+  it("give a member its own returns back, also if it ends before it has them all", async () => {
+    const sender = await openSender("eleven");
+    await sender.send([returnOf("mine too")]);
+    const first = await openReceiver("eleven", Number.POSITIVE_INFINITY);
+    await until("it cannot store them", () => first.receiver.counters.failures > 0);
+    await first.receiver.close();
+    const { got } = await openReceiver("eleven");
+    await until("it has its own", () => has(got, "mine too"));
+  });
+
+  it("bring a large return that was whole when the member ended, but not stored", async () => {
+    const { jetstream } = await server.connect();
+    const first = await openReceiver("twelve");
+    await untilRead(first, "before unstored");
+    const [begin, ...rest] = largeOf("unstored");
+    const before = first.receiver.counters.messages;
+    await jetstream.publish(firstStream, begin ?? assert.fail("no piece"));
+    await until("it has the first piece", () => first.receiver.counters.messages > before);
+    first.fail(Number.POSITIVE_INFINITY);
+    for (const piece of rest) await jetstream.publish(firstStream, piece);
+    await until("it cannot store it", () => first.receiver.counters.failures > 0);
+    await first.receiver.close();
+    const { got } = await openReceiver("twelve");
+    await until("it has it", () => has(got, "unstored"));
+  });
+
+  it("bring a large return while the member's clock jumps", async (t) => {
+    const { jetstream } = await server.connect();
+    const { got, receiver } = await openReceiver("thirteen");
+    await untilRead({ got }, "before the jump");
+    const before = receiver.counters.messages;
+    const [begin, ...rest] = largeOf("through time");
+    await jetstream.publish(firstStream, begin ?? assert.fail("no piece"));
+    await until("it has read the first piece", () => receiver.counters.messages > before);
+    const { now } = Date;
+    t.mock.method(Date, "now", () => now() + 2 * returnRepeatWindowMs);
+    for (const piece of rest) await jetstream.publish(firstStream, piece);
+    await until("it has it", () => has(got, "through time"));
+  });
+
+  it("tell what they dropped in the middle", async () => {
+    const { manager, jetstream } = await server.connect();
+    const sequences: number[] = [];
+    for (const id of ["before", "between", "behind"])
+      sequences.push((await jetstream.publish(firstStream, encodeReturns("other", [returnOf(id)]))).seq);
+    await manager.streams.deleteMessage(firstStream, sequences[1] ?? assert.fail("no second"));
+    const { got, receiver } = await openReceiver("fourteen");
+    await until("it has the others", () => has(got, "before") && has(got, "behind"));
+    assert.equal(receiver.lostCount, 1);
+  });
+
+  it("wait at a message of a later release", async () => {
+    const { manager, jetstream } = await server.connect();
+    const first = await openReceiver("fifteen");
+    const later = encodeReturns("other", [returnOf("later")]);
+    later[0] = 2;
+    const { seq } = await jetstream.publish(firstStream, later);
+    await jetstream.publish(firstStream, encodeReturns("other", [returnOf("after later")]));
+    await until("it warns", () => first.warnings.some((text) => text.includes("upgrade this member")));
+    await first.receiver.close();
+    assert.ok(!has(first.got, "after later"));
+    assert.equal(first.receiver.counters.malformed, 0);
+    await manager.streams.deleteMessage(firstStream, seq);
+    const second = await openReceiver("fifteen");
+    await until("it goes on", () => has(second.got, "after later"));
+    assert.equal(second.receiver.lostCount, 1);
+  });
+
+  it("are made anew if one is gone, and get again what members have", async () => {
+    const { manager, jetstream } = await server.connect();
+    const { got, repairs, warnings } = await openReceiver("sixteen");
+    await untilRead({ got }, "before the loss");
+    await manager.streams.delete(firstStream);
+    await until("it sends its own again", () => repairs.length > 0);
+    assert.ok((repairs[0] ?? 0) <= Date.now() - returnStreamAgeMs);
+    assert.ok(warnings.some((text) => text.includes("made anew: this member sends its returns again")));
+    await jetstream.publish(firstStream, encodeReturns("other", [returnOf("afterwards")]));
+    await until("it reads on", () => has(got, "afterwards"));
   });
 
   it("are read to their ends after a large return whose rest never came", async () => {
