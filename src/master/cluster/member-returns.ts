@@ -26,7 +26,7 @@ import type { Bus } from "../ports/bus.ts";
 export type ReturnParts = {
   readonly pool: Pick<WorkerPool, "offer" | "slotCount">;
   readonly partitioner: Pick<Partitioner, "slotOf">;
-  readonly bus: Pick<Bus, "isHeard" | "publishFrames">;
+  readonly bus: Pick<Bus, "isSubscribed" | "publishElsewhere">;
   readonly jobs: Pick<Jobs, "isListening" | "noteReturns">;
   readonly start: Pick<WorkerStart, "cluster">;
 };
@@ -54,7 +54,11 @@ export async function followMemberReturns(parts: FollowParts): Promise<ReturnRec
 }
 
 /** Each return goes to the worker of its minion, which alone may store it. */
-async function storeReturns(parts: ReturnParts, returns: readonly SharedReturn[], isNews: boolean): Promise<void> {
+export async function storeReturns(
+  parts: ReturnParts,
+  returns: readonly SharedReturn[],
+  isNews: boolean,
+): Promise<void> {
   const { pool, partitioner, bus, jobs } = parts;
   const bySlot = new Map<number, SharedReturn[]>();
   for (const one of returns) {
@@ -68,12 +72,13 @@ async function storeReturns(parts: ReturnParts, returns: readonly SharedReturn[]
     const build = () => {
       const whole = encodeReturns("", own);
       const buffer = whole.buffer.byteLength === whole.byteLength ? whole.buffer : Uint8Array.from(whole).buffer;
-      const isHeard = isNews && (bus.isHeard || jobs.isListening);
+      const isHeard = isNews && (bus.isSubscribed || jobs.isListening);
       const task: MemberReturnsTask = { kind: "memberReturns", buffer: buffer as ArrayBuffer, isHeard };
       return { task, transfer: [task.buffer] };
     };
     const result = await pool.offer<MemberReturnsResult>(slot, { bytes, build });
-    if (result.eventCount > 0) bus.publishFrames(new Uint8Array(result.buffer), result.eventCount);
+    // The reactor and the event returns of the member that the minion returned to act on it.
+    bus.publishElsewhere(new Uint8Array(result.buffer), result.eventCount);
     jobs.noteReturns(result);
   });
   await Promise.all(stored);

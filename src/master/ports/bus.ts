@@ -24,9 +24,15 @@ function stamp(): string {
   return `${new Date().toISOString().slice(0, -1)}${String(micros).padStart(3, "0")}`;
 }
 
+function framed(tag: string, data: EventData, frame: (body: Uint8Array) => Buffer): Buffer {
+  const fields = new Map<Encodable, Encodable>(data instanceof Map ? data : Object.entries(data));
+  fields.set("_stamp", stamp());
+  return frame(encodeEvent(tag, fields));
+}
+
 export class Bus {
   readonly counters = { fired: 0, ofWorkers: 0, pulled: 0, badFrames: 0, turnedAway: 0 };
-  /** Gets all frames, as `publishFrames` does. It neither changes them nor throws. */
+  /** Gets the frames of all events but those of other members. It neither changes them nor throws. */
   tap: ((frames: Uint8Array, eventCount: number) => void) | undefined;
   /** As `tap`, for the reactor. */
   reactor: ((frames: Uint8Array) => void) | undefined;
@@ -77,6 +83,11 @@ export class Bus {
     return this.#server.subscriberCount > 0 || this.tap !== undefined || this.reactor !== undefined;
   }
 
+  /** Whether anything takes events of the cluster's other members. */
+  get isSubscribed(): boolean {
+    return this.#server.subscriberCount > 0;
+  }
+
   get fullestSubscriberBytes(): number {
     return this.#server.fullestSubscriberBytes;
   }
@@ -90,6 +101,12 @@ export class Bus {
     this.#fire(tag, data, frameMasterEvent);
   }
 
+  /** As `fire`, for what another member of the cluster did: subscribers get it. `tap` and `reactor` do not, because that member's act on it. */
+  fireElsewhere(tag: string, data: EventData): void {
+    this.counters.fired += 1;
+    if (this.isSubscribed) this.#server.publish(framed(tag, data, frameMasterEvent));
+  }
+
   /** Fires an event with an operator's tag and data, without the master's mark. */
   fireForOperator(tag: string, data: EventData): void {
     this.#fire(tag, data, frameEvent);
@@ -99,9 +116,7 @@ export class Bus {
     this.counters.fired += 1;
     // Encoding a job's 100,000 minions for no subscriber would waste megabytes.
     if (!this.isHeard) return;
-    const fields = new Map<Encodable, Encodable>(data instanceof Map ? data : Object.entries(data));
-    fields.set("_stamp", stamp());
-    this.#publish(frame(encodeEvent(tag, fields)), 1);
+    this.#publish(framed(tag, data, frame), 1);
   }
 
   /** Publishes event frames that a worker has encoded. */
@@ -109,6 +124,13 @@ export class Bus {
     if (eventCount === 0) return;
     this.counters.ofWorkers += eventCount;
     this.#publish(frames, eventCount);
+  }
+
+  /** As `publishFrames`, for what another member of the cluster took. `tap` and `reactor` do not get it. */
+  publishElsewhere(frames: Uint8Array, eventCount: number): void {
+    if (eventCount === 0) return;
+    this.counters.ofWorkers += eventCount;
+    this.#server.publish(frames, eventCount);
   }
 
   /** Publishes an event that a local program wrote to the pull socket (mode 0600), unchanged and without the master's mark. */

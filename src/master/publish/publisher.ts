@@ -49,6 +49,10 @@ export type PublisherOptions = {
   /** Lower masters may have minions that the target matches, so that a job without minions here is sent, too. */
   readonly hasLowerMasters: boolean;
   readonly fire: Fire;
+  /** As `fire`, for jobs of the cluster's other members. */
+  readonly fireElsewhere: Fire;
+  /** The master's id, which is its name in a cluster. */
+  readonly member: string;
   readonly logger: Logger;
 };
 
@@ -88,11 +92,11 @@ export class Publisher {
   constructor(options: PublisherOptions) {
     this.#options = options;
     this.#ids = new JobIds({ isUnique: options.isUniqueJid });
-    const { sequence, targets, fire, logger, noteSerial } = options;
+    const { sequence, targets, fire, fireElsewhere, member, logger, noteSerial } = options;
     this.#shared =
       sequence &&
       new SharedJobs({
-        ...{ sequence, targets, fire, logger, noteSerial },
+        ...{ sequence, targets, fire, fireElsewhere, member, logger, noteSerial },
         store: (stored) => this.#store(stored),
         send: (fields, targetKind, minions) => this.#inTurn(() => this.#dispatch(fields, targetKind, minions)),
         onSent: (jid) => this.#tellSent(jid),
@@ -358,7 +362,7 @@ export function publisherOf(
   parts: Pick<PublisherOptions, "pool" | "rsa" | "partitioner" | "logger" | "sequence"> & {
     readonly config: MasterConfig;
     readonly secrets: Pick<MasterSecrets, "nextSerial" | "noteSerial">;
-    readonly bus: Pick<Bus, "fire">;
+    readonly bus: Pick<Bus, "fire" | "fireElsewhere">;
     readonly start: Pick<WorkerStart, "fileEpoch">;
   },
   front: PublishFront,
@@ -375,5 +379,7 @@ export function publisherOf(
     isUniqueJid: config.unique_jid,
     hasLowerMasters: config.order_masters,
     fire: (tag, data) => bus.fire(tag, data),
+    fireElsewhere: (tag, data) => bus.fireElsewhere(tag, data),
+    member: config.id,
   });
 }

@@ -10,6 +10,8 @@ import type { Encodable } from "../../wire/values.ts";
 import type { JobSequence } from "./sequence.ts";
 import type { Targets } from "./targets.ts";
 
+type Fire = (tag: string, data: { readonly [key: string]: Encodable } | ReadonlyMap<Encodable, Encodable>) => void;
+
 /** A job of the sequence, told before it is sent. */
 export type ToldJob = {
   readonly kind: JobKind;
@@ -31,7 +33,11 @@ export type StoredLoad = {
 export type SharedJobsOptions = {
   readonly sequence: JobSequence;
   readonly targets: Pick<Targets, "expected">;
-  readonly fire: (tag: string, data: { readonly [key: string]: Encodable } | ReadonlyMap<Encodable, Encodable>) => void;
+  /** This member's name. */
+  readonly member: string;
+  readonly fire: Fire;
+  /** Fires an event of another member's job, which only listeners get. */
+  readonly fireElsewhere: Fire;
   readonly logger: Logger;
   readonly noteSerial: (serial: number) => void;
   readonly store: (stored: StoredLoad) => Promise<void>;
@@ -70,10 +76,11 @@ export class SharedJobs {
   }
 
   async #send(job: ReceivedJob, minions: TextList, isFresh: boolean): Promise<void> {
-    const { fire, noteSerial, send, onSent } = this.#options;
+    const { noteSerial, send, onSent } = this.#options;
     const { kind, jid, fields, missing, serial, targetKind } = job;
     const [fun, arg, user] = [fields.get("fun"), fields.get("arg"), fields.get("user")];
     const isShown = storedKinds.has(kind);
+    const fire = job.member === this.#options.member ? this.#options.fire : this.#options.fireElsewhere;
     if (isShown) {
       fire(jid, { minions: minions.packed });
       const told = { jid, tgt_type: targetKind, tgt: job.target, user, fun, arg, minions: minions.packed, missing };

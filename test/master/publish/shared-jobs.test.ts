@@ -27,9 +27,9 @@ describe("a publisher of a cluster's member", () => {
   let serials: number[];
 
   /** As the stream does: the job comes back with its serial. */
-  async function deliver(job: SharedJob, isFresh = true, isNaming = true): Promise<void> {
+  async function deliver(job: SharedJob, isFresh = true, isNaming = true, by = "member1"): Promise<void> {
     serial += 1;
-    const received = decodeJob(encodeJob(job, "member1", Date.now()), serial);
+    const received = decodeJob(encodeJob(job, by, Date.now()), serial);
     const send = await take(isNaming ? received : { ...received, minions: undefined });
     await send(isFresh);
   }
@@ -73,7 +73,9 @@ describe("a publisher of a cluster's member", () => {
       },
       nextSerial: () => assert.fail("serials are the sequence's"),
       noteSerial: (noted: number) => serials.push(noted),
+      member: "member1",
       fire: (tag: string) => steps.push(tag.replace(/\d{20}/, "JID")),
+      fireElsewhere: (tag: string) => steps.push(`elsewhere ${tag.replace(/\d{20}/, "JID")}`),
       logger: { error: (_: unknown, text: string) => steps.push(text) },
       ...{ isSigning: false, signingAlgorithm: "", isUniqueJid: false, hasLowerMasters: false },
     } as unknown as PublisherOptions);
@@ -109,6 +111,16 @@ describe("a publisher of a cluster's member", () => {
     steps.length = 0;
     await deliver(appended[0] as SharedJob, false);
     assert.deepEqual(steps, told);
+  });
+
+  it("shows the events of another member's job to listeners only", async () => {
+    await publisher.publish(ownJob("state.apply", [], "web*", "glob", "root"));
+    steps.length = 0;
+    await deliver(appended[0] as SharedJob, true, true, "member2");
+    assert.deepEqual(
+      steps.filter((step) => step.includes("JID")),
+      ["elsewhere JID", "elsewhere salt/job/JID/new", "elsewhere salt/job/JID/publish"],
+    );
   });
 
   it("matches the target itself for a job without names", async () => {
