@@ -79,7 +79,8 @@ export class SharedJobs {
     const { noteSerial, send, onSent } = this.#options;
     const { kind, jid, fields, missing, serial, targetKind } = job;
     const [fun, arg, user] = [fields.get("fun"), fields.get("arg"), fields.get("user")];
-    const isShown = storedKinds.has(kind);
+    // A member that was away does not announce old jobs.
+    const isShown = isFresh && storedKinds.has(kind);
     const fire = job.member === this.#options.member ? this.#options.fire : this.#options.fireElsewhere;
     if (isShown) {
       fire(jid, { minions: minions.packed });
