@@ -5,6 +5,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { ConsumerMessages, JetStreamClient, JsMsg, StreamInfo } from "@nats-io/jetstream";
 import { within } from "../../deadline.ts";
+import { SaltworksError } from "../../errors.ts";
 import {
   jobCloseMs,
   jobFreshMs,
@@ -214,13 +215,21 @@ export class JobReader {
       this.#settle(serial);
     } catch (error) {
       this.counters.faults += 1;
-      this.#options.onFault(error, "a job of the cluster was not sent to this member's minions");
+      this.#options.onFault(error, this.#notSentText(error));
       this.#settle(serial, error, isOwn);
     } finally {
       this.counters.taken += 1;
       this.#takenSerial = serial;
       this.#underWay -= 1;
     }
+  }
+
+  #notSentText(error: unknown): string {
+    const text = "a job of the cluster was not sent to this member's minions";
+    if (!(error instanceof SaltworksError) || error.code !== "CLUSTER_REFUSED") return text;
+    const { version = 0, known = 0 } = error.detail;
+    const older = version > known ? this.#options.member : "that published it";
+    return `${text}: ${error.message}: upgrade the member ${older}`;
   }
 
   /** Before the job is sent, so that a member that ends here does not send it again. */

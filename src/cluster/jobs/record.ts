@@ -71,9 +71,14 @@ export function encodeJob(job: SharedJob, member: string, atMs: number): Uint8Ar
   return Buffer.concat([Uint8Array.of(formVersion), body]);
 }
 
-/** @throws SaltworksError WIRE_MALFORMED for another form; errors of `decode` */
+/** @throws SaltworksError CLUSTER_REFUSED for another form, WIRE_MALFORMED for bytes that are not a job; errors of `decode` */
 export function decodeJob(bytes: Uint8Array, serial: number): ReceivedJob {
-  const parts = bytes[0] === formVersion ? decode(bytes.subarray(1)) : undefined;
+  const [version] = bytes;
+  if (version !== undefined && version !== formVersion) {
+    const text = `it has version ${version}, and this member reads version ${formVersion}`;
+    throw new SaltworksError("CLUSTER_REFUSED", text, { version, known: formVersion });
+  }
+  const parts = version === undefined ? undefined : decode(bytes.subarray(1));
   if (!Array.isArray(parts)) throw new SaltworksError("WIRE_MALFORMED", "a job of the cluster has an unknown form");
   const [member, atMs, kind, jid, targetKind, delimiter, isReturnless, target, fields, names, count, missing, load] =
     parts;

@@ -5,7 +5,8 @@ import type { ForgottenPart } from "../../store/minions/forgotten.ts";
 import type { SecretBox } from "../../store/secrets/sealed.ts";
 import { bucketKeyOf, idOfBucketKey } from "../keys/entry.ts";
 
-const version = 1;
+/** Of messages that this release writes and reads. */
+export const messageVersion = 1;
 
 /** `prefix`: the beginning of the stream's subjects. */
 export function subjectOf(prefix: string, id: string, part: ForgottenPart): string {
@@ -24,24 +25,34 @@ export function subjectNames(
 }
 
 /** The subject is part of the seal, so that no minion's message passes for another's. `data`: undefined for a removal. */
-export function sealPart(box: SecretBox, subject: string, data: Uint8Array | undefined): Buffer {
+export function sealPart(
+  box: SecretBox,
+  subject: string,
+  data: Uint8Array | undefined,
+  version = messageVersion,
+): Buffer {
   return box.seal(subject, pack({ v: version, data }));
 }
 
-/** @throws SaltworksError CLUSTER_REFUSED for another secret, changed bytes or another version */
+/**
+ * @returns the message's version alone if it is not `version`
+ * @throws SaltworksError CLUSTER_REFUSED for another secret or changed bytes
+ */
 export function openPart(
   box: SecretBox,
   subject: string,
   sealed: Uint8Array,
-): { readonly data: Uint8Array | undefined } {
+  version = messageVersion,
+): { readonly data: Uint8Array | undefined } | { readonly otherVersion: number } {
   try {
     const { v, data } = unpack(box.open(subject, sealed)) as { readonly v?: unknown; readonly data?: unknown };
-    if (v !== version) throw new Error(`it has version ${String(v)}`);
+    if (typeof v === "number" && v !== version) return { otherVersion: v };
+    if (v !== version) throw new Error("it has no version");
     if (data === undefined || data === null) return { data: undefined };
     if (!(data instanceof Uint8Array)) throw new Error("its data is not bytes");
     return { data };
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new SaltworksError("CLUSTER_REFUSED", `not a message of this version: ${reason}`, {}, { cause });
+    throw new SaltworksError("CLUSTER_REFUSED", `not a message with minions' data: ${reason}`, {}, { cause });
   }
 }

@@ -9,7 +9,7 @@ import type { ForgottenPart } from "../../store/minions/forgotten.ts";
 import type { SharePlace } from "../../store/minions/share-marks.ts";
 import type { SecretBox } from "../../store/secrets/sealed.ts";
 import type { AppliedParts, ArrivedPart, LocalMinions } from "./local.ts";
-import { openPart, subjectNames } from "./message.ts";
+import { messageVersion, openPart, subjectNames } from "./message.ts";
 import { PartSender } from "./sender.ts";
 import { MinionStream, type StreamClients, type StreamMessage } from "./stream.ts";
 
@@ -21,18 +21,22 @@ export type MinionReplicaOptions = {
   /** Whether the minion's key is accepted here. */
   readonly isAccepted: (id: string) => boolean;
   readonly logger: Pick<Logger, "info" | "warn">;
+  /** Of the messages that this member writes and reads. Tests use others. */
+  readonly version?: number;
 };
 
 const partNames: readonly ForgottenPart[] = ["facts", "mine"];
 
 export class MinionReplica {
   /**
-   * `kept`: messages that gave way to a later change made here. `ignored`: messages that do not open. `dropped`: messages of minions without an
-   * accepted key, beyond `sharedKeylessMax`. `faults`: how often the stream was lost.
+   * `kept`: messages that gave way to a later change made here. `ignored`: messages that do not open, and ones of another version, which a release
+   * that knows it reads again. `dropped`: messages of minions without an accepted key, beyond `sharedKeylessMax`. `faults`: how often the stream was
+   * lost.
    */
   readonly counters = { received: 0, applied: 0, kept: 0, ignored: 0, dropped: 0, faults: 0 };
   readonly sender: PartSender;
   readonly #options: MinionReplicaOptions;
+  readonly #version: number;
   /** Subjects to be read again, and their minions: once the minion's key is accepted here. */
   readonly #again = new Map<string, string>();
   readonly #ending = new AbortController();
@@ -42,13 +46,18 @@ export class MinionReplica {
   #savedMs = 0;
   #isCaughtUp = false;
   #isTakingAgain = false;
+  /** Whether the log tells of a message that does not open. */
+  #isIgnoring = false;
+  /** Of the latest message that this release does not read. */
+  #otherVersion: number | undefined;
 
   /** Starts at once, and goes on until `close`, also while the cluster does not answer. */
   constructor(options: MinionReplicaOptions) {
     this.#options = options;
-    const { local, box, logger } = options;
+    const { local, box, logger, version = messageVersion } = options;
+    this.#version = version;
     this.sender = new PartSender({
-      ...{ local, box, logger, prefix: options.stream.prefix },
+      ...{ local, box, logger, prefix: options.stream.prefix, messageVersion: version },
       stream: () => (this.#isCaughtUp ? this.#stream : undefined),
       onKnown: (subject, id) => this.#noteAgain(subject, id),
     });
@@ -95,7 +104,8 @@ export class MinionReplica {
     this.#stream = stream;
     if (this.#ending.signal.aborted) return;
     const { identity, lastSequence } = stream;
-    const place = await local.ask<SharePlace>(0, { what: "open", stream: identity, lastSequence }, 0);
+    const opened = await local.ask<SharePlace>(0, { what: "open", stream: identity, lastSequence }, 0);
+    const place = this.#withUnread(opened);
     this.#place = place;
     const look = setInterval(() => void this.#takeAgain(stream), sharedPlaceMs);
     try {
@@ -111,6 +121,13 @@ export class MinionReplica {
       clearInterval(look);
       await this.#save();
     }
+  }
+
+  /** Begins at the first message that a former release could not read, if this one may. */
+  #withUnread({ unread, ...place }: SharePlace): SharePlace {
+    if (unread === undefined) return place;
+    if (unread.version === this.#version) return { ...place, unread };
+    return { ...place, seq: Math.min(place.seq, unread.seq - 1) };
   }
 
   async #take(messages: readonly StreamMessage[]): Promise<void> {
@@ -156,12 +173,31 @@ export class MinionReplica {
     const { subject, sequence, body } = message;
     try {
       const names = subjectNames(stream.prefix, subject);
-      if (names !== undefined) return { ...names, subject, sequence, ...openPart(box, subject, body) };
+      if (names === undefined) throw new Error("its subject is not of a minion's data");
+      const opened = openPart(box, subject, body, this.#version);
+      if ("data" in opened) return { ...names, subject, sequence, ...opened };
+      this.#noteUnread(sequence, opened.otherVersion);
     } catch (error) {
-      if (this.counters.ignored === 0) logger.warn({ err: error, subject }, "a message with minions' data is ignored");
+      if (!this.#isIgnoring) logger.warn({ err: error, subject }, "a message with minions' data is ignored");
+      this.#isIgnoring = true;
     }
     this.counters.ignored += 1;
+    this.#again.delete(subject);
     return undefined;
+  }
+
+  /** One place is enough, because the stream has one message of each subject and a second reading changes nothing. */
+  #noteUnread(sequence: number, otherVersion: number): void {
+    const known = this.#version;
+    if (this.#otherVersion !== otherVersion) {
+      const older = otherVersion > known ? "this member" : "the member that sends it";
+      const text = `minions' data has version ${otherVersion}, and this member reads version ${known}: upgrade ${older}`;
+      this.#options.logger.warn({ version: otherVersion, known }, text);
+    }
+    this.#otherVersion = otherVersion;
+    const place = this.#place;
+    if (place === undefined || (place.unread !== undefined && place.unread.seq <= sequence)) return;
+    this.#place = { ...place, unread: { seq: sequence, version: known } };
   }
 
   #noteAgain(subject: string, id: string): void {

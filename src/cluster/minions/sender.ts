@@ -16,6 +16,7 @@ export type PartSenderOptions = {
   readonly local: LocalMinions;
   readonly box: SecretBox;
   readonly prefix: string;
+  readonly messageVersion: number;
   /** Undefined while the member has not caught up. Nothing is sent then. */
   readonly stream: () => MinionStream | undefined;
   /** An earlier try had written the subject's part, so that what came since gave way to it and must be read again. */
@@ -131,7 +132,7 @@ export class PartSender {
       return { ...outcome, sequence: undefined };
     }
     const subject = subjectOf(prefix, id, part);
-    const body = sealPart(box, subject, data);
+    const body = sealPart(box, subject, data, this.#options.messageVersion);
     const written = await stream.put({ subject, body, messageId: version }, data === undefined ? step : undefined);
     if (written === undefined) this.counters.refused += 1;
     else this.counters.sent += 1;

@@ -8,8 +8,16 @@ import { attempt } from "../disk/store-error.ts";
 import { type BinaryDatabase, type BinaryEnvironment, makeDatabases, openDatabase, putLater } from "../lmdb/env.ts";
 import { type ForgottenPart, keyOf } from "./forgotten.ts";
 
-/** How far this member has followed the cluster's stream. `isMarked`: what it had before it joined is marked as unsent. */
-export type SharePlace = { readonly stream: string; readonly seq: number; readonly isMarked: boolean };
+/**
+ * How far this member has followed the cluster's stream. `isMarked`: what it had before it joined is marked as unsent. `unread`: the first message of
+ * another version than `version`, which is the one that this member read.
+ */
+export type SharePlace = {
+  readonly stream: string;
+  readonly seq: number;
+  readonly isMarked: boolean;
+  readonly unread?: { readonly seq: number; readonly version: number };
+};
 /** `version`: changes with each local write, so that one during the sending is noticed. `cursor`: for the ones after it. */
 export type Unsent = {
   readonly id: string;

@@ -42,6 +42,7 @@ describe("a job in the sequence", () => {
   it("of another form is not read", () => {
     const bytes = encodeJob(sharedJob("1"), "member1", 5);
     bytes[0] = 2;
-    assert.throws(() => decodeJob(bytes, 7), { code: "WIRE_MALFORMED" });
+    assert.throws(() => decodeJob(bytes, 7), { code: "CLUSTER_REFUSED", message: /has version 2/ });
+    assert.throws(() => decodeJob(new Uint8Array(), 7), { code: "WIRE_MALFORMED" });
   });
 });

@@ -1,11 +1,12 @@
 /** The sequence of jobs between members, on a real server: order, places, ids that are taken, a server that is away, a stream that is lost. */
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
+import { encodeJob } from "../../../src/cluster/jobs/record.ts";
 import { clusterNames } from "../../../src/cluster/names.ts";
 import { jobAppendMs, jobFreshMs } from "../../../src/limits.ts";
 import { natsServerSkip } from "../../services/nats-server.ts";
 import { NatsServer } from "../nats.ts";
-import { JobMember, until } from "./members.ts";
+import { JobMember, sharedJob, until } from "./members.ts";
 
 const skip = await natsServerSkip();
 
@@ -87,6 +88,21 @@ describe("the sequence of a cluster's jobs", { skip, timeout: 300_000 }, () => {
     assert.deepEqual(
       member(1).taken.map(({ jid }) => jid),
       ["old", "fresh", "new"],
+    );
+  });
+
+  it("names the version of a job that it does not read, and the member to upgrade, and goes on", async () => {
+    const { jetstream } = await server.connect();
+    const newer = Buffer.from(encodeJob(sharedJob("newer"), "member2", Date.now()));
+    newer[0] = 2;
+    await jetstream.publish(clusterNames(clusterId).jobs, newer);
+    await member(0).append("after");
+    const about = "it has version 2, and this member reads version 1: upgrade the member member1";
+    const told = member(0).texts.filter((text) => text.endsWith(about));
+    assert.equal(told.length, 1, member(0).texts.join("; "));
+    assert.deepEqual(
+      member(0).sent.map(({ jid }) => jid),
+      ["after"],
     );
   });
 

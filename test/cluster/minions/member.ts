@@ -26,6 +26,8 @@ export class TestMember {
   readonly #key: Buffer;
   /** How many of the next messages are written without an acknowledgement. */
   unacknowledged = 0;
+  /** Of the messages that its release writes and reads. */
+  version = 1;
   onUnacknowledged: () => void = () => undefined;
   #clients: NatsClients | undefined;
   #site: ShareSite | undefined;
@@ -90,6 +92,7 @@ export class TestMember {
         },
       },
       isAccepted: (id) => this.accepted.has(id),
+      version: this.version,
       logger: {
         info: () => undefined,
         warn: (_: unknown, text?: string) => void this.warnings.push(text ?? String(_)),

@@ -160,6 +160,41 @@ describe("minions' data of a cluster", { skip: await natsServerSkip(), timeout: 
     await b.untilMine("lost1", { newest: true });
   });
 
+  it("of a newer release comes to a member after its upgrade, although later data came before", async () => {
+    const newer = new TestMember(server, "sw_versions", temporary());
+    const older = new TestMember(server, "sw_versions", temporary());
+    const same = new TestMember(server, "sw_versions", temporary());
+    const three = [newer, older, same];
+    newer.version = 2;
+    for (const member of three) for (const id of ["new1", "old1"]) member.accepted.add(id);
+    try {
+      for (const member of three) await member.start();
+      await newer.store.putMine("new1", packed({ one: 1 }));
+      await newer.untilSent();
+      await same.store.putMine("old1", packed({ one: 1 }));
+      await older.untilMine("old1", { one: 1 });
+      assert.equal(older.mine("new1"), undefined);
+      assert.equal(older.replica.counters.ignored, 1);
+      const told = older.warnings.filter((text) => text.includes("has version 2"));
+      assert.match(told.join(), /this member reads version 1: upgrade this member$/);
+      await older.stop();
+      await older.start();
+      await older.untilSent();
+      assert.equal(older.replica.counters.received, 0, "the same release reads nothing twice");
+      await older.stop();
+      older.version = 2;
+      await older.start();
+      await older.untilMine("new1", { one: 1 });
+      assert.ok(older.warnings.at(-1)?.endsWith("upgrade the member that sends it"));
+      await older.stop();
+      await older.start();
+      await older.untilSent();
+      assert.equal(older.replica.counters.received, 0);
+    } finally {
+      for (const member of three) await member.stop();
+    }
+  });
+
   it("of another secret is ignored, and counted", async () => {
     const stranger = new TestMember(server, "sw_data", temporary(), Buffer.alloc(32, 8));
     await stranger.start();
