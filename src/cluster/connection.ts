@@ -84,6 +84,23 @@ async function opened(nats: NatsConnection): Promise<ClusterConnection> {
 }
 
 /**
+ * Calls `onLost` if the connection ends before `signal` does. It comes back by itself whenever the server does, so that this takes a fault, such as a
+ * signature that fails.
+ */
+export function noteLoss(
+  { nats }: { readonly nats: Pick<NatsConnection, "closed"> },
+  signal: AbortSignal,
+  onLost: (error: SaltworksError) => void,
+): void {
+  void nats.closed().then((cause) => {
+    if (signal.aborted) return;
+    const why = cause instanceof Error ? cause.message : "it was closed";
+    const text = `the connection to the cluster's own server has ended, and does not come back by itself: ${why}`;
+    onLost(new SaltworksError("CLUSTER_UNAVAILABLE", text, {}, { cause }));
+  });
+}
+
+/**
  * Tries again what fails while servers come up or elect a leader.
  *
  * @param what what was tried, for the error

@@ -5,7 +5,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Logger } from "pino";
 import { clusterLookMs } from "../limits.ts";
-import { type ClusterConnection, connectCluster, type ServerAccess } from "./connection.ts";
+import { type ClusterConnection, connectCluster, noteLoss, type ServerAccess } from "./connection.ts";
 import { type ClusterStatus, readClusterStatus } from "./status.ts";
 
 export type ServerWatchOptions = {
@@ -55,10 +55,9 @@ export class ServerWatch {
   }
 
   async #look(): Promise<void> {
-    const { access, member, everyMs = clusterLookMs } = this.#options;
     const { signal } = this.#ending;
     try {
-      this.#connection ??= await connectCluster({ ...access, name: `${member} watch`, waitMs: everyMs, signal });
+      this.#connection ??= await this.#connect();
       this.#note(await readClusterStatus(this.#connection.nats));
     } catch (err) {
       if (signal.aborted) return;
@@ -66,6 +65,17 @@ export class ServerWatch {
       if (this.status !== undefined) this.#options.logger.warn({ err }, "this member's server does not answer");
       this.status = undefined;
     }
+  }
+
+  async #connect(): Promise<ClusterConnection> {
+    const { access, member, logger, everyMs = clusterLookMs } = this.#options;
+    const { signal } = this.#ending;
+    const connection = await connectCluster({ ...access, name: `${member} watch`, waitMs: everyMs, signal });
+    noteLoss(connection, signal, (err) => {
+      logger.error({ err }, "the cluster's servers are looked at by a new connection");
+      this.#connection = undefined;
+    });
+    return connection;
   }
 
   #note(status: ClusterStatus): void {

@@ -257,9 +257,9 @@ function followKeys(master: Master, { config, logger, secrets, cluster, areKeysL
   });
   master.useKeyWatch(watch);
   if (cluster === undefined) return;
-  const { keyManagement, memberParts: returns, metrics } = master;
+  const { keyManagement, memberParts: returns, metrics, fail } = master;
   const { tokens } = returns;
-  cluster.attach({ secrets, keyManagement, applyKeys, areKeysLost, metrics, returns, tokens, pool, start });
+  cluster.attach({ secrets, keyManagement, applyKeys, areKeysLost, metrics, returns, tokens, pool, start, fail });
   master.onStop(() => cluster.close());
 }
 

@@ -156,7 +156,7 @@ export class Master {
   static async open(parts: MasterParts): Promise<Master> {
     let opened: Master | undefined;
     const publishFront = await openPublishFront(parts, (error) => {
-      if (opened !== undefined) opened.#fail(error);
+      if (opened !== undefined) opened.fail(error);
     });
     try {
       opened = new Master(parts, publishFront);
@@ -166,9 +166,9 @@ export class Master {
       throw error;
     }
     const master = opened;
-    parts.pool.onUnserved = (error) => master.#fail(error);
+    parts.pool.onUnserved = (error) => master.fail(error);
     await master.#requests
-      .open((error) => master.#fail(error))
+      .open((error) => master.fail(error))
       .catch(async (error: Error) => {
         master.#presence.close();
         master.#maintenance.close();
@@ -265,11 +265,11 @@ export class Master {
     secrets.close();
   }
 
-  #fail(error: Error): void {
+  readonly fail = (error: Error): void => {
     this.#parts.logger.fatal({ err: error }, "the master cannot go on");
     this.fault = error;
     for (const listener of this.#faultListeners) listener();
-  }
+  };
 
   #createCommands(): Commands {
     const { config, runners, bus, logger, audit, sidecar } = this.#parts;
@@ -394,7 +394,7 @@ export class Master {
     const onFault = (slot: number, fault: string) => logger.error({ slot, fault }, "a worker met a fault");
     const counters = await gatherCounters(this.#metered, onFault);
     const isLost = [counters.main, ...counters.workers].some((part) => (part["disk.lost"] ?? 0) > 0);
-    if (isLost && this.fault === undefined) this.#fail(storeLost());
+    if (isLost && this.fault === undefined) this.fail(storeLost());
     return counters;
   }
 }

@@ -63,7 +63,7 @@ async function openWorkerState(from: WorkerStart): Promise<WorkerState> {
     keys: openKeyDirectories(config.pki_dir),
     box: openSecretBox(from.masterPrivatePem, join(config.pki_dir, ".seal-salt")),
   };
-  const opened = new WorkerState(from, stores, from.cluster && (await ClusterReturns.open(from.cluster)));
+  const opened = new WorkerState(from, stores, from.cluster && (await ClusterReturns.open(from.cluster, noteFault)));
   sharing = marks && { owner: opened, minions, marks };
   for (const jid of (await stores.jobs.unkeptJobs()).slice(-noCacheJobsMax)) opened.noteNoCache(jid);
   return opened;

@@ -16,7 +16,7 @@ import {
   returnSendMs,
   returnStreamRestMs,
 } from "../../limits.ts";
-import { type ClusterConnection, connectCluster, type ServerAccess } from "../connection.ts";
+import { type ClusterConnection, connectCluster, noteLoss, type ServerAccess } from "../connection.ts";
 import { clusterNames } from "../names.ts";
 import { encodeReturns, piecesOf, returnBytesMax, type SharedReturn } from "./message.ts";
 
@@ -27,10 +27,13 @@ export type SenderStart = SenderOptions & ServerAccess;
 type Connect = (name: string, signal: AbortSignal) => Promise<Pick<ClusterConnection, "close" | "jetstream" | "nats">>;
 
 /** @returns a sender with a connection of its own */
-export function openReturnSender(start: SenderStart): ReturnSender {
+export function openReturnSender(start: SenderStart, onLost: OnLost): ReturnSender {
   const waitMs = Number.POSITIVE_INFINITY;
-  return ReturnSender.open(start, (name, signal) => connectCluster({ ...start, name, waitMs, signal }));
+  return ReturnSender.open(start, (name, signal) => connectCluster({ ...start, name, waitMs, signal }), onLost);
 }
+
+/** Called when the connection has ended by itself. The sender makes a new one. */
+type OnLost = (error: SaltworksError) => void;
 
 type Stream = {
   readonly name: string;
@@ -73,9 +76,9 @@ export class ReturnSender {
   }
 
   /** Connects as soon as the server answers. Until then it refuses returns. */
-  static open(options: SenderOptions, connect: Connect): ReturnSender {
+  static open(options: SenderOptions, connect: Connect, onLost: OnLost = () => undefined): ReturnSender {
     const sender = new ReturnSender(options);
-    void sender.#connect(connect);
+    void sender.#stayConnected(connect, onLost);
     return sender;
   }
 
@@ -100,25 +103,44 @@ export class ReturnSender {
     await this.#connection?.close();
   }
 
-  async #connect(connect: Connect): Promise<void> {
+  /** Connects, and again each time that the connection has ended by itself. */
+  async #stayConnected(connect: Connect, onLost: OnLost): Promise<void> {
     const { signal } = this.#ending;
-    let connection: Awaited<ReturnType<Connect>>;
-    try {
-      connection = await connect(`${this.#member} returns`, signal);
-    } catch (error) {
-      if (signal.aborted) return;
-      throw error;
+    while (!signal.aborted) {
+      let connection: Awaited<ReturnType<Connect>>;
+      try {
+        connection = await connect(`${this.#member} returns`, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        throw error;
+      }
+      if (signal.aborted) return await connection.close();
+      noteLoss(connection, signal, onLost);
+      await this.#use(connection);
+      this.#isConnected = false;
+      this.#connection = undefined;
+      // Rejects at the end, which is asked for here.
+      await pause(clusterRetryMs, undefined, { signal }).catch(() => undefined);
     }
-    if (signal.aborted) return await connection.close();
+  }
+
+  /** Resolves when the connection has ended. */
+  async #use(connection: Awaited<ReturnType<Connect>>): Promise<void> {
     this.#connection = connection;
     this.#isConnected = true;
+    this.#wakeStreams();
     this.#probe();
     for await (const { type } of connection.nats.status()) {
       if (type === "disconnect") this.#isConnected = false;
       if (type !== "reconnect") continue;
       this.#isConnected = true;
-      for (const stream of this.#streams) stream.restsUntilMs = 0;
+      this.#wakeStreams();
     }
+    await connection.nats.closed();
+  }
+
+  #wakeStreams(): void {
+    for (const stream of this.#streams) stream.restsUntilMs = 0;
   }
 
   /** Without returns that no member could put together. */
@@ -176,9 +198,11 @@ export class ReturnSender {
   }
 
   async #probeStream(stream: Stream, message: Buffer): Promise<void> {
+    const client = this.#connection?.jetstream;
+    if (client === undefined) return;
     try {
       const msgID = randomBytes(probeNameBytes).toString("base64url");
-      await this.#connection?.jetstream.publish(stream.name, message, { msgID, timeout: returnAckMs });
+      await client.publish(stream.name, message, { msgID, timeout: returnAckMs });
       stream.restsUntilMs = 0;
       stream.failures = 0;
       this.#isDown = false;

@@ -8,7 +8,13 @@ import { join } from "node:path";
 import { JetStreamApiCodes, JetStreamApiError } from "@nats-io/jetstream";
 import type { KV } from "@nats-io/kv";
 import type { Logger } from "pino";
-import { type ClusterConnection, connectCluster, retried, type ServerAccess } from "../../cluster/connection.ts";
+import {
+  type ClusterConnection,
+  connectCluster,
+  noteLoss,
+  retried,
+  type ServerAccess,
+} from "../../cluster/connection.ts";
 import { JobStream } from "../../cluster/jobs/stream.ts";
 import { KeyReplica } from "../../cluster/keys/replica.ts";
 import type { Member } from "../../cluster/member.ts";
@@ -70,6 +76,8 @@ export type AttachParts = SharingWorkers & {
   readonly applyKeys: (change: KeyChange) => void;
   readonly returns: ReturnParts;
   readonly tokens: SharedTokens;
+  /** Ends the master, because it cannot go on. */
+  readonly fail: (error: Error) => void;
 };
 
 export class Cluster {
@@ -81,6 +89,8 @@ export class Cluster {
   readonly minions: MinionSharing;
   readonly #ending = new AbortController();
   #connection: ClusterConnection | undefined;
+  /** Undefined before anything of the master holds the connection. */
+  #fail: AttachParts["fail"] | undefined;
   #sharing: SecretSharing | undefined;
   readonly #watch: ServerWatch;
   /** Whether this member had the cluster's key pair at its start. */
@@ -141,6 +151,7 @@ export class Cluster {
 
   /** Joins the others as soon as they answer: takes their AES key and their minions' keys, and follows both. */
   attach(parts: AttachParts): void {
+    this.#fail = parts.fail;
     this.#watch.start();
     parts.keyManagement.onAccepted((ids) => this.noteKeys({ added: [...ids], removed: [], changed: [] }));
     parts.metrics.addSource((samples) => sampleCluster(samples, this.#report()));
@@ -323,13 +334,20 @@ export class Cluster {
 
   async #connect(): Promise<ClusterConnection> {
     const { start, config } = this.#parts;
-    this.#connection ??= await connectCluster({
-      ...start.access,
-      name: start.member.name,
-      waitMs: config.cluster_join_timeout * 1_000,
-      signal: this.#ending.signal,
-    });
-    return this.#connection;
+    if (this.#connection !== undefined) return this.#connection;
+    const { signal } = this.#ending;
+    const waitMs = config.cluster_join_timeout * 1_000;
+    const connection = await connectCluster({ ...start.access, name: start.member.name, waitMs, signal });
+    noteLoss(connection, signal, (error) => this.#noteLoss(error));
+    this.#connection = connection;
+    return connection;
+  }
+
+  /** All parts of a running master hold the connection, so that a new one takes a new start. */
+  #noteLoss(error: Error): void {
+    this.#connection = undefined;
+    if (this.#fail !== undefined) this.#fail(error);
+    else this.#parts.logger.error({ err: error }, "connects to the cluster again");
   }
 
   /** Tries until the cluster answers or the master ends. */

@@ -1,6 +1,6 @@
 /** A witness of a cluster: a server without a master. */
 import type { Logger } from "pino";
-import { connectCluster } from "../../cluster/connection.ts";
+import { connectCluster, noteLoss } from "../../cluster/connection.ts";
 import { answerLikeness } from "../../cluster/likeness/answers.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import { SaltworksError } from "../../errors.ts";
@@ -21,7 +21,7 @@ export type WitnessHooks = {
  *
  * @returns the exit code
  * @throws SaltworksError CONFIG_INVALID without `cluster_id`, MASTER_RUNNING if a master or witness has the directory, CLUSTER_UNAVAILABLE if the
- * server does not come up
+ * server does not come up, or the connection to it is lost for good
  */
 export async function runWitness(config: MasterConfig, logger: Logger, hooks: WitnessHooks): Promise<number> {
   const lock = claimInstance([config.cachedir]);
@@ -34,15 +34,22 @@ export async function runWitness(config: MasterConfig, logger: Logger, hooks: Wi
     const waitMs = config.cluster_join_timeout * 1_000;
     const ending = new AbortController();
     void hooks.ended.then(() => ending.abort());
-    const { nats, close } = await connectCluster({
+    const connection = await connectCluster({
       ...server.access,
       ...{ name, waitMs },
       signal: ending.signal,
     });
+    const { nats, close } = connection;
+    const lost = new Promise<never>((_, reject) =>
+      noteLoss(connection, ending.signal, (err) => {
+        logger.fatal({ err }, "the witness cannot go on");
+        reject(err);
+      }),
+    );
     answerLikeness({ nats, clusterId, member: name, role: "witness" });
     logger.info({ cluster: clusterId, name }, "the witness is ready");
     hooks.onReady({ answers: async () => void (await nats.rtt()), state: async () => "" });
-    logger.info({ signal: await hooks.ended }, "shutting down");
+    logger.info({ signal: await Promise.race([hooks.ended, lost]) }, "shutting down");
     hooks.onStopping();
     await close();
     return 0;

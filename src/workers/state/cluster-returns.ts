@@ -19,10 +19,10 @@ export class ClusterReturns {
     this.#refusals = new Int32Array(refusals);
   }
 
-  /** Loads the code of NATS, which a master without a cluster does not need. */
-  static async open(start: ClusterStart): Promise<ClusterReturns> {
+  /** Loads the code of NATS, which a master without a cluster does not need. `onLost`: called when a new connection is needed, which is made. */
+  static async open(start: ClusterStart, onLost: (error: Error) => void): Promise<ClusterReturns> {
     const { openReturnSender } = await import("../../cluster/returns/sender.ts");
-    return new ClusterReturns(openReturnSender(start), start.refusals);
+    return new ClusterReturns(openReturnSender(start, onLost), start.refusals);
   }
 
   get counters(): Readonly<Record<string, number>> {

@@ -28,6 +28,7 @@ describe("a sender of returns", () => {
         },
       },
       nats: {
+        closed: async () => void (await once(ending, "end")),
         status: async function* () {
           yield { type: "update" };
           await once(ending, "end");
