@@ -218,9 +218,10 @@ describe("the job cache's promise", { skip }, () => {
       ["pwrite64:error=ENOSPC:when=10..11"],
     );
     assert.ok(acknowledged.length > 0, lines.join(", "));
-    // In one of some sixty runs LMDB's own code aborts when it cannot write a page. What it acknowledged must be there all the same.
+    // In one of some sixty runs LMDB's own code aborts, and more seldom reads where it may not, when it cannot write a page. What it acknowledged must be
+    // there all the same.
     const isRefused = hasEnded && lines.some((line) => line.startsWith("STORE_FAILED"));
-    assert.ok(isRefused || signal === "SIGABRT", `${signal}: ${lines.join(", ")}`);
+    assert.ok(isRefused || signal === "SIGABRT" || signal === "SIGSEGV", `${signal}: ${lines.join(", ")}`);
     const seen = await readBatches(path);
     for (const batch of acknowledged) assert.ok(seen.has(batch), `batch ${batch}`);
   });
