@@ -19,21 +19,23 @@ const replyTimeoutMs = 4_000;
 const retryWaitMs = 300;
 /** How long a subscription without a sign of life lasts: as `master_alive_interval` would find out. */
 const aliveEveryMs = 3_000;
+/** Salt's `minion_jid_queue_hwm`. */
+const jobsKept = 100;
 const reader = new PublishReader(() => undefined);
 
 export class MovingMinion {
   readonly id: string;
   /** Jobs whose return a member acknowledged. */
   readonly acknowledged = new Set<string>();
-  /** How often each job was run. */
-  readonly runs = new Map<string, number>();
   readonly faults: string[] = [];
-  readonly counters = { moves: 0, auths: 0, sent: 0, refused: 0, unreadable: 0 };
+  readonly counters = { moves: 0, auths: 0, sent: 0, refused: 0, unreadable: 0, repeated: 0 };
   readonly #sender: Sender;
   readonly #masters: readonly MasterAddress[];
   readonly #random: Random;
   readonly #facts: { readonly id: string; readonly grains: ValueMap; readonly pillar: ValueMap };
   readonly #waiting = new Set<string>();
+  /** The latest jobs, with the AES key under which each came. */
+  readonly #hadJobs = new Map<string, string>();
   #at: number;
   #isStopping = false;
   /** Whether the present master has a newer AES key: then the minion authenticates there again. */
@@ -164,11 +166,25 @@ export class MovingMinion {
     const last = this.#lastSerial.aes === aes ? this.#lastSerial.serial : 0;
     if (serial <= last) return serial;
     this.#lastSerial = { aes, serial };
-    if (publish.fun === "cmd.run" && matches(publish.target, this.#facts)) {
-      this.runs.set(jid, (this.runs.get(jid) ?? 0) + 1);
-      this.#waiting.add(jid);
-    }
+    if (publish.fun === "cmd.run" && matches(publish.target, this.#facts)) this.#run(jid, aes);
     return serial;
+  }
+
+  /**
+   * Drops a job that it has had, as a stock minion does: under a new AES key serials begin anew, so that a member that was behind may send a job that
+   * another one has sent under the former key. Under one key that must not happen.
+   */
+  #run(jid: string, aes: string): void {
+    const had = this.#hadJobs.get(jid);
+    if (had === undefined) {
+      this.#waiting.add(jid);
+      this.#hadJobs.set(jid, aes);
+      const [oldest] = this.#hadJobs.keys();
+      if (this.#hadJobs.size > jobsKept && oldest !== undefined) this.#hadJobs.delete(oldest);
+      return;
+    }
+    this.counters.repeated += 1;
+    if (had === aes) this.faults.push(`${this.id} was given job ${jid} twice under one key`);
   }
 
   async #returnAll(requests: Connection): Promise<void> {

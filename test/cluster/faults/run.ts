@@ -51,7 +51,9 @@ try {
   const sum = (name: keyof MovingMinion["counters"]) => minions.reduce((total, one) => total + one.counters[name], 0);
   for (const figure of figures) tell(figure);
   tell(`jobs published: ${load.jids.length}; refused: ${pairs(load.refusals)}; faults: ${pairs(disturbances.counts)}`);
-  tell(`minions moved ${sum("moves")} times, sent ${sum("sent")} returns, of which ${sum("refused")} were refused`);
+  tell(
+    `minions moved ${sum("moves")} times, sent ${sum("sent")} returns, of which ${sum("refused")} were refused, and dropped ${sum("repeated")} jobs that they had had`,
+  );
   const found = [...disturbances.faults, ...faults];
   for (const fault of found) tell(`FAILED ${fault}`);
   if (found.length > 0) for (const { name, log } of site.members) tell(`log of ${name}:\n${log.slice(-6_000)}`);
