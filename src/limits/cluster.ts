@@ -130,6 +130,8 @@ export const unsureJobsMax = 1_000;
 export const jobFreshMs = 20_000;
 /** Jobs that a member stores at once while it sends an earlier one. More wait in the stream. */
 export const jobsUnderWayMax = 16;
+/** Latest appends that a member knows again, by digest: those of the 4 s in which one is tried, many times over. */
+export const jobAppendsKnownMax = 10_000;
 /** How long a publish waits until its own member has sent it, milliseconds, after the sequence has it. Then it counts as published. */
 export const jobTakenMs = 10_000;
 /** Wait before the sequence of jobs is read again after a fault, milliseconds. */

@@ -2,11 +2,13 @@
  * Reads the sequence of a cluster's jobs, in order and from the remembered place. Several jobs are stored at once, and each is sent when the one before
  * has left. A consumer that is lost, a stream that stands still and one that was made anew are noticed.
  */
+import { createHash } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ConsumerMessages, JetStreamClient, JsMsg, StreamInfo } from "@nats-io/jetstream";
 import { within } from "../../deadline.ts";
 import { SaltworksError } from "../../errors.ts";
 import {
+  jobAppendsKnownMax,
   jobCloseMs,
   jobFreshMs,
   jobReadMs,
@@ -28,6 +30,9 @@ const pullMs = 2_000;
 export type SendStep = (isFresh: boolean) => Promise<void>;
 /** Stores a job. Several are stored at once; the steps that send them run one by one, in order. */
 export type JobTaker = (job: ReceivedJob) => Promise<SendStep>;
+
+/** For an append that has come already. */
+const nothing: JobTaker = async () => async () => undefined;
 
 export type ReaderOptions = {
   readonly jetstream: JetStreamClient;
@@ -51,7 +56,7 @@ type Waiter = {
 
 export class JobReader {
   /** `taken`: all jobs. `late`: own ones that were not sent here within `jobTakenMs`. */
-  readonly counters = { taken: 0, sent: 0, skipped: 0, faults: 0, late: 0 };
+  readonly counters = { taken: 0, sent: 0, skipped: 0, repeated: 0, faults: 0, late: 0 };
   readonly #options: ReaderOptions;
   readonly #now: () => number;
   readonly #ending = new AbortController();
@@ -59,6 +64,8 @@ export class JobReader {
   /** Own jobs that could not be sent here and that no publish waits for yet. */
   readonly #failed = new Map<number, unknown>();
   #messages: ConsumerMessages | undefined;
+  /** Digests of the latest appends, oldest first. */
+  readonly #appends = new Set<string>();
   #tail: Promise<void> = Promise.resolve();
   #underWay = 0;
   #pending = 0;
@@ -188,13 +195,30 @@ export class JobReader {
     let taking: Promise<{ job: ReceivedJob; send: SendStep }>;
     try {
       const job = decodeJob(message.data, serial);
-      taking = this.#options.take(job).then((send) => ({ job, send }));
+      const take = this.#isRepeated(message.data) ? nothing : this.#options.take;
+      taking = take(job).then((send) => ({ job, send }));
     } catch (error) {
       taking = Promise.reject(error);
     }
     // It is awaited in its turn.
     taking.catch(() => undefined);
     this.#tail = this.#tail.then(() => this.#finish(taking, serial, identity));
+  }
+
+  /**
+   * Whether the same append has come already. NATS knows a repeated try by its id, but not always if its leader ended in between. Each try has the same
+   * bytes, which two jobs never have.
+   */
+  #isRepeated(bytes: Uint8Array): boolean {
+    const digest = createHash("sha256").update(bytes).digest("base64");
+    if (this.#appends.has(digest)) {
+      this.counters.repeated += 1;
+      return true;
+    }
+    this.#appends.add(digest);
+    const [oldest] = this.#appends;
+    if (this.#appends.size > jobAppendsKnownMax && oldest !== undefined) this.#appends.delete(oldest);
+    return false;
   }
 
   async #finish(

@@ -44,6 +44,21 @@ describe("the sequence of a cluster's jobs", { skip, timeout: 300_000 }, () => {
     assert.deepEqual(new Set(member(0).sent.map(({ member: by }) => by)), new Set(["member1", "member2"]));
   });
 
+  it("sends an append once that the stream has twice, as after a leader that ended between two tries", async () => {
+    const { jetstream } = await server.connect();
+    const bytes = encodeJob(sharedJob("job1"), "member1", Date.now());
+    for (const msgID of ["try1", "try2"]) await jetstream.publish(clusterNames(clusterId).jobs, bytes, { msgID });
+    await member(0).append("job2");
+    for (const one of members) {
+      await one.untilTaken(3);
+      assert.deepEqual(
+        one.sent.map(({ jid }) => jid),
+        ["job1", "job2"],
+      );
+      assert.equal(one.stream.counters.repeated, 1);
+    }
+  });
+
   it("resolves an append when the job is sent here, and rejects it with what sending threw", async () => {
     await member(0).append("job1");
     assert.deepEqual(
