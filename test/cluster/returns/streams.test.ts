@@ -4,26 +4,16 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
 import { clusterNames } from "../../../src/cluster/names.ts";
 import { encodeReturns, piecesOf, type SharedReturn } from "../../../src/cluster/returns/message.ts";
 import { ReturnReceiver } from "../../../src/cluster/returns/receiver.ts";
 import { ReturnSender } from "../../../src/cluster/returns/sender.ts";
 import { returnMessageBytesMax, returnRepeatWindowMs, returnStreamAgeMs } from "../../../src/limits.ts";
+import { untilSo } from "../../fleet/cluster/members.ts";
 import { natsServerSkip } from "../../services/nats-server.ts";
 import { NatsServer } from "../nats.ts";
 
 const skip = await natsServerSkip();
-const deadlineMs = 30_000;
-const lookMs = 5;
-
-async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + deadlineMs;
-  while (!(await isSo())) {
-    assert.ok(performance.now() < endMs, `not in time: ${what}`);
-    await pause(lookMs);
-  }
-}
 
 function returnOf(minionId: string, bytes = 10): SharedReturn {
   const body = Buffer.alloc(bytes, minionId);
@@ -57,7 +47,7 @@ describe("streams of returns", { skip, timeout: 120_000 }, () => {
     return sender;
   };
   const untilTaken = (sender: ReturnSender, returns: readonly SharedReturn[]) =>
-    until("the streams take returns", () =>
+    untilSo("the streams take returns", () =>
       sender.send(returns).then(
         () => true,
         (error: { readonly code?: string }) => {
@@ -99,7 +89,7 @@ describe("streams of returns", { skip, timeout: 120_000 }, () => {
   const untilRead = async ({ got }: { readonly got: readonly string[] }, id: string) => {
     const { jetstream } = await server.connect();
     await jetstream.publish(firstStream, encodeReturns("other", [returnOf(id)]));
-    await until("it has read the first stream", () => has(got, id));
+    await untilSo("it has read the first stream", () => has(got, id));
   };
   const has = (got: readonly string[], id: string) => got.some((text) => text.startsWith(`${id} `));
 
@@ -114,8 +104,8 @@ describe("streams of returns", { skip, timeout: 120_000 }, () => {
     const [one, two] = [await openReceiver("one"), await openReceiver("two")];
     const sender = await openSender("one");
     await sender.send([returnOf("web1"), returnOf("web2")]);
-    await until("the other has both", () => has(two.got, "web1") && has(two.got, "web2"));
-    await until("it saw its own", () => one.receiver.counters.own >= 2);
+    await untilSo("the other has both", () => has(two.got, "web1") && has(two.got, "web2"));
+    await untilSo("it saw its own", () => one.receiver.counters.own >= 2);
     assert.deepEqual(one.got, []);
     await Promise.all([one.receiver.close(), two.receiver.close()]);
   });
@@ -124,7 +114,7 @@ describe("streams of returns", { skip, timeout: 120_000 }, () => {
     const { got } = await openReceiver("three", 5);
     const sender = await openSender("four");
     await sender.send([returnOf("small"), returnOf("large", 3 * returnMessageBytesMax + 5), returnOf("last")]);
-    await until("it has all", () => ["small", "large", "last"].every((id) => has(got, id)));
+    await untilSo("it has all", () => ["small", "large", "last"].every((id) => has(got, id)));
     assert.ok(got.includes(`large ${3 * returnMessageBytesMax + 5}`));
   });
 
@@ -132,12 +122,12 @@ describe("streams of returns", { skip, timeout: 120_000 }, () => {
     const first = await openReceiver("five", 2);
     const sender = await openSender("six");
     await sender.send([returnOf("early")]);
-    await until("it has the first", () => has(first.got, "early"));
+    await untilSo("it has the first", () => has(first.got, "early"));
     assert.ok(first.receiver.counters.failures > 0);
     await first.receiver.close();
     await sender.send([returnOf("late")]);
     const second = await openReceiver("five");
-    await until("it has the second", () => has(second.got, "late"));
+    await untilSo("it has the second", () => has(second.got, "late"));
     assert.ok(!has(second.got, "early"));
     assert.equal(second.receiver.lostCount, 0);
   });
@@ -146,19 +136,19 @@ describe("streams of returns", { skip, timeout: 120_000 }, () => {
     const sender = await openSender("seven");
     await sender.send([returnOf("mine")]);
     const { got } = await openReceiver("seven");
-    await until("it has its own", () => has(got, "mine"));
+    await untilSo("it has its own", () => has(got, "mine"));
   });
 
   it("tell what they dropped before a member read it", async () => {
     const first = await openReceiver("eight");
     const sender = await openSender("nine");
-    await until("it has read", () => has(first.got, "hello of nine"));
+    await untilSo("it has read", () => has(first.got, "hello of nine"));
     await first.receiver.close();
     for (const _ of clusterNames(clusterId).returnStreams) await sender.send([returnOf("dropped")]);
     const { manager } = await server.connect();
     for (const name of clusterNames(clusterId).returnStreams) await manager.streams.purge(name);
     const second = await openReceiver("eight");
-    await until("it counts them", () => second.receiver.lostCount >= clusterNames(clusterId).returnStreams.length);
+    await untilSo("it counts them", () => second.receiver.lostCount >= clusterNames(clusterId).returnStreams.length);
     assert.ok(!has(second.got, "dropped"));
   });
 
@@ -172,7 +162,7 @@ describe("streams of returns", { skip, timeout: 120_000 }, () => {
     await server.start();
     await untilTaken(sender, [returnOf("refused")]);
     assert.ok(sender.counters.refused >= 1);
-    await until("it repairs", () => repairs.length > 0);
+    await untilSo("it repairs", () => repairs.length > 0);
     assert.ok((repairs[0] ?? 0) < Date.now());
   });
 
@@ -180,10 +170,10 @@ describe("streams of returns", { skip, timeout: 120_000 }, () => {
     const sender = await openSender("eleven");
     await sender.send([returnOf("mine too")]);
     const first = await openReceiver("eleven", Number.POSITIVE_INFINITY);
-    await until("it cannot store them", () => first.receiver.counters.failures > 0);
+    await untilSo("it cannot store them", () => first.receiver.counters.failures > 0);
     await first.receiver.close();
     const { got } = await openReceiver("eleven");
-    await until("it has its own", () => has(got, "mine too"));
+    await untilSo("it has its own", () => has(got, "mine too"));
   });
 
   it("bring a large return that was whole when the member ended, but not stored", async () => {
@@ -193,13 +183,13 @@ describe("streams of returns", { skip, timeout: 120_000 }, () => {
     const [begin, ...rest] = largeOf("unstored");
     const before = first.receiver.counters.messages;
     await jetstream.publish(firstStream, begin ?? assert.fail("no piece"));
-    await until("it has the first piece", () => first.receiver.counters.messages > before);
+    await untilSo("it has the first piece", () => first.receiver.counters.messages > before);
     first.fail(Number.POSITIVE_INFINITY);
     for (const piece of rest) await jetstream.publish(firstStream, piece);
-    await until("it cannot store it", () => first.receiver.counters.failures > 0);
+    await untilSo("it cannot store it", () => first.receiver.counters.failures > 0);
     await first.receiver.close();
     const { got } = await openReceiver("twelve");
-    await until("it has it", () => has(got, "unstored"));
+    await untilSo("it has it", () => has(got, "unstored"));
   });
 
   it("bring a large return while the member's clock jumps", async (t) => {
@@ -209,11 +199,11 @@ describe("streams of returns", { skip, timeout: 120_000 }, () => {
     const before = receiver.counters.messages;
     const [begin, ...rest] = largeOf("through time");
     await jetstream.publish(firstStream, begin ?? assert.fail("no piece"));
-    await until("it has read the first piece", () => receiver.counters.messages > before);
+    await untilSo("it has read the first piece", () => receiver.counters.messages > before);
     const { now } = Date;
     t.mock.method(Date, "now", () => now() + 2 * returnRepeatWindowMs);
     for (const piece of rest) await jetstream.publish(firstStream, piece);
-    await until("it has it", () => has(got, "through time"));
+    await untilSo("it has it", () => has(got, "through time"));
   });
 
   it("tell what they dropped in the middle", async () => {
@@ -223,7 +213,7 @@ describe("streams of returns", { skip, timeout: 120_000 }, () => {
       sequences.push((await jetstream.publish(firstStream, encodeReturns("other", [returnOf(id)]))).seq);
     await manager.streams.deleteMessage(firstStream, sequences[1] ?? assert.fail("no second"));
     const { got, receiver } = await openReceiver("fourteen");
-    await until("it has the others", () => has(got, "before") && has(got, "behind"));
+    await untilSo("it has the others", () => has(got, "before") && has(got, "behind"));
     assert.equal(receiver.lostCount, 1);
   });
 
@@ -234,13 +224,13 @@ describe("streams of returns", { skip, timeout: 120_000 }, () => {
     later[0] = 2;
     const { seq } = await jetstream.publish(firstStream, later);
     await jetstream.publish(firstStream, encodeReturns("other", [returnOf("after later")]));
-    await until("it warns", () => first.warnings.some((text) => text.includes("upgrade this member")));
+    await untilSo("it warns", () => first.warnings.some((text) => text.includes("upgrade this member")));
     await first.receiver.close();
     assert.ok(!has(first.got, "after later"));
     assert.equal(first.receiver.counters.malformed, 0);
     await manager.streams.deleteMessage(firstStream, seq);
     const second = await openReceiver("fifteen");
-    await until("it goes on", () => has(second.got, "after later"));
+    await untilSo("it goes on", () => has(second.got, "after later"));
     assert.equal(second.receiver.lostCount, 1);
   });
 
@@ -249,11 +239,11 @@ describe("streams of returns", { skip, timeout: 120_000 }, () => {
     const { got, repairs, warnings } = await openReceiver("sixteen");
     await untilRead({ got }, "before the loss");
     await manager.streams.delete(firstStream);
-    await until("it sends its own again", () => repairs.length > 0);
+    await untilSo("it sends its own again", () => repairs.length > 0);
     assert.ok((repairs[0] ?? 0) <= Date.now() - returnStreamAgeMs);
     assert.ok(warnings.some((text) => text.includes("made anew: this member sends its returns again")));
     await jetstream.publish(firstStream, encodeReturns("other", [returnOf("afterwards")]));
-    await until("it reads on", () => has(got, "afterwards"));
+    await untilSo("it reads on", () => has(got, "afterwards"));
   });
 
   it("are read to their ends after a large return whose rest never came", async () => {
@@ -268,9 +258,9 @@ describe("streams of returns", { skip, timeout: 120_000 }, () => {
     const ids = Array.from({ length: 2 * streams.length + 1 }, (_, index) => `behind${index}`);
     for (const id of ids) await sender.send([returnOf(id)]);
     const { got, receiver } = await openReceiver("reader");
-    await until("it has all", () => ids.every((id) => has(got, id)));
+    await untilSo("it has all", () => ids.every((id) => has(got, id)));
     const infos = await Promise.all(streams.map((name) => manager.streams.info(name)));
     const count = infos.reduce((sum, { state }) => sum + state.messages, 0);
-    await until("it has read all", () => receiver.counters.messages === count);
+    await untilSo("it has read all", () => receiver.counters.messages === count);
   });
 });

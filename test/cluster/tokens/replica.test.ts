@@ -9,21 +9,13 @@ import pino from "pino";
 import { TokenReplica } from "../../../src/cluster/tokens/replica.ts";
 import { secretBoxWith } from "../../../src/store/secrets/sealed.ts";
 import { Tokens } from "../../../src/store/secrets/tokens.ts";
+import { untilSo } from "../../fleet/cluster/members.ts";
 import { natsServerSkip } from "../../services/nats-server.ts";
 import { temporaryDirectories } from "../../store/temporary.ts";
 import { NatsServer } from "../nats.ts";
 
 const skip = await natsServerSkip();
 const logger = pino({ level: "silent" });
-const waitMs = 20_000;
-
-async function until(what: string, isSo: () => boolean): Promise<void> {
-  const endMs = performance.now() + waitMs;
-  while (!isSo()) {
-    if (performance.now() > endMs) throw new Error(`not in time: ${what}`);
-    await pause(5);
-  }
-}
 
 describe("tokens of a cluster", { skip, timeout: 120_000 }, () => {
   const server = new NatsServer();
@@ -67,9 +59,9 @@ describe("tokens of a cluster", { skip, timeout: 120_000 }, () => {
     await follow(first);
     await follow(second);
     const token = makeIn(first);
-    await until("the second has it", () => isGood(second, token));
+    await untilSo("the second has it", () => isGood(second, token));
     assert.ok(second.remove(token));
-    await until("the first has lost it", () => !isGood(first, token));
+    await untilSo("the first has lost it", () => !isGood(first, token));
   });
 
   it("that a member had before, or missed while it was away, are good and gone as on the others", async () => {
@@ -78,14 +70,14 @@ describe("tokens of a cluster", { skip, timeout: 120_000 }, () => {
     const [early, removed] = [makeIn(first), makeIn(first)];
     await follow(first);
     const away = await follow(second);
-    await until("the second has both", () => isGood(second, early) && isGood(second, removed));
+    await untilSo("the second has both", () => isGood(second, early) && isGood(second, removed));
     await away.close();
     assert.ok(first.remove(removed));
     const late = makeIn(first);
-    await until("sent", () => opened[0]?.waitingCount === 0);
+    await untilSo("sent", () => opened[0]?.waitingCount === 0);
     assert.ok(isGood(second, removed));
     await follow(second);
-    await until(
+    await untilSo(
       "the second is in step",
       () => isGood(second, late) && isGood(second, early) && !isGood(second, removed),
     );
@@ -98,11 +90,11 @@ describe("tokens of a cluster", { skip, timeout: 120_000 }, () => {
     await follow(first);
     const away = await follow(second);
     const token = makeIn(first);
-    await until("the second has it", () => isGood(second, token));
+    await untilSo("the second has it", () => isGood(second, token));
     await away.close();
     assert.ok(second.remove(token));
     await follow(second);
-    await until("the first has lost it", () => !isGood(first, token));
+    await untilSo("the first has lost it", () => !isGood(first, token));
     assert.ok(!isGood(second, token));
     await second.sweep(Date.now() + 3_600_000);
     assert.equal([...second.files()].length, 0, "the mark of a removal ends with the token");
@@ -117,7 +109,7 @@ describe("tokens of a cluster", { skip, timeout: 120_000 }, () => {
     for (let count = 0; count < 5; count += 1) assert.ok(tokens.remove(makeIn(tokens)));
     assert.ok(replica.waitingCount <= 2, `${replica.waitingCount} wait`);
     await server.start();
-    await until("sent", () => replica.waitingCount === 0);
+    await untilSo("sent", () => replica.waitingCount === 0);
   });
 
   it("that have expired, lie under another name, or are sealed under another secret are not taken", async () => {
@@ -128,8 +120,8 @@ describe("tokens of a cluster", { skip, timeout: 120_000 }, () => {
     await follow(stranger, secretBoxWith(randomBytes(32)));
     const over = makeIn(stranger);
     const token = makeIn(first);
-    await until("the second has the good one", () => isGood(second, token));
-    await until("the second has refused the stranger's", () => taking.counters.failed === 1);
+    await untilSo("the second has the good one", () => isGood(second, token));
+    await untilSo("the second has refused the stranger's", () => taking.counters.failed === 1);
     assert.ok(!isGood(second, over));
     const [file] = [...first.files()];
     assert.ok(file?.bytes !== undefined);
@@ -151,7 +143,7 @@ describe("tokens of a cluster", { skip, timeout: 120_000 }, () => {
     await pause(0);
     assert.equal(sending.waitingCount, 1);
     await server.start();
-    await until("the second has it", () => isGood(second, token));
+    await untilSo("the second has it", () => isGood(second, token));
     assert.deepEqual(readdirSync(directory).length, 1);
   });
 });
