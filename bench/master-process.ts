@@ -123,10 +123,11 @@ export class MasterProcess {
     const { file, args } = withDescriptors(this.#options.descriptors, command);
     const log = openSync(join(this.directory, "output"), "a");
     const env = { ...withoutNodeVariables(process.env), ...this.#options.env };
+    // Before the master is there: a signal between the two would end this process alone.
+    endOnSignals();
     // A process group of its own, because Salt's master has many processes, and all must end with it.
     const child = spawn(file, args, { stdio: ["ignore", log, log], detached: true, env });
     closeSync(log);
-    endOnSignals();
     this.#child = child;
     this.#hasEnded = new Promise((resolve) => child.once("exit", () => resolve()));
     await this.#untilAnswering(child);

@@ -40,7 +40,9 @@ export class Operator {
   async json(tool: Tool, args: readonly string[]): Promise<unknown> {
     const ended = await this.run(tool, ["--out=json", ...args]);
     const text = ended.stdout.toString();
-    if (ended.code === usageExitCode) throw new Error(`${this.name} ${tool} ${args.join(" ")}: ${ended.stderr}`);
+    // No code: it did not end by itself.
+    if (ended.code === usageExitCode || ended.code === null)
+      throw new Error(`${this.name} ${tool} ${args.join(" ")}: ${text}${ended.stderr}`);
     try {
       return text.trim() === "" ? undefined : JSON.parse(text);
     } catch (error) {

@@ -39,11 +39,14 @@ export async function runCommand(
 
 const running = new Set<Program>();
 
-/** Ends the programs with this process: they have process groups of their own, which no signal of the terminal reaches. */
+/**
+ * Ends the programs with this process: they have process groups of their own, which no signal of the terminal reaches. The listeners stay, because a
+ * second signal would end this process before it has ended the programs.
+ */
 process.on("exit", () => {
   for (const program of running) program.killNow();
 });
-for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
+for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => process.exit(1));
 
 export class Program {
   readonly name: string;

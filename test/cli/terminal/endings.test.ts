@@ -10,7 +10,8 @@ import { setTimeout as wait } from "node:timers/promises";
 import { cliFile } from "../../fleet/our-master.ts";
 import { repositoryRoot } from "../../root.ts";
 
-const deadlineMs = 120_000;
+const deadlineMs = 200_000;
+const waitMs = 60_000;
 const pollMs = 100;
 
 /** Processes whose command line holds the text. */
@@ -36,8 +37,12 @@ function end(pid: number): void {
   }
 }
 
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await wait(pollMs);
+async function until(what: string, holds: () => boolean): Promise<void> {
+  const endMs = performance.now() + waitMs;
+  while (!holds()) {
+    if (performance.now() > endMs) throw new Error(`not ${what} within ${waitMs} ms`);
+    await wait(pollMs);
+  }
 }
 
 describe("a signal leaves no process and no directory behind", { timeout: deadlineMs }, () => {
@@ -61,7 +66,7 @@ describe("a signal leaves no process and no directory behind", { timeout: deadli
 
   it("Ctrl-C while a bench starts its master", async () => {
     const bench = start([cliFile, "bench", "ping-all", `--output=${folder}`]);
-    await until(() => made("sw-"));
+    await until("a directory of a master", () => made("sw-"));
     bench.kill("SIGINT");
     assert.deepEqual(await once(bench, "exit"), [130, null]);
     assert.deepEqual(
@@ -73,7 +78,7 @@ describe("a signal leaves no process and no directory behind", { timeout: deadli
 
   it("Ctrl-C while a bench measures the job cache", async () => {
     const bench = start([cliFile, "bench", "job-cache", `--output=${folder}`]);
-    await until(() => made("saltworks-store-bench-"));
+    await until("a directory of a job cache", () => made("saltworks-store-bench-"));
     bench.kill("SIGINT");
     assert.deepEqual(await once(bench, "exit"), [130, null]);
     assert.deepEqual(
@@ -91,9 +96,9 @@ describe("a signal leaves no process and no directory behind", { timeout: deadli
       "fleet/jobs/runner-answers.test",
     ]);
     // A master, which the tests started.
-    await until(() => processesNaming(join(folder, "sw-")).length > 0);
+    await until("a master of the tests", () => processesNaming(join(folder, "sw-")).length > 0);
     tests.kill("SIGTERM");
     assert.deepEqual(await once(tests, "exit"), [143, null]);
-    await until(() => processesNaming(folder).length === 0);
+    await until("an end of all processes", () => processesNaming(folder).length === 0);
   });
 });
