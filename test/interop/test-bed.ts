@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { it, type TestContext } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../../bench/free-ports.ts";
 import { EventWatch } from "./event-watch.ts";
@@ -17,6 +18,8 @@ export type Maker = SaltRelease | "ours";
 type Options = Readonly<Record<string, unknown>>;
 
 const startTimeoutMs = 60_000;
+/** Of one test: below a file's, so that a test that waits for ever names itself and shows the logs. */
+const testTimeoutMs = 300_000;
 /** Log lines of each program that a failing test shows. */
 const shownLinesMax = 25;
 const shownWidthMax = 400;
@@ -65,11 +68,18 @@ export class TestBed {
   /** A test that shows the last lines of all logs when it fails. */
   it(name: string, body: (t: TestContext) => Promise<void>): void {
     it(name, async (t) => {
+      const isOver = new AbortController();
+      const late = delay(testTimeoutMs, undefined, { signal: isOver.signal }).then(() => {
+        throw new Error(`not at its end after ${testTimeoutMs} ms`);
+      });
       try {
-        await body(t);
+        await Promise.race([body(t), late]);
       } catch (error) {
         t.diagnostic(this.logs());
         throw error;
+      } finally {
+        isOver.abort();
+        await late.catch(() => undefined);
       }
     });
   }
