@@ -38,7 +38,10 @@ export function comparable(
 
 /** Replaces these places by their names in transcripts. */
 export function asRecorded(text: string, { root, homeDir, user, release }: Places): string {
-  const places = text.replaceAll(homeDir, "HOMEDIR").replaceAll(root, "ROOT");
+  const places = text
+    .replaceAll(homeDir, "HOMEDIR")
+    .replaceAll(root, "ROOT")
+    .replace(/\bROOT\/member\d\b/g, "ROOT");
   const inPlace = release === undefined ? places : ofRelease(places, release);
   return user === "root" ? inPlace : inPlace.replace(new RegExp(`\\b${user}\\b`, "g"), "root");
 }
@@ -83,7 +86,7 @@ export function withoutVarying(text: string): string {
       .replace(/( at pid )\d+$/gm, "$1<pid>")
       .replaceAll(recordedVersion, "<version>")
       .replaceAll(programVersion(), "<version>")
-      .replace(/\bsalt-master\.example\.com_master\b/g, "<master>")
+      .replace(/\b(?:salt-master\.example\.com|member\d)_master\b/g, "<master>")
   );
 }
 

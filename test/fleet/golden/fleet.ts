@@ -25,8 +25,18 @@ import {
 import { allOurs, type Makers, makerOf, soonBack, startingWords, subcommandOf } from "./programs.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
+/** A master's port for publishes and that for requests. */
+type Pair = readonly [number, number];
+type Ports = readonly [Pair, ...Pair[]];
+type OtherMember = {
+  readonly name: string;
+  readonly ports: Pair;
+  readonly settings: Settings;
+  program: Program | undefined;
+};
 
 const startTimeoutMs = 120_000;
+const sockPath = "var/run/salt/master";
 /** Timeout: on a quiet machine each command of a transcript takes less than half. */
 const commandTimeoutMs = 120_000;
 
@@ -102,34 +112,45 @@ export class RunningCommand {
 export class GoldenFleet {
   /** The folder that transcripts call ROOT. */
   readonly root = mkdtempSync(join(tmpdir(), "swg-"));
-  readonly #ports: readonly [number, number];
+  readonly #ports: Pair;
   readonly #makers: Makers;
   readonly #ids: readonly string[];
+  readonly #others: readonly OtherMember[];
   readonly #minions = new Map<string, Program>();
   #master: Program | undefined;
 
-  private constructor(ports: readonly [number, number], makers: Makers, ids: readonly string[]) {
-    this.#ports = ports;
+  private constructor(ports: Ports, makers: Makers, ids: readonly string[], others: readonly Settings[]) {
+    this.#ports = ports[0];
     this.#makers = makers;
     this.#ids = ids;
+    this.#others = others.map((settings, at) => ({
+      name: `member${at + 2}`,
+      ports: ports[at + 1] ?? ports[0],
+      settings,
+      program: undefined,
+    }));
     writeGoldenFiles(this.root);
     mkdirSync(this.homeDir);
   }
 
   /**
    * Resolves when all minions are up. `settings`: further options of the master. `isAsked`: also waits until each minion has answered
-   * a job, which then is in the history. `ids`: the minions to start.
+   * a job, which then is in the history. `ids`: the minions to start. `others`: options of further members of the master's cluster, among which the
+   * minions are spread.
    */
   static async start(
     settings: Settings = {},
     isAsked = true,
     makers: Makers = allOurs,
     ids: readonly string[] = goldenIds,
+    others: readonly Settings[] = [],
   ): Promise<GoldenFleet> {
-    const [publishPort = 0, requestPort = 0] = await freePorts(2);
-    const fleet = new GoldenFleet([publishPort, requestPort], makers, ids);
+    const [publishPort = 0, requestPort = 0, ...further] = await freePorts(2 * (1 + others.length));
+    const ports = others.map((_other, at): Pair => [further[2 * at] ?? 0, further[2 * at + 1] ?? 0]);
+    const fleet = new GoldenFleet([[publishPort, requestPort], ...ports], makers, ids, others);
     try {
-      await fleet.startMaster(settings);
+      // At once, because the first start of a cluster needs a majority.
+      await Promise.all([fleet.startMaster(settings), ...fleet.#others.map((other) => fleet.#startOther(other))]);
       await fleet.#startMinions();
       if (isAsked) await fleet.untilAllAnswer();
       return fleet;
@@ -150,7 +171,7 @@ export class GoldenFleet {
   }
 
   get sockDir(): string {
-    return join(this.root, "var/run/salt/master");
+    return join(this.root, sockPath);
   }
 
   get cacheDir(): string {
@@ -170,25 +191,40 @@ export class GoldenFleet {
     return join(this.root, "minions", id, "etc/salt");
   }
 
+  /** The configuration directory of each member of the master's cluster, its own first. */
+  get configDirs(): readonly string[] {
+    return [this.configDir, ...this.#others.map(({ name }) => join(this.root, name, "etc/salt"))];
+  }
+
   /** Starts the master, also again with other options after a stop; resolves when its ports and its event bus are open. */
   async startMaster(settings: Settings = {}): Promise<void> {
-    const [publishPort, requestPort] = this.#ports;
-    writeSettings(join(this.configDir, "master"), {
+    this.#writeMaster(this.root, this.#ports, { ...settings, id: "salt-master.example.com_master" });
+    this.#master = this.#start("salt-master", this.configDir);
+    if (this.#makers.master === "ours") await this.#master.untilLine(/master is ready/, startTimeoutMs);
+    else (await this.watchEvents()).close();
+  }
+
+  #writeMaster(rootDir: string, [publishPort, requestPort]: Pair, settings: Settings): void {
+    const configDir = join(rootDir, "etc/salt");
+    writeSettings(join(configDir, "master"), {
       interface: "127.0.0.1",
       publish_port: publishPort,
       ret_port: requestPort,
       user: userInfo().username,
-      id: "salt-master.example.com_master",
-      root_dir: this.root,
+      root_dir: rootDir,
       file_roots: { base: [join(this.root, "srv/salt")] },
       pillar_roots: { base: [join(this.root, "srv/pillar")] },
       ...goldenMaster,
       ...settings,
     });
-    writeSettings(join(this.configDir, "master.d/nodegroups.conf"), goldenNodegroups);
-    this.#master = this.#start("salt-master", this.configDir);
-    if (this.#makers.master === "ours") await this.#master.untilLine(/master is ready/, startTimeoutMs);
-    else (await this.watchEvents()).close();
+    writeSettings(join(configDir, "master.d/nodegroups.conf"), goldenNodegroups);
+  }
+
+  async #startOther(other: OtherMember): Promise<void> {
+    const rootDir = join(this.root, other.name);
+    this.#writeMaster(rootDir, other.ports, { ...other.settings, id: `${other.name}_master` });
+    other.program = this.#start("salt-master", join(rootDir, "etc/salt"));
+    await other.program.untilLine(/master is ready/, startTimeoutMs);
   }
 
   async stopMaster(): Promise<void> {
@@ -283,31 +319,37 @@ export class GoldenFleet {
 
   /** The last lines of all programs' logs. */
   logs(): string {
-    const programs = [this.#master, ...this.#minions.values()].filter((program) => program !== undefined);
+    const masters = [this.#master, ...this.#others.map(({ program }) => program)];
+    const programs = [...masters, ...this.#minions.values()].filter((program) => program !== undefined);
     return programs.map((program) => `--- ${program.name}\n${program.output.slice(-2_000)}`).join("\n");
   }
 
   async close(): Promise<void> {
     for (const minion of this.#minions.values()) minion.killNow();
-    await this.stopMaster();
+    await Promise.all([this.stopMaster(), ...this.#others.map(({ program }) => program?.stop())]);
     rmSync(this.root, { recursive: true, force: true, maxRetries: 5 });
   }
 
   async #startMinions(): Promise<void> {
-    const watch = await this.watchEvents();
+    const rootDirs = [this.root, ...this.#others.map(({ name }) => join(this.root, name))];
+    const opening = rootDirs.map((dir) => EventWatch.open(join(dir, sockPath), startTimeoutMs));
+    const watches = await Promise.all(opening);
     try {
       for (const id of this.#ids) this.#startMinion(id);
-      for (const id of this.#ids) {
-        await watch.until(`${id} start`, ({ tag }) => tag === `salt/minion/${id}/start`, startTimeoutMs);
+      // The event of a minion's start is shown by its own member.
+      for (const [at, id] of this.#ids.entries()) {
+        const watch = watches[at % watches.length];
+        await watch?.until(`${id} start`, ({ tag }) => tag === `salt/minion/${id}/start`, startTimeoutMs);
       }
     } finally {
-      watch.close();
+      for (const watch of watches) watch.close();
     }
   }
 
   #startMinion(id: string): void {
     const configDir = this.minionConfigDir(id);
-    const [publishPort, requestPort] = this.#ports;
+    const masters = [this.#ports, ...this.#others.map(({ ports }) => ports)];
+    const [publishPort, requestPort] = masters[this.#ids.indexOf(id) % masters.length] ?? this.#ports;
     writeSettings(join(configDir, "minion"), {
       id,
       master: "127.0.0.1",

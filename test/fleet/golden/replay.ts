@@ -18,6 +18,9 @@ export type Transcript = Printed & {
 /** Selects tests: a regular expression for `topic:name`. The other commands of their lanes are typed, too. */
 const only = new RegExp(process.env.GOLDEN_ONLY ?? "");
 
+/** In a cluster, the lanes of commands go to its members in turn: from 0 to 2, so that three runs type each command on each member. */
+const memberShift = Number(process.env.GOLDEN_MEMBER ?? "0");
+
 function isChosen(key: string): boolean {
   return only.test(key);
 }
@@ -99,17 +102,20 @@ export class Replay {
 
   async runLanes(lanes: readonly Lane[]): Promise<void> {
     const waiting = [...lanes].sort((first, second) => second.length - first.length);
+    const { configDirs } = this.#fleet;
     const workers = Array.from({ length: lanesMax }, async () => {
       for (let lane = waiting.shift(); lane !== undefined; lane = waiting.shift()) {
-        for (const { plan, transcript } of lane) await this.#step(plan, transcript);
+        const memberDir = configDirs[(waiting.length + memberShift) % configDirs.length];
+        for (const { plan, transcript } of lane) await this.#step(plan, transcript, memberDir);
       }
     });
     await Promise.all(workers);
   }
 
-  async #step(plan: TopicPlan, transcript: Transcript): Promise<void> {
+  async #step(plan: TopicPlan, transcript: Transcript, memberDir: string | undefined): Promise<void> {
     await plan.beforeEach?.(this.#fleet, transcript.name);
-    const configDir = plan.configDir?.(this.#fleet);
+    // A command that is typed on a minion's machine reads the minion's configuration.
+    const configDir = plan.configDir?.(this.#fleet) ?? (transcript.argv[0] === "salt-call" ? undefined : memberDir);
     const isHere = this.#isTypedHere && !isProcess(plan, transcript);
     await this.type(plan.topic, transcript, configDir === undefined ? {} : { configDir }, isHere);
   }
@@ -202,8 +208,9 @@ export function replayTopics(
   phases: readonly (readonly TopicPlan[])[],
   decisions: Decisions,
   open: () => Promise<GoldenFleet> = () => GoldenFleet.start(),
+  skip: string | false = false,
 ): void {
-  describe(title, { timeout: 900_000 }, () => {
+  describe(title, { timeout: 900_000, skip }, () => {
     let fleet: GoldenFleet | undefined;
     let replay: Replay;
     before(async () => {
