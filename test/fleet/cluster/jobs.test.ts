@@ -9,7 +9,7 @@ import { jobFreshMs } from "../../../src/limits.ts";
 import { natsServerSkip } from "../../services/nats-server.ts";
 import { readCounters, sumOf } from "../our-master.ts";
 import { runCli } from "../run-cli.ts";
-import { createKey, killMachine, memberConfigs, startMembers, untilSo } from "./members.ts";
+import { createKey, joinsOf, killMachine, memberConfigs, startMembers, untilSo } from "./members.ts";
 import { Subscriber } from "./subscriber.ts";
 
 const skip = await natsServerSkip();
@@ -25,7 +25,7 @@ describe("jobs of a cluster's members", { skip, timeout: 600_000 }, () => {
   const member = (at: number) => members[at] ?? assert.fail(`member ${at} is not started`);
   const minion = (at: number) => minions[at] ?? assert.fail(`minion ${at} is not started`);
   const log = (at: number) => readFileSync(`${member(at).directory}/output`, "utf8");
-  const joins = (at: number) => [...log(at).matchAll(/joined the cluster/g)].length;
+  const joins = (at: number) => joinsOf(member(at));
   const untilJoined = (at: number, count = 1) => untilSo(`it joins ${count} times`, () => joins(at) >= count);
   const salt = (at: number, ...args: readonly string[]) =>
     runCli(["salt", "-c", member(at).configDirectory, ...args], cliTimeoutMs);

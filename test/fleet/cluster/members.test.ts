@@ -10,7 +10,7 @@ import { natsServerSkip } from "../../services/nats-server.ts";
 import { startOurMaster } from "../our-master.ts";
 import { ProbeMinion } from "../probe-minion.ts";
 import { runCli } from "../run-cli.ts";
-import { createKey, killMachine, memberConfigs, startMembers, untilSo } from "./members.ts";
+import { createKey, joinsOf, killMachine, memberConfigs, startMembers, untilSo } from "./members.ts";
 
 const skip = await natsServerSkip();
 const cliTimeoutMs = 60_000;
@@ -26,7 +26,7 @@ describe("three members of a cluster", { skip, timeout: 600_000 }, () => {
     return found;
   };
   const log = (at: number) => readFileSync(join(member(at).directory, "output"), "utf8");
-  const joins = (at: number) => log(at).split("joined the cluster").length - 1;
+  const joins = (at: number) => joinsOf(member(at));
   const untilJoined = (at: number, count = 1) => untilSo(`member ${at} joined`, () => joins(at) >= count);
   const keyFile = (at: number, folder: string, id: string) => join(member(at).pkiDirectory, folder, id);
   const key = (at: number, ...args: readonly string[]) =>

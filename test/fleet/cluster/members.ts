@@ -45,6 +45,11 @@ export async function startMembers(configs: readonly Config[]): Promise<MasterPr
   throw fault.reason;
 }
 
+/** How often the member has joined its cluster, by its log. */
+export function joinsOf(member: MasterProcess): number {
+  return readFileSync(join(member.directory, "output"), "utf8").split("joined the cluster").length - 1;
+}
+
 /** Kills a member and its server, as when its machine is lost. The server has a session of its own, which no signal for the master reaches. */
 export async function killMachine(member: MasterProcess): Promise<void> {
   const pid = Number(readFileSync(join(member.cacheDirectory, "cluster", "nats-server.pid"), "utf8"));

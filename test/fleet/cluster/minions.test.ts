@@ -1,6 +1,6 @@
 /** Three masters as one cluster: presence, grains and mines of minions that are connected to one of them only. */
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -9,7 +9,7 @@ import { presenceSilentMs } from "../../../src/limits.ts";
 import { natsServerSkip } from "../../services/nats-server.ts";
 import { ProbeMinion } from "../probe-minion.ts";
 import { runCli } from "../run-cli.ts";
-import { createKey, memberConfigs, startMembers, untilSo } from "./members.ts";
+import { createKey, joinsOf, memberConfigs, startMembers, untilSo } from "./members.ts";
 
 const skip = await natsServerSkip();
 const cliTimeoutMs = 60_000;
@@ -46,9 +46,7 @@ describe("minions of a cluster", { skip, timeout: 600_000 }, () => {
     writeFileSync(join(pillarRoot, "top.sls"), "base:\n  '*':\n    - role\n");
     writeFileSync(join(pillarRoot, "role.sls"), "role: {{ grains['os'] }}\n");
     members = await startMembers(await memberConfigs(3, { auto_accept: true, pillar_roots: { base: [pillarRoot] } }));
-    const hasJoined = ({ directory }: MasterProcess) =>
-      readFileSync(join(directory, "output"), "utf8").includes("joined the cluster");
-    await untilSo("all have joined", () => members.every(hasJoined));
+    await untilSo("all have joined", () => members.every((member) => joinsOf(member) > 0));
     await open("web1", 1);
     await untilSo("web1 is accepted everywhere", () =>
       members.every(({ pkiDirectory }) => existsSync(join(pkiDirectory, "minions", "web1"))),

@@ -13,7 +13,7 @@ import { natsServerProgram, natsServerSkip } from "../../services/nats-server.ts
 import { temporaryDirectories } from "../../store/temporary.ts";
 import { cliFile } from "../our-master.ts";
 import { runCli } from "../run-cli.ts";
-import { memberConfigs, startMembers, untilSo } from "./members.ts";
+import { joinsOf, memberConfigs, startMembers, untilSo } from "./members.ts";
 
 const limitMs = 60_000;
 const nobodyId = 65_534;
@@ -72,9 +72,7 @@ describe("the programs of a cluster", { skip: await natsServerSkip(), timeout: 3
     members = await startMembers(configs.slice(0, 2));
     const [first, second] = members;
     assert.ok(first !== undefined && second !== undefined);
-    const joined = (member: MasterProcess) =>
-      readFileSync(join(member.directory, "output"), "utf8").includes("joined the cluster");
-    await untilSo("both joined", () => members.every(joined), limitMs);
+    await untilSo("both joined", () => members.every((member) => joinsOf(member) > 0), limitMs);
     assert.match(logOf(witness), /the witness is ready/);
     await second.stop();
     const status = () => runCli(["cluster", "status", "-c", first.configDirectory], limitMs);

@@ -10,7 +10,7 @@ import { newClusterSecret } from "../../../src/cluster/secret.ts";
 import { natsServerSkip } from "../../services/nats-server.ts";
 import { startOurMaster } from "../our-master.ts";
 import { runCli } from "../run-cli.ts";
-import { createKey, killMachine, memberConfigs, startMembers, untilSo } from "./members.ts";
+import { createKey, joinsOf, killMachine, memberConfigs, startMembers, untilSo } from "./members.ts";
 import { Subscriber } from "./subscriber.ts";
 
 const skip = await natsServerSkip();
@@ -24,8 +24,7 @@ describe("a machine in a cluster that is replaced, and a secret that is changed"
   let members: MasterProcess[] = [];
 
   const member = (at: number) => members[at] ?? assert.fail(`member ${at} is not started`);
-  const log = (at: number) => readFileSync(join(member(at).directory, "output"), "utf8");
-  const joins = (at: number) => log(at).split("joined the cluster").length - 1;
+  const joins = (at: number) => joinsOf(member(at));
   const run = async (at: number, ...words: readonly string[]) => {
     const { exitCode, stdout, stderr } = await runCli([...words, "-c", member(at).configDirectory], cliTimeoutMs);
     return { exitCode, stdout, stderr };

@@ -1,7 +1,5 @@
 /** Returns of three masters as one cluster: each is on all, also when a member dies in the midst of them, and none is acknowledged without a majority. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import type { MasterProcess } from "../../../bench/master-process.ts";
@@ -12,7 +10,7 @@ import { EventWatch } from "../../interop/event-watch.ts";
 import { natsServerSkip } from "../../services/nats-server.ts";
 import { ProbeMinion } from "../probe-minion.ts";
 import { runCli } from "../run-cli.ts";
-import { createKey, killMachine, memberConfigs, startMembers, untilSo } from "./members.ts";
+import { createKey, joinsOf, killMachine, memberConfigs, startMembers, untilSo } from "./members.ts";
 
 const skip = await natsServerSkip();
 const cliTimeoutMs = 60_000;
@@ -29,8 +27,7 @@ describe("returns of a cluster", { skip, timeout: 600_000 }, () => {
     return jidAt(lastMs, 0);
   };
   const member = (at: number): MasterProcess => members[at] ?? assert.fail(`no member ${at}`);
-  const joins = (at: number) =>
-    readFileSync(join(member(at).directory, "output"), "utf8").split("joined the cluster").length - 1;
+  const joins = (at: number) => joinsOf(member(at));
   const minion = (id: string, at: number) => ProbeMinion.open(id, key, member(at).requestPort);
   const returnedOn = async (at: number, jid: string): Promise<string[]> => {
     const jobs = openJobCacheReader(
