@@ -9,7 +9,7 @@ import { jobFreshMs } from "../../../src/limits.ts";
 import { natsServerSkip } from "../../services/nats-server.ts";
 import { readCounters, sumOf } from "../our-master.ts";
 import { runCli } from "../run-cli.ts";
-import { createKey, joinsOf, killMachine, memberConfigs, startMembers, untilSo } from "./members.ts";
+import { createKey, joinsOf, killMachine, memberAt, memberConfigs, startMembers, untilSo } from "./members.ts";
 import { Subscriber } from "./subscriber.ts";
 
 const skip = await natsServerSkip();
@@ -22,7 +22,7 @@ describe("jobs of a cluster's members", { skip, timeout: 600_000 }, () => {
   let clients: LocalClient[] = [];
   let minions: Subscriber[] = [];
 
-  const member = (at: number) => members[at] ?? assert.fail(`member ${at} is not started`);
+  const member = (at: number) => memberAt(members, at);
   const minion = (at: number) => minions[at] ?? assert.fail(`minion ${at} is not started`);
   const log = (at: number) => readFileSync(`${member(at).directory}/output`, "utf8");
   const joins = (at: number) => joinsOf(member(at));

@@ -1,4 +1,5 @@
 /** Members of one cluster as programs on this machine, for tests that drive them from outside. */
+import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -43,6 +44,11 @@ export async function startMembers(configs: readonly Config[]): Promise<MasterPr
   if (fault === undefined) return members;
   await Promise.all(members.map((member) => member.remove()));
   throw fault.reason;
+}
+
+/** @throws AssertionError if it is not started */
+export function memberAt(members: readonly MasterProcess[], at: number): MasterProcess {
+  return members[at] ?? assert.fail(`member ${at} is not started`);
 }
 
 /** How often the member has joined its cluster, by its log. */

@@ -10,7 +10,7 @@ import { newClusterSecret } from "../../../src/cluster/secret.ts";
 import { natsServerSkip } from "../../services/nats-server.ts";
 import { startOurMaster } from "../our-master.ts";
 import { runCli } from "../run-cli.ts";
-import { createKey, joinsOf, killMachine, memberConfigs, startMembers, untilSo } from "./members.ts";
+import { createKey, joinsOf, killMachine, memberAt, memberConfigs, startMembers, untilSo } from "./members.ts";
 import { Subscriber } from "./subscriber.ts";
 
 const skip = await natsServerSkip();
@@ -23,7 +23,7 @@ describe("a machine in a cluster that is replaced, and a secret that is changed"
   let configs: Awaited<ReturnType<typeof memberConfigs>>;
   let members: MasterProcess[] = [];
 
-  const member = (at: number) => members[at] ?? assert.fail(`member ${at} is not started`);
+  const member = (at: number) => memberAt(members, at);
   const joins = (at: number) => joinsOf(member(at));
   const run = async (at: number, ...words: readonly string[]) => {
     const { exitCode, stdout, stderr } = await runCli([...words, "-c", member(at).configDirectory], cliTimeoutMs);

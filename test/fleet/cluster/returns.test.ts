@@ -10,7 +10,7 @@ import { EventWatch } from "../../interop/event-watch.ts";
 import { natsServerSkip } from "../../services/nats-server.ts";
 import { ProbeMinion } from "../probe-minion.ts";
 import { runCli } from "../run-cli.ts";
-import { createKey, joinsOf, killMachine, memberConfigs, startMembers, untilSo } from "./members.ts";
+import { createKey, joinsOf, killMachine, memberAt, memberConfigs, startMembers, untilSo } from "./members.ts";
 
 const skip = await natsServerSkip();
 const cliTimeoutMs = 60_000;
@@ -26,7 +26,7 @@ describe("returns of a cluster", { skip, timeout: 600_000 }, () => {
     lastMs = Math.max(lastMs + 1, Date.now());
     return jidAt(lastMs, 0);
   };
-  const member = (at: number): MasterProcess => members[at] ?? assert.fail(`no member ${at}`);
+  const member = (at: number) => memberAt(members, at);
   const joins = (at: number) => joinsOf(member(at));
   const minion = (id: string, at: number) => ProbeMinion.open(id, key, member(at).requestPort);
   const returnedOn = async (at: number, jid: string): Promise<string[]> => {
