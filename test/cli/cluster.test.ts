@@ -46,6 +46,20 @@ const secretIn = (directory: string) => readFileSync(secretFileIn(directory), "u
 const peers = "127.0.0.2:1,127.0.0.3:1";
 const secret = "a-secret-of-more-than-16-characters";
 
+type Refusals = readonly (readonly [what: string, config: object, words: readonly string[], why: RegExp])[];
+
+/** `init` refuses each of the cases, and writes nothing. */
+function refusesInit(cases: Refusals): void {
+  for (const [what, config, words, why] of cases)
+    it(`refuses ${what}, and writes nothing`, async () => {
+      const directory = confDir(config);
+      const { exitCode, err } = await cluster(directory, ["init", ...words]);
+      assert.notEqual(exitCode, 0);
+      assert.match(err, why);
+      assert.ok(!existsSync(fileIn(directory)) && !existsSync(secretFileIn(directory)));
+    });
+}
+
 describe("saltworks cluster init", () => {
   it("writes a private file that makes this master a member, and prints the other's commands", async () => {
     const directory = confDir();
@@ -67,7 +81,7 @@ describe("saltworks cluster init", () => {
     assert.ok(!`${out}${readFileSync(fileIn(directory), "utf8")}`.includes(secretIn(directory)), "it is not shown");
   });
 
-  const refused: readonly (readonly [what: string, config: object, words: readonly string[], why: RegExp])[] = [
+  const refused: Refusals = [
     ["no id", {}, ["--peers", peers], /--id is missing/],
     ["an id of another form", {}, ["--id", "a b", "--peers", peers], /cluster_id must be/],
     ["one peer", {}, ["--id", "prod", "--peers", "10.0.0.2"], /names 1/],
@@ -89,14 +103,7 @@ describe("saltworks cluster init", () => {
       /default_include/,
     ],
   ];
-  for (const [what, config, words, why] of refused)
-    it(`refuses ${what}, and writes nothing`, async () => {
-      const directory = confDir(config);
-      const { exitCode, err } = await cluster(directory, ["init", ...words]);
-      assert.notEqual(exitCode, 0);
-      assert.match(err, why);
-      assert.ok(!existsSync(fileIn(directory)) && !existsSync(secretFileIn(directory)));
-    });
+  refusesInit(refused);
 });
 
 describe("saltworks cluster with an operator's own NATS", () => {
@@ -152,20 +159,13 @@ describe("saltworks cluster with an operator's own NATS", () => {
     assert.notEqual((await cluster(confDir(), ["permissions", "--id", "a.>"])).exitCode, 0);
   });
 
-  const refused: readonly (readonly [what: string, config: object, words: readonly string[], why: RegExp])[] = [
+  const refused: Refusals = [
     ["peers beside it", {}, [...nats, "--peers", peers], /--peers and --nats-servers are both given/],
     ["its flags without it", {}, ["--id", "prod", ...user], /--nats-user is given without --nats-servers/],
     ["half a user", {}, [...nats, "--nats-user", "u"], /belong together/],
     ["another port for members", { cluster_pool_port: 4_521 }, nats, /cluster_pool_port and cluster_nats_servers/],
   ];
-  for (const [what, config, words, why] of refused)
-    it(`init refuses ${what}, and writes nothing`, async () => {
-      const directory = confDir(config);
-      const { exitCode, err } = await cluster(directory, ["init", ...words]);
-      assert.notEqual(exitCode, 0);
-      assert.match(err, why);
-      assert.ok(!existsSync(fileIn(directory)) && !existsSync(secretFileIn(directory)));
-    });
+  refusesInit(refused);
 
   it("witness and a master without cluster_id are refused by name", async () => {
     const host = new TestHost("");
