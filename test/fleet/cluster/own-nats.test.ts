@@ -139,13 +139,19 @@ describe("members on an operator's own NATS", { skip, timeout: 600_000 }, () => 
     const { access } = operatorServers(operatorNats, clusterId, Buffer.alloc(32));
     const { nats, jetstream, manager, kvm } = await connectCluster({ ...access, name: "forger", waitMs: 10_000 });
     try {
-      const { jobs, keyBucket } = clusterNames(clusterId);
+      const { jobs, keyBucket, returnStreams } = clusterNames(clusterId);
       const jid = await publish(0, "web1");
       const stored = await manager.streams.getMessage(jobs, { last_by_subj: jobs });
       const key = await (await kvm.open(keyBucket)).get(bucketKeyOf("web1"));
       assert.ok(stored !== null && key !== null);
-      for (const bytes of [stored.data, key.value])
-        for (const word of [jid, "test.ping", "PUBLIC KEY"]) assert.ok(!Buffer.from(bytes).includes(word), word);
+      const returns = await Promise.all(
+        returnStreams.map((name) => manager.streams.getMessage(name, { last_by_subj: name })),
+      );
+      const returned = returns.flatMap((one) => (one === null ? [] : [one.data]));
+      assert.ok(returned.length > 0);
+      for (const bytes of [stored.data, key.value, ...returned])
+        for (const word of [jid, "test.ping", "PUBLIC KEY", "member1", "member2"])
+          assert.ok(!Buffer.from(bytes).includes(word), word);
       await jetstream.publish(jobs, encodeJob(sharedJob("20300101000000000000"), "member1", Date.now()));
       await untilSo("the job is refused", () =>
         places.every((at) => log(at).includes("is not sealed under this member's cluster_secret")),
