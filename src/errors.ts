@@ -61,7 +61,8 @@ export const errorCodes = {
   CLUSTER_REFUSED: {
     http: 409,
     retry: false,
-    about: "What the cluster keeps does not fit this member: another version, another secret, other keys.",
+    about:
+      "What the cluster keeps does not fit this member (another version, another secret, other keys), or an operator's NATS refuses it or does not fit.",
   },
   PACKAGE_MISSING: {
     http: 500,

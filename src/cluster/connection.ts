@@ -1,21 +1,48 @@
-/** A member's connection to its own NATS server, and JetStream on it. */
+/** A member's connection to its own NATS server or to an operator's, and JetStream on it. */
+import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
+import { checkServerIdentity } from "node:tls";
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
-import { connect, type NatsConnection, type NodeConnectionOptions, nkeyAuthenticator } from "@nats-io/transport-node";
+import {
+  type Authenticator,
+  connect,
+  credsAuthenticator,
+  type NatsConnection,
+  type NodeConnectionOptions,
+  nkeyAuthenticator,
+  usernamePasswordAuthenticator,
+} from "@nats-io/transport-node";
 import { SaltworksError } from "../errors.ts";
 import { clusterRequestMs, clusterRetryMs } from "../limits.ts";
+import type { NatsCredentials, OperatorNats } from "./operator-nats.ts";
+import { type RecordSeal, recordSeal } from "./record-seal.ts";
 
 export type ClusterConnection = {
   readonly nats: NatsConnection;
   readonly jetstream: JetStreamClient;
   readonly manager: JetStreamManager;
   readonly kvm: Kvm;
+  /** Undefined for the member's own server, whose records go unsealed. */
+  readonly seal?: RecordSeal | undefined;
   readonly close: () => Promise<void>;
 };
 
-/** What a connection to the member's own server needs: plain data, which a worker thread can be sent. `accessTo` makes it. */
-export type ServerAccess = {
+/** What a connection needs: plain data, which a worker thread can be sent. */
+export type ServerAccess = OwnServerAccess | OperatorAccess;
+
+/** To an operator's servers. */
+export type OperatorAccess = {
+  readonly operatorNats: OperatorNats;
+  /** Of the subjects on which answers come, which no other cluster has. */
+  readonly inboxPrefix: string;
+  /** Under which records lie there, 32 bytes. */
+  readonly sealKey: Uint8Array;
+};
+
+/** To the member's own server. `accessTo` makes it. */
+export type OwnServerAccess = {
   /** Port of the member's own server on 127.0.0.1. */
   readonly port: number;
   /** Seed of the nkey user. */
@@ -35,18 +62,11 @@ export type ConnectionOptions = ServerAccess & {
   readonly signal?: AbortSignal;
 };
 
-/**
- * The only place that says how to connect to the member's own server, also for threads. While the server is down any local user may listen on its
- * port. Therefore TLS comes before the first byte, with certificates of the cluster on both sides, and the client does not follow the addresses that
- * servers name.
- */
+/** The only place that says how to connect, also for threads. The client does not follow the addresses that servers name. */
 export function connectOptions(access: ServerAccess, name: string): NodeConnectionOptions {
-  const { port, seed, authority, certificate, key } = access;
   return {
-    servers: `127.0.0.1:${port}`,
+    ...("operatorNats" in access ? operatorOptions(access) : ownServerOptions(access)),
     name,
-    authenticator: nkeyAuthenticator(seed),
-    tls: { ca: authority, cert: certificate, key, handshakeFirst: true },
     ignoreClusterUpdates: true,
     // Otherwise a second authentication that takes too long, as on a machine that stood still, ends the connection for good.
     ignoreAuthErrorAbort: true,
@@ -54,6 +74,84 @@ export function connectOptions(access: ServerAccess, name: string): NodeConnecti
     reconnectTimeWait: clusterRetryMs,
     timeout: clusterRequestMs,
   };
+}
+
+/**
+ * While the server is down any local user may listen on its port. Therefore TLS comes before the first byte, with certificates of the cluster on both
+ * sides.
+ */
+function ownServerOptions({ port, seed, authority, certificate, key }: OwnServerAccess): NodeConnectionOptions {
+  return {
+    servers: `127.0.0.1:${port}`,
+    authenticator: nkeyAuthenticator(seed),
+    tls: { ca: authority, cert: certificate, key, handshakeFirst: true },
+  };
+}
+
+function operatorOptions({ operatorNats, inboxPrefix }: OperatorAccess): NodeConnectionOptions {
+  const { servers, credentials, tls } = operatorNats;
+  // An option of Node.js, which the client hands on and its type does not name.
+  const checked = { ...tls, checkServerIdentity: identityCheck(servers) };
+  return {
+    servers: [...servers],
+    inboxPrefix,
+    authenticator: authenticatorOf(credentials),
+    ...(tls !== undefined && { tls: checked }),
+  };
+}
+
+/**
+ * The client does not tell Node.js the address of a server without a name, and Node.js then takes `localhost` for it. The certificate must be for one of
+ * the addresses that the operator listed.
+ */
+function identityCheck(servers: readonly string[]): typeof checkServerIdentity {
+  const hosts = servers.map((server) => server.slice(0, server.lastIndexOf(":")).replace(/^\[|\]$/g, ""));
+  const addresses = hosts.filter((host) => isIP(host) !== 0);
+  return (host, certificate) => {
+    const fault = checkServerIdentity(host, certificate);
+    if (fault === undefined || host !== "localhost") return fault;
+    return addresses.some((address) => checkServerIdentity(address, certificate) === undefined) ? undefined : fault;
+  };
+}
+
+function authenticatorOf(credentials: NatsCredentials): Authenticator {
+  switch (credentials.kind) {
+    case "none":
+      return () => undefined;
+    case "creds":
+      return rereading(credentials.file, credsAuthenticator);
+    case "nkey":
+      return rereading(credentials.file, (seed) => nkeyAuthenticator(Buffer.from(seed.toString().trim())));
+    case "password":
+      return rereading(credentials.file, (text) =>
+        usernamePasswordAuthenticator(credentials.user, text.toString().trim()),
+      );
+  }
+}
+
+/**
+ * Reads the file at each connection, because an operator may replace it. While it cannot be read, or is not whole yet, its last contents count: an error
+ * here would end the connection for good, and the server says by itself that it refuses old credentials.
+ */
+function rereading(file: string, make: (contents: Buffer) => Authenticator): Authenticator {
+  let last: Authenticator = (nonce) => make(readFileSync(file))(nonce);
+  return (nonce) => {
+    try {
+      const next = make(readFileSync(file));
+      const answer = next(nonce);
+      last = next;
+      return answer;
+    } catch {
+      return last(nonce);
+    }
+  };
+}
+
+/** What `access` leads to, for messages. */
+function serversOf(access: ServerAccess): string {
+  return "operatorNats" in access
+    ? `NATS (cluster_nats_servers: ${access.operatorNats.servers.join(", ")})`
+    : "the cluster's own server";
 }
 
 /**
@@ -67,15 +165,14 @@ export async function connectCluster(options: ConnectionOptions): Promise<Cluste
   for (;;) {
     try {
       const nats = await connect(connectOptions(options, name));
-      return await opened(nats);
+      return { ...(await openedOn(nats)), seal: "sealKey" in options ? recordSeal(options.sealKey) : undefined };
     } catch (error) {
-      if (performance.now() >= untilMs || !(await mayTryAgain(signal)))
-        throw unavailable("the cluster's own server", error);
+      if (performance.now() >= untilMs || !(await mayTryAgain(signal))) throw unavailable(serversOf(options), error);
     }
   }
 }
 
-async function opened(nats: NatsConnection): Promise<ClusterConnection> {
+export async function openedOn(nats: NatsConnection): Promise<ClusterConnection> {
   const options = { timeout: clusterRequestMs };
   // Without this check, because JetStream may have no leader yet; `whenLed` waits for one.
   const manager = await jetstreamManager(nats, { ...options, checkAPI: false });
@@ -95,7 +192,7 @@ export function noteLoss(
   void nats.closed().then((cause) => {
     if (signal.aborted) return;
     const why = cause instanceof Error ? cause.message : "it was closed";
-    const text = `the connection to the cluster's own server has ended, and does not come back by itself: ${why}`;
+    const text = `the connection to the cluster's NATS server has ended, and does not come back by itself: ${why}`;
     onLost(new SaltworksError("CLUSTER_UNAVAILABLE", text, {}, { cause }));
   });
 }

@@ -4,12 +4,24 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import type { MasterConfig } from "../config/load.ts";
 import { SaltworksError } from "../errors.ts";
+import { clusterReplicasMax } from "../limits.ts";
 import { clusterIdFault } from "./names.ts";
+import { type OperatorNats, operatorNatsOf } from "./operator-nats.ts";
 
 export type MemberConfig = Pick<
   MasterConfig,
   | "cachedir"
   | "cluster_id"
+  | "cluster_nats_credentials"
+  | "cluster_nats_nkey_file"
+  | "cluster_nats_password_file"
+  | "cluster_nats_server"
+  | "cluster_nats_servers"
+  | "cluster_nats_tls_ca"
+  | "cluster_nats_tls_cert"
+  | "cluster_nats_tls_first"
+  | "cluster_nats_tls_key"
+  | "cluster_nats_user"
   | "cluster_peers"
   | "cluster_pool_port"
   | "cluster_secret"
@@ -23,17 +35,21 @@ export type Member = {
   /** Unique in the cluster: the master's `id`. */
   readonly name: string;
   readonly secret: string;
+  /** Servers that keep a copy of each record. */
+  readonly replicas: number;
+  /** An operator's own servers. Undefined: the member starts one, and the following is about it. */
+  readonly operatorNats: OperatorNats | undefined;
   /** Where the member's server listens for the other servers. */
   readonly poolHost: string;
   readonly poolPort: number;
-  /** `HOST:PORT` of the other servers. */
+  /** `HOST:PORT` of the other servers; none with an operator's own. */
   readonly peers: readonly string[];
   /**
    * Names and addresses for the member's certificate, its own first. The peers' are among them, because a server that was reached by its address is
    * compared with the first name among the routes. The secret allows any name.
    */
   readonly hosts: readonly string[];
-  /** The server's own directory. */
+  /** The server's own directory, in which the member keeps its places in the records, too. */
   readonly directory: string;
 };
 
@@ -100,10 +116,12 @@ export function memberOf(config: MemberConfig, hostName: string): Member | undef
     const peer = readPeer(entry, config.cluster_pool_port);
     return peer ?? refuse(`cluster_peers: ${JSON.stringify(entry)} is not HOST or HOST:PORT`);
   });
-  if (peers.length < 2)
+  const operatorNats = operatorNatsOf(config);
+  if (operatorNats === undefined && peers.length < 2)
     return refuse("cluster_peers must name at least two others: members or witnesses (docs/cluster.md)");
+  const servers = operatorNats === undefined ? peers.length + 1 : clusterReplicasMax;
   return {
-    ...{ clusterId, secret, peers },
+    ...{ clusterId, secret, peers, operatorNats, replicas: Math.min(clusterReplicasMax, servers) },
     name: id,
     poolHost: config.interface,
     poolPort: config.cluster_pool_port,

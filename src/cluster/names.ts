@@ -23,6 +23,8 @@ export type ClusterNames = {
   /** The stream of minions' grains, pillars and mines, and the beginning of its subjects. */
   readonly minionStream: string;
   readonly minionSubjects: string;
+  /** Of the subjects on which answers come with an operator's own servers: others may not listen there. */
+  readonly inboxPrefix: string;
 };
 
 export function clusterNames(clusterId: string): ClusterNames {
@@ -35,5 +37,12 @@ export function clusterNames(clusterId: string): ClusterNames {
     presenceSubject: `sw_${clusterId}.presence`,
     minionStream: `sw_${clusterId}_minions`,
     minionSubjects: `sw_${clusterId}.minions`,
+    inboxPrefix: `_INBOX_sw_${clusterId}`,
   };
+}
+
+/** Names of all streams, as NATS has them. */
+export function streamNames(clusterId: string): readonly string[] {
+  const { jobs, returnStreams, minionStream, keyBucket, secretBucket, tokenBucket } = clusterNames(clusterId);
+  return [jobs, ...returnStreams, minionStream, ...[keyBucket, secretBucket, tokenBucket].map((name) => `KV_${name}`)];
 }

@@ -6,21 +6,32 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Logger } from "pino";
 import { clusterLookMs } from "../limits.ts";
 import { type ClusterConnection, connectCluster, noteLoss, type ServerAccess } from "./connection.ts";
-import { type ClusterStatus, readClusterStatus } from "./status.ts";
+import type { ClusterStatus } from "./status.ts";
 
-export type ServerWatchOptions = {
-  /** To this member's server, as the system's user. */
+/** Where the state of the servers is asked for, and how. `access`: to this member's server as the system's user, or to an operator's servers. */
+export type WatchedServers = {
   readonly access: ServerAccess;
+  readonly read: (connection: ClusterConnection) => Promise<ClusterStatus>;
+};
+
+export type ServerWatchOptions = WatchedServers & {
   readonly member: string;
   readonly logger: Pick<Logger, "info" | "warn" | "error">;
   /** Between two looks. Tests use less. */
   readonly everyMs?: number;
 };
 
+/** Without a system account it is seen that a server takes no part, and not why. */
+const storelessTexts = {
+  servers: "has turned its store off, most often because its disk is full: it keeps no records until it is restarted",
+  streams:
+    "keeps none of the cluster's new records: it is down or cut off, or its store is off because its disk is full",
+} as const;
+
 export class ServerWatch {
-  /** `storesLost`: servers that turned their store off. `quorumsLost`, `unanswered`: this member's own server did not answer. */
+  /** `storesLost`: servers that turned their store off. `quorumsLost`, `unanswered`: looks without an answer. */
   readonly counters = { storesLost: 0, quorumsLost: 0, unanswered: 0 };
-  /** At the latest look; undefined before the first one, and while this member's server does not answer. */
+  /** At the latest look; undefined before the first one, and while no server answers. */
   status: ClusterStatus | undefined;
   readonly #options: ServerWatchOptions;
   readonly #ending = new AbortController();
@@ -58,11 +69,11 @@ export class ServerWatch {
     const { signal } = this.#ending;
     try {
       this.#connection ??= await this.#connect();
-      this.#note(await readClusterStatus(this.#connection.nats));
+      this.#note(await this.#options.read(this.#connection));
     } catch (err) {
       if (signal.aborted) return;
       this.counters.unanswered += 1;
-      if (this.status !== undefined) this.#options.logger.warn({ err }, "this member's server does not answer");
+      if (this.status !== undefined) this.#options.logger.warn({ err }, "no server of the cluster answers this member");
       this.status = undefined;
     }
   }
@@ -84,12 +95,10 @@ export class ServerWatch {
     const storeless = status.servers.filter(({ isStoring }) => !isStoring).map(({ name }) => name);
     for (const server of storeless.filter((name) => !this.#storeless.includes(name))) {
       this.counters.storesLost += 1;
-      const about =
-        "has turned its store off, most often because its disk is full: it keeps no records until it is restarted";
-      logger.error({ server, isOwn: server === member }, `a server of the cluster ${about}`);
+      logger.error({ server, isOwn: server === member }, `a server of the cluster ${storelessTexts[status.sees]}`);
     }
     for (const server of this.#storeless.filter((name) => !storeless.includes(name)))
-      logger.info({ server }, "a server of the cluster has its store again, or has left");
+      logger.info({ server }, "a server of the cluster keeps its records again, or has left");
     this.#storeless = storeless;
     if (this.#hadQuorum && !status.hasQuorum) {
       this.counters.quorumsLost += 1;

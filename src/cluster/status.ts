@@ -8,7 +8,7 @@ const question = "$SYS.REQ.SERVER.PING.JSZ";
 
 export type ClusterServer = {
   readonly name: string;
-  /** Undefined for a server that did not answer. */
+  /** Undefined for a server that did not answer, and for one of an operator's that this member is not connected to. */
   readonly version: string | undefined;
   readonly isLeader: boolean;
   readonly isAnswering: boolean;
@@ -19,6 +19,8 @@ export type ClusterServer = {
 };
 
 export type ClusterStatus = {
+  /** `servers`: all of them told their state. `streams`: an operator's own, of which only those are known that keep the cluster's streams. */
+  readonly sees: "servers" | "streams";
   /** Whether more than half of the servers work together, so that the cluster takes changes. */
   readonly hasQuorum: boolean;
   readonly serverCount: number;
@@ -73,5 +75,5 @@ export function statusOf(answers: readonly Answer[]): ClusterStatus {
     return { name, version, isLeader: name === leader, isAnswering: version !== undefined, isStoring, behind };
   });
   const working = servers.filter(({ isAnswering, isStoring }) => isAnswering && isStoring).length;
-  return { hasQuorum: leader !== undefined && 2 * working > serverCount, serverCount, servers };
+  return { sees: "servers", hasQuorum: leader !== undefined && 2 * working > serverCount, serverCount, servers };
 }

@@ -99,6 +99,10 @@ export const clusterStatusWaitMs = 2_000;
  * one authenticates again.
  */
 export const sharedSessionTryBytesMax = 256 * 1024;
+/** How often the log says of the same refusal by an operator's NATS, milliseconds. */
+export const natsFaultLogMs = 60_000;
+/** An operator's NATS server that the leader of a stream has not heard of for this long, milliseconds, counts as one that takes no part. */
+export const clusterReplicaSilentMs = 10_000;
 /** How often a member looks at the cluster's servers and at the records that it shares, milliseconds. */
 export const clusterLookMs = 10_000;
 /**
@@ -149,6 +153,8 @@ export const jobSequenceAnswerMs = 1_500;
 
 /** How often a member tells the others which minions came or went, milliseconds. It tells so without a change, too, so that a silent member is noticed. */
 export const presenceTickMs = 1_000;
+/** How long `saltworks cluster check` listens which members are there, with an operator's own NATS, milliseconds: two of their ticks. */
+export const presenceHeardMs = 2_500;
 /** A member that was not heard of for this long, milliseconds, counts as gone, and its minions as not connected. */
 export const presenceSilentMs = 10_000;
 /** How often a member tells its whole list of minions, milliseconds: `usual`, and at most when others ask. */

@@ -46,6 +46,20 @@ const secretIn = (directory: string) => readFileSync(secretFileIn(directory), "u
 const peers = "127.0.0.2:1,127.0.0.3:1";
 const secret = "a-secret-of-more-than-16-characters";
 
+type Refusals = readonly (readonly [what: string, config: object, words: readonly string[], why: RegExp])[];
+
+/** `init` refuses each of the cases, and writes nothing. */
+function refusesInit(cases: Refusals): void {
+  for (const [what, config, words, why] of cases)
+    it(`refuses ${what}, and writes nothing`, async () => {
+      const directory = confDir(config);
+      const { exitCode, err } = await cluster(directory, ["init", ...words]);
+      assert.notEqual(exitCode, 0);
+      assert.match(err, why);
+      assert.ok(!existsSync(fileIn(directory)) && !existsSync(secretFileIn(directory)));
+    });
+}
+
 describe("saltworks cluster init", () => {
   it("writes a private file that makes this master a member, and prints the other's commands", async () => {
     const directory = confDir();
@@ -67,7 +81,7 @@ describe("saltworks cluster init", () => {
     assert.ok(!`${out}${readFileSync(fileIn(directory), "utf8")}`.includes(secretIn(directory)), "it is not shown");
   });
 
-  const refused: readonly (readonly [what: string, config: object, words: readonly string[], why: RegExp])[] = [
+  const refused: Refusals = [
     ["no id", {}, ["--peers", peers], /--id is missing/],
     ["an id of another form", {}, ["--id", "a b", "--peers", peers], /cluster_id must be/],
     ["one peer", {}, ["--id", "prod", "--peers", "10.0.0.2"], /names 1/],
@@ -89,14 +103,79 @@ describe("saltworks cluster init", () => {
       /default_include/,
     ],
   ];
-  for (const [what, config, words, why] of refused)
-    it(`refuses ${what}, and writes nothing`, async () => {
-      const directory = confDir(config);
-      const { exitCode, err } = await cluster(directory, ["init", ...words]);
-      assert.notEqual(exitCode, 0);
-      assert.match(err, why);
-      assert.ok(!existsSync(fileIn(directory)) && !existsSync(secretFileIn(directory)));
-    });
+  refusesInit(refused);
+});
+
+describe("saltworks cluster with an operator's own NATS", () => {
+  const nats = ["--id", "prod", "--nats-servers", "127.0.0.1:1,tls://127.0.0.1:2"];
+  const passwordFile = join(place, "password");
+  writeFileSync(passwordFile, "hidden");
+  const user = ["--nats-user", "masters", "--nats-password-file", passwordFile];
+
+  it("init writes its options, and prints the others' command", async () => {
+    const directory = confDir();
+    const { exitCode, out, err } = await cluster(directory, ["init", ...nats, ...user]);
+    assert.equal(exitCode, 0, err);
+    assert.match(err, /127\.0\.0\.1:1: connection refused/);
+    assert.match(out, /No NATS server can be reached, so that nothing is checked/);
+    assert.ok(out.includes(`saltworks cluster join ${[...nats, ...user].join(" ")}\n`), out);
+    assert.doesNotMatch(out, /witness/);
+    const config = loadMasterConfig(directory);
+    assert.deepEqual(config.cluster_nats_servers, ["127.0.0.1:1", "tls://127.0.0.1:2"]);
+    assert.deepEqual([config.cluster_nats_user, config.cluster_nats_password_file], ["masters", passwordFile]);
+    assert.deepEqual(config.cluster_peers, []);
+  });
+
+  it("join writes the same, and leave removes it without asking a server", async () => {
+    const directory = confDir();
+    const joined = await cluster(directory, ["join", ...nats, ...user], `${secret}\n`);
+    assert.equal(joined.exitCode, 0, joined.err);
+    assert.equal(secretIn(directory), secret);
+    const left = await cluster(directory, ["leave", "-y"]);
+    assert.equal(left.exitCode, 0, left.err);
+    assert.match(left.out, /The records of the cluster prod stay in NATS/);
+    assert.ok(!existsSync(fileIn(directory)));
+  });
+
+  it("status says that no server can be asked", async () => {
+    const directory = confDir();
+    await cluster(directory, ["join", ...nats], `${secret}\n`);
+    const { exitCode, err } = await cluster(directory, ["status"]);
+    assert.equal(exitCode, 2);
+    assert.match(err, /NATS \(cluster_nats_servers: 127\.0\.0\.1:1, 127\.0\.0\.1:2\) does not answer/);
+  });
+
+  it("permissions names the subjects of one cluster only", async () => {
+    const { exitCode, out } = await cluster(confDir(), ["permissions", "--id", "prod"]);
+    assert.equal(exitCode, 0);
+    const { publish, subscribe } = JSON.parse(out) as Record<string, string[]>;
+    assert.deepEqual(subscribe, ["sw_prod.>", "sw.prod.>", "_INBOX_sw_prod.>"]);
+    assert.ok(publish?.includes("$KV.sw_prod_keys.>") && publish.includes("$JS.API.STREAM.CREATE.sw_prod_jobs"));
+    assert.deepEqual(
+      publish?.filter((subject) => !subject.includes("prod")),
+      ["$JS.API.INFO"],
+    );
+    assert.notEqual((await cluster(confDir(), ["permissions"])).exitCode, 0);
+    assert.notEqual((await cluster(confDir(), ["permissions", "--id", "a.>"])).exitCode, 0);
+  });
+
+  const refused: Refusals = [
+    ["peers beside it", {}, [...nats, "--peers", peers], /--peers and --nats-servers are both given/],
+    ["its flags without it", {}, ["--id", "prod", ...user], /--nats-user is given without --nats-servers/],
+    ["half a user", {}, [...nats, "--nats-user", "u"], /belong together/],
+    ["another port for members", { cluster_pool_port: 4_521 }, nats, /cluster_pool_port and cluster_nats_servers/],
+  ];
+  refusesInit(refused);
+
+  it("witness and a master without cluster_id are refused by name", async () => {
+    const host = new TestHost("");
+    const servers = { cluster_nats_servers: ["n1"] };
+    const member = confDir({ cluster_id: "prod", cluster_secret: secret, ...servers });
+    assert.notEqual(await dispatch(["witness", "-c", member], host), 0);
+    assert.match(host.err, /cluster_nats_servers is set: a witness runs a server/);
+    assert.notEqual(await dispatch(["master", "-c", confDir(servers)], host), 0);
+    assert.match(host.err, /cluster_nats_servers is set without cluster_id/);
+  });
 });
 
 describe("saltworks cluster join", () => {

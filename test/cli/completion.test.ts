@@ -26,7 +26,7 @@ describe("completion", () => {
     assert.deepEqual(words("k"), ["key"]);
     assert.deepEqual(words("c"), ["call", "cp", "cluster", "check", "check-store", "completion"]);
     assert.deepEqual(words("cluster", "s"), ["secret", "status"]);
-    assert.deepEqual(words("cluster", ""), ["init", "join", "leave", "check", "secret", "status"]);
+    assert.deepEqual(words("cluster", ""), ["init", "join", "leave", "check", "permissions", "secret", "status"]);
     assert.deepEqual(words("cluster", "join", "--p"), ["--peers="]);
     assert.ok(words("").includes("salt"));
     assert.deepEqual(words("nosuch", ""), []);

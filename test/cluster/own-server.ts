@@ -25,7 +25,7 @@ export async function testMembers(directories: readonly string[]): Promise<Membe
   return directories.map((directory, at) => ({
     ...{ clusterId: "test", name: `member${at + 1}`, secret: "", poolHost: "127.0.0.1", poolPort: ports[at] ?? 0 },
     peers: ports.filter((port) => port !== ports[at]).map((port) => `127.0.0.1:${port}`),
-    ...{ hosts: ["127.0.0.1"], directory },
+    ...{ hosts: ["127.0.0.1"], directory, replicas: 3, operatorNats: undefined },
   }));
 }
 

@@ -1,17 +1,18 @@
 /** What a member sees of the cluster's servers: which answer, which keep records, and what it says when that changes. */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { connectCluster, retried } from "../../src/cluster/connection.ts";
 import { accessTo } from "../../src/cluster/server/access.ts";
+import { watchedOwnServers } from "../../src/cluster/server/watched.ts";
 import { ServerWatch } from "../../src/cluster/server-watch.ts";
 import { statusOf } from "../../src/cluster/status.ts";
 import { untilSo } from "../fleet/cluster/members.ts";
 import { natsServerSkip } from "../services/nats-server.ts";
 import { temporaryDirectories } from "../store/temporary.ts";
 import { kill, startPrepared, testKeys, testMembers } from "./own-server.ts";
+import { mountSmall, unmount } from "./small-disk.ts";
 
 describe("the state of a cluster's servers", () => {
   const answer = (name: string, data: object) => ({ server: { name, ver: "2.15.2" }, data });
@@ -35,16 +36,6 @@ describe("the state of a cluster's servers", () => {
 
 const megabyte = 1024 * 1024;
 
-/** A file system that can be filled. */
-function mountSmall(directory: string): string | false {
-  try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=12m", "none", directory], { stdio: "pipe" });
-    return false;
-  } catch (error) {
-    return `no file system can be mounted: ${(error as Error).message.split("\n")[0]}`;
-  }
-}
-
 describe("a member's watch of the servers", { skip: await natsServerSkip(), timeout: 180_000 }, () => {
   const keys = testKeys(4);
   const servers: Awaited<ReturnType<typeof startPrepared>>[] = [];
@@ -62,17 +53,17 @@ describe("a member's watch of the servers", { skip: await natsServerSkip(), time
   let unmounted: string | false = "not tried";
   before(async () => {
     small = temporary();
-    unmounted = mountSmall(small);
+    unmounted = mountSmall(small, 12);
     const members = await testMembers([small, temporary(), temporary()]);
     servers.push(...(await Promise.all(members.map((member) => startPrepared(member, keys)))));
     const [{ clientPort: port } = { clientPort: 0 }] = servers;
-    watch = new ServerWatch({ access: accessTo(port, keys, "system", "w"), member: "member1", logger, everyMs: 50 });
+    watch = new ServerWatch({ ...watchedOwnServers(port, keys, "w"), member: "member1", logger, everyMs: 50 });
     watch.start();
   });
   after(async () => {
     await watch.close();
     await Promise.all(servers.map(({ process }) => kill(process)));
-    if (unmounted === false) execFileSync("umount", [small]);
+    if (unmounted === false) unmount(small);
   });
   // Its directories are removed after the hook above.
   const temporary = temporaryDirectories();
@@ -110,6 +101,6 @@ describe("a member's watch of the servers", { skip: await natsServerSkip(), time
   it("counts that its own server does not answer", async () => {
     await kill(servers[0]?.process);
     await untilSo("it is noticed", () => watch.counters.unanswered > 0 && watch.status === undefined);
-    assert.ok(says("warn", /own server|member's server does not answer/));
+    assert.ok(says("warn", /no server of the cluster answers this member/));
   });
 });

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { Logger } from "pino";
 import type { Overrides } from "../../config/load.ts";
 import type { MasterConfig } from "../../config/schema.ts";
-import { hasCode, type SaltworksError } from "../../errors.ts";
+import { hasCode, SaltworksError } from "../../errors.ts";
 import type { ClusterStart } from "../../master/cluster/cluster.ts";
 import { runMaster } from "../../master/main.ts";
 import type { OpenedPorts } from "../../master/ports/port-check.ts";
@@ -70,7 +70,14 @@ async function servedByPython(config: MasterConfig, log: Logger, heard: Host): P
 
 /** Undefined without `cluster_id`: then nothing of NATS is loaded. */
 async function clusterServerOf(config: MasterConfig, log: Logger): Promise<ClusterStart | undefined> {
-  if (config.cluster_id === null || config.cluster_id === "") return undefined;
+  if (config.cluster_id === null || config.cluster_id === "") {
+    if (config.cluster_nats_servers.length > 0)
+      throw new SaltworksError(
+        "CONFIG_INVALID",
+        "cluster_nats_servers is set without cluster_id, and means nothing then",
+      );
+    return undefined;
+  }
   const { startClusterServer } = await import("../daemon/cluster-server.ts");
   return await startClusterServer(config, log);
 }

@@ -1,28 +1,50 @@
-/** Starts the `nats-server` of a member or witness of a cluster, and watches it. */
+/** Starts the `nats-server` of a member or witness of a cluster, and watches it; or checks an operator's own servers, which take its place. */
+import { mkdirSync } from "node:fs";
 import { hostname } from "node:os";
 import type { Logger } from "pino";
-import { type MemberConfig, memberOf } from "../../cluster/member.ts";
+import type { OwnServerAccess } from "../../cluster/connection.ts";
+import { type Member, type MemberConfig, memberOf } from "../../cluster/member.ts";
+import { checkOperatorNats } from "../../cluster/operator/check.ts";
+import { operatorServers } from "../../cluster/operator/servers.ts";
+import type { OperatorNats } from "../../cluster/operator-nats.ts";
 import { deriveKeys } from "../../cluster/secret.ts";
 import { accessTo } from "../../cluster/server/access.ts";
 import { prepareServer } from "../../cluster/server/prepare.ts";
 import { findNatsServer } from "../../cluster/server/program.ts";
+import { watchedOwnServers } from "../../cluster/server/watched.ts";
 import type { MasterConfig } from "../../config/load.ts";
+import { hasCode } from "../../errors.ts";
 import type { ClusterStart } from "../../master/cluster/cluster.ts";
 import { checkClusterPort } from "../../master/ports/port-check.ts";
 import { endingWithParent, WatchedProgram } from "./watched-program.ts";
 
+const directoryMode = 0o700;
+
+type ServerConfig = MemberConfig & Pick<MasterConfig, "cluster_nats_server">;
+
 /**
  * Undefined without `cluster_id`.
  *
+ * @throws SaltworksError as `startOwnServer`, CLUSTER_REFUSED if an operator's servers do not fit
+ */
+export async function startClusterServer(config: ServerConfig, log: Logger): Promise<ClusterStart | undefined> {
+  const member = memberOf(config, hostname());
+  if (member === undefined) return undefined;
+  const { operatorNats } = member;
+  return operatorNats === undefined
+    ? await startOwnServer(config, member, log)
+    : await useOperatorNats(member, operatorNats, log);
+}
+
+/**
  * @throws SaltworksError CONFIG_INVALID, PACKAGE_MISSING without a `nats-server`, CLUSTER_UNAVAILABLE if a former server does not end, MASTER_RUNNING or
  * PORT_UNUSABLE for `cluster_pool_port`
  */
-export async function startClusterServer(
-  config: MemberConfig & Pick<MasterConfig, "cluster_nats_server">,
+export async function startOwnServer(
+  config: ServerConfig,
+  member: Member,
   log: Logger,
-): Promise<ClusterStart | undefined> {
-  const member = memberOf(config, hostname());
-  if (member === undefined) return undefined;
+): Promise<ClusterStart & { readonly access: OwnServerAccess }> {
   const option = config.cluster_nats_server ?? undefined;
   const { program: command, version } = await findNatsServer({ option, environment: process.env });
   const keys = await deriveKeys(member.secret, member.clusterId);
@@ -33,5 +55,24 @@ export async function startClusterServer(
   const program = new WatchedProgram({ name: "nats-server", ...ending, log, hasOwnSession: true });
   program.start();
   const access = accessTo(clientPort, keys, "client", member.name);
-  return { member, keys, access, restarts: () => program.restarts, stop: () => program.stop() };
+  const watched = watchedOwnServers(clientPort, keys, member.name);
+  return { member, keys, access, watched, restarts: () => program.restarts, stop: () => program.stop() };
+}
+
+/** Goes on if the servers cannot be reached now: a member that has joined before starts without them, and another one waits for them. */
+async function useOperatorNats(member: Member, operatorNats: OperatorNats, log: Logger): Promise<ClusterStart> {
+  const { clusterId, name, directory } = member;
+  const keys = await deriveKeys(member.secret, clusterId);
+  const watched = operatorServers(operatorNats, clusterId, keys.sealKey);
+  const { access } = watched;
+  mkdirSync(directory, { recursive: true, mode: directoryMode });
+  log.info({ servers: operatorNats.servers, member: name }, "uses the NATS servers of cluster_nats_servers");
+  try {
+    const { silent } = await checkOperatorNats({ access, clusterId, name });
+    if (silent.length > 0) log.warn({ silent }, "NATS servers do not answer");
+  } catch (error) {
+    if (!hasCode(error, "CLUSTER_UNAVAILABLE")) throw error;
+    log.warn({ err: error }, "the NATS servers take no changes now");
+  }
+  return { member, keys, access, watched, restarts: () => 0, stop: async () => undefined };
 }

@@ -35,17 +35,30 @@ export const clusterWords = {
   join: "Make this master a member of a cluster that another one has begun.",
   leave: "Make this stopped master stand alone again, and the others forget it.",
   check: "Show how the members' versions, options, clocks and files differ.",
+  permissions: "Print what a member's user of an operator's own NATS must be allowed.",
   secret: "Print a new cluster_secret.",
   status: "Show the cluster's servers, and whether enough of them answer.",
 } as const;
 
 const clusterOptions = {
-  id: text(["--id"], "CLUSTER_ID", "init, join: the cluster's name, the same on each member."),
+  id: text(["--id"], "CLUSTER_ID", "init, join, permissions: the cluster's name, the same on each member."),
   peers: text(
     ["--peers"],
     "HOST,HOST",
     "init, join: where the two or four other servers are reached, each as HOST or HOST:PORT.",
   ),
+  natsServers: text(
+    ["--nats-servers"],
+    "HOST,HOST",
+    "init, join: use an operator's own NATS at these servers, instead of --peers. Each is HOST, HOST:PORT or tls://HOST:PORT.",
+  ),
+  natsCredentials: text(["--nats-credentials"], "FILE", "init, join: cluster_nats_credentials, for --nats-servers."),
+  natsNkeyFile: text(["--nats-nkey-file"], "FILE", "init, join: cluster_nats_nkey_file, for --nats-servers."),
+  natsUser: text(["--nats-user"], "USER", "init, join: cluster_nats_user, for --nats-servers."),
+  natsPasswordFile: text(["--nats-password-file"], "FILE", "init, join: cluster_nats_password_file, for --nats-user."),
+  natsTlsCa: text(["--nats-tls-ca"], "FILE", "init, join: cluster_nats_tls_ca, for --nats-servers."),
+  natsTlsCert: text(["--nats-tls-cert"], "FILE", "init, join: cluster_nats_tls_cert, for --nats-servers."),
+  natsTlsKey: text(["--nats-tls-key"], "FILE", "init, join: cluster_nats_tls_key, for --nats-servers."),
   isYes: flag(["-y", "--yes"], "leave: ask no question."),
   isForced: flag(
     ["--force"],
@@ -58,7 +71,7 @@ export const clusterCommand: CommandTable<typeof generalOptions & typeof cluster
   program: "saltworks cluster",
   usage: `saltworks cluster ${Object.keys(clusterWords).join("|")} [options]`,
   about:
-    "Several masters as one. init: writes master.d/cluster.conf with a new secret, and prints what to run on the others. join: asks for the secret on the terminal, or reads it from a pipe, checks it against a peer's server if one can be reached, and writes the same file. leave: needs the master stopped; the other servers forget this one. check: compares what the members have of their own. Exit code 0: all alike. 1: something differs. 2: a member could not be asked. secret: prints a new cluster_secret. status: shows the cluster's servers as this machine's member or witness sees them. Exit code 0: the cluster takes changes. 1: too few servers answer. 2: this machine's server cannot be asked.",
+    "Several masters as one. init: writes master.d/cluster.conf with a new secret, and prints what to run on the others. join: asks for the secret on the terminal, or reads it from a pipe, checks it against a peer's server if one can be reached, and writes the same file. leave: needs the master stopped; the other servers forget this one. check: compares what the members have of their own. Exit code 0: all alike. 1: something differs. 2: a member could not be asked. permissions: prints, as JSON for the configuration of nats-server, the subjects that a member of the cluster --id uses on an operator's own NATS. secret: prints a new cluster_secret. status: shows the cluster's servers as this machine's member or witness sees them. Exit code 0: the cluster takes changes. 1: too few servers answer. 2: this machine's server cannot be asked.",
   groups: [{ title: "", options: { ...generalOptions, ...clusterOptions } }],
   unavailable: [],
 };

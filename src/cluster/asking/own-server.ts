@@ -1,13 +1,15 @@
-/** Asks this machine's own server of the cluster, as operators' commands and runners do. */
+/** Asks this machine's own server of the cluster, or an operator's, as operators' commands and runners do. */
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
-import type { NatsConnection } from "@nats-io/nats-core";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { SaltworksError } from "../../errors.ts";
 import { clusterStatusWaitMs } from "../../limits.ts";
-import { connectCluster } from "../connection.ts";
+import { type ClusterConnection, connectCluster } from "../connection.ts";
 import { compareMembers, type LikenessReport } from "../likeness/ask.ts";
 import { type Member, type MemberConfig, memberOf } from "../member.ts";
+import { operatorServers } from "../operator/servers.ts";
+import { readStreamStatus } from "../operator/status.ts";
+import { heardMembers } from "../presence/heard.ts";
 import { type ClusterKeys, deriveKeys } from "../secret.ts";
 import { accessTo } from "../server/access.ts";
 import { clientPortIn } from "../server/configuration.ts";
@@ -23,34 +25,53 @@ export function ownMember(config: MemberConfig): Member {
   throw new SaltworksError("FUNCTION_FAILED", "this master is not a member of a cluster: cluster_id is not set");
 }
 
-/** @throws SaltworksError as `ownMember`, and CLUSTER_UNAVAILABLE if this machine's server cannot be asked */
+/** @throws SaltworksError as `ownMember`, and CLUSTER_UNAVAILABLE if no server can be asked */
 export async function clusterStatus(config: MemberConfig): Promise<ClusterStatus & { readonly cluster: string }> {
   const member = ownMember(config);
   const keys = await deriveKeys(member.secret, member.clusterId);
-  const status = await asked(member, keys, "system", readClusterStatus);
-  return { cluster: member.clusterId, ...status };
+  return { cluster: member.clusterId, ...(await statusOf(member, keys)) };
 }
 
 /** @throws SaltworksError as `clusterStatus` */
 export async function checkCluster(config: MemberConfig): Promise<LikenessReport> {
   const member = ownMember(config);
   const keys = await deriveKeys(member.secret, member.clusterId);
-  const { servers } = await asked(member, keys, "system", readClusterStatus);
-  const names = servers.map(({ name }) => name);
-  const { clusterId, name: own } = member;
-  return await asked(member, keys, "client", (nats) => compareMembers(nats, { clusterId, own, names }));
+  const { clusterId, name: own, operatorNats } = member;
+  if (operatorNats === undefined) {
+    const { servers } = await statusOf(member, keys);
+    const names = servers.map(({ name }) => name);
+    return await asked(member, keys, "client", ({ nats }) => compareMembers(nats, { clusterId, own, names }));
+  }
+  return await asked(member, keys, "client", async ({ nats }) => {
+    // A member tells the others each second that it is there.
+    const names = await heardMembers(nats, clusterId);
+    return await compareMembers(nats, { clusterId, own, names: [...names.add(own)].sort() });
+  });
+}
+
+async function statusOf(member: Member, keys: ClusterKeys): Promise<ClusterStatus> {
+  const { clusterId, operatorNats } = member;
+  return await asked(member, keys, "system", async (connection) =>
+    operatorNats === undefined
+      ? await readClusterStatus(connection.nats)
+      : await readStreamStatus(connection, clusterId),
+  );
 }
 
 async function asked<Result>(
   member: Member,
   keys: ClusterKeys,
   user: "client" | "system",
-  ask: (nats: NatsConnection) => Promise<Result>,
+  ask: (connection: ClusterConnection) => Promise<Result>,
 ): Promise<Result> {
-  const access = accessTo(ownPort(member), keys, user, connectionName);
+  const { operatorNats, clusterId } = member;
+  const access =
+    operatorNats === undefined
+      ? accessTo(ownPort(member), keys, user, connectionName)
+      : operatorServers(operatorNats, clusterId, keys.sealKey).access;
   const connection = await connectCluster({ ...access, name: connectionName, waitMs: clusterStatusWaitMs });
   try {
-    return await ask(connection.nats);
+    return await ask(connection);
   } finally {
     await connection.close();
   }

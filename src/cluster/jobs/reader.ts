@@ -18,6 +18,7 @@ import {
   jobsUnderWayMax,
   jobTakenMs,
 } from "../../limits.ts";
+import type { RecordSeal } from "../record-seal.ts";
 import { stopWhenSilent } from "../silence.ts";
 import { identityOf } from "../stream-identity.ts";
 import type { JobPlace } from "./place.ts";
@@ -36,6 +37,7 @@ const nothing: JobTaker = async () => async () => undefined;
 
 export type ReaderOptions = {
   readonly jetstream: JetStreamClient;
+  readonly seal?: RecordSeal | undefined;
   readonly stream: string;
   readonly member: string;
   readonly place: JobPlace;
@@ -194,7 +196,8 @@ export class JobReader {
     this.#underWay += 1;
     let taking: Promise<{ job: ReceivedJob; send: SendStep }>;
     try {
-      const job = decodeJob(message.data, serial);
+      const { seal, stream } = this.#options;
+      const job = decodeJob(seal?.open("jobs", stream, message.data) ?? message.data, serial);
       const take = this.#isRepeated(message.data) ? nothing : this.#options.take;
       taking = take(job).then((send) => ({ job, send }));
     } catch (error) {

@@ -31,7 +31,7 @@ import { JobReader, type JobTaker } from "./reader.ts";
 import { encodeJob, type SharedJob } from "./record.ts";
 
 export type JobStreamOptions = {
-  readonly connection: Pick<ClusterConnection, "nats" | "jetstream" | "manager">;
+  readonly connection: Pick<ClusterConnection, "nats" | "jetstream" | "manager" | "seal">;
   readonly clusterId: string;
   /** This member's name. */
   readonly member: string;
@@ -65,7 +65,7 @@ export class JobStream {
     this.#now = options.now ?? Date.now;
     const { connection, member, take, logger } = options;
     this.#reader = new JobReader({
-      ...{ jetstream: connection.jetstream, stream: name, member, place, take },
+      ...{ jetstream: connection.jetstream, seal: connection.seal, stream: name, member, place, take },
       look: () => openStream(connection.manager, name, options.replicas, place),
       onFault: (error, text) => logger.error({ err: error }, text),
       onSkipped: ({ jid, member: by }, ageMs) =>
@@ -102,7 +102,9 @@ export class JobStream {
    */
   async append(job: SharedJob): Promise<void> {
     if (this.#isClosed) throw unavailable("this member is ending");
-    const bytes = encodeJob(job, this.#options.member, this.#now());
+    const { member, connection } = this.#options;
+    const plain = encodeJob(job, member, this.#now());
+    const bytes = connection.seal?.seal("jobs", this.#name, plain) ?? plain;
     const serial = await this.#serialOf(job, bytes);
     this.#counters.appended += 1;
     await this.#reader.untilTaken(serial);

@@ -16,9 +16,10 @@ import {
 import type { Kvm } from "@nats-io/kv";
 import { headers, type MsgHdrs } from "@nats-io/nats-core";
 import { within } from "../../deadline.ts";
-import { SaltworksError } from "../../errors.ts";
+import { hasCode, SaltworksError } from "../../errors.ts";
 import { keyBucketAnswerMs, keyEntryBytesMax, keyMarkKeptMs, keyPutTimeoutMs, keyRescanMs } from "../../limits.ts";
 import { isConflict } from "../conflict.ts";
+import { type RecordSeal, sealRoomBytes } from "../record-seal.ts";
 import { identityOf } from "../stream-identity.ts";
 
 const operationHeader = "KV-Operation";
@@ -35,6 +36,7 @@ export type BucketClients = {
   readonly jetstream: JetStreamClient;
   readonly manager: JetStreamManager;
   readonly kvm: Kvm;
+  readonly seal?: RecordSeal | undefined;
 };
 /** `value`: a view, valid until the call returns; undefined if the key was deleted. */
 export type BucketEntry = { readonly key: string; readonly revision: number; readonly value: Uint8Array | undefined };
@@ -97,7 +99,7 @@ export class KeyBucket {
       const opening = clients.kvm.create(name, {
         history: 1,
         replicas,
-        maxValueSize: valueBytesMax,
+        maxValueSize: valueBytesMax + (clients.seal === undefined ? 0 : sealRoomBytes),
         markerTTL: endMarkMs,
       });
       await within(opening, keyBucketAnswerMs, () => {
@@ -118,7 +120,7 @@ export class KeyBucket {
   async put(write: BucketWrite): Promise<number | undefined> {
     try {
       const options = { headers: headOf(write), timeout: keyPutTimeoutMs };
-      return (await this.#clients.jetstream.publish(this.#subjectOf(write.key), write.value, options)).seq;
+      return (await this.#clients.jetstream.publish(this.#subjectOf(write.key), this.#sealed(write), options)).seq;
     } catch (cause) {
       if (isConflict(cause)) return undefined;
       throw unavailable("an entry was not confirmed", cause);
@@ -137,13 +139,16 @@ export class KeyBucket {
     if (first === undefined || last === undefined || !this.#hasBatches) return false;
     try {
       const { jetstream } = this.#clients;
-      const batch = await jetstream.startBatch(this.#subjectOf(first.key), first.value, {
+      const batch = await jetstream.startBatch(this.#subjectOf(first.key), this.#sealed(first), {
         headers: headOf(first),
         timeout: keyPutTimeoutMs,
       });
       for (const write of rest)
-        batch.add(this.#subjectOf(write.key), write.value, { ack: false, headers: headOf(write) });
-      await batch.commit(this.#subjectOf(last.key), last.value, { headers: headOf(last), timeout: keyPutTimeoutMs });
+        batch.add(this.#subjectOf(write.key), this.#sealed(write), { ack: false, headers: headOf(write) });
+      await batch.commit(this.#subjectOf(last.key), this.#sealed(last), {
+        headers: headOf(last),
+        timeout: keyPutTimeoutMs,
+      });
       return true;
     } catch (cause) {
       if (cause instanceof JetStreamApiError) return false;
@@ -154,7 +159,8 @@ export class KeyBucket {
   /** The value of one revision; undefined if there is a newer one. A revision never changes, so any server may answer. @throws SaltworksError CLUSTER_UNAVAILABLE */
   async valueAt(revision: number): Promise<Uint8Array | undefined> {
     try {
-      return (await this.#clients.manager.streams.getMessage(streamOf(this.#name), { seq: revision }))?.data;
+      const found = await this.#clients.manager.streams.getMessage(streamOf(this.#name), { seq: revision });
+      return found === null ? undefined : this.#opened(this.#keyOf(found.subject), found.data);
     } catch (cause) {
       throw unavailable("a key entry could not be read", cause);
     }
@@ -243,8 +249,29 @@ export class KeyBucket {
   }
 
   #entryOf(message: JsMsg): BucketEntry {
-    const key = message.subject.slice(this.#subjectOf("").length);
-    return { key, revision: message.seq, value: isMark(message.headers) ? undefined : message.data };
+    const key = this.#keyOf(message.subject);
+    const value = isMark(message.headers) ? undefined : this.#opened(key, message.data);
+    return { key, revision: message.seq, value };
+  }
+
+  #keyOf(subject: string): string {
+    return subject.slice(this.#subjectOf("").length);
+  }
+
+  #sealed({ key, value }: BucketWrite): Uint8Array | undefined {
+    const { seal } = this.#clients;
+    return value === undefined || seal === undefined ? value : seal.seal("keys", `${this.#name}/${key}`, value);
+  }
+
+  /** Nothing for bytes that no member sealed: the reader then ignores the entry, as one that is damaged. */
+  #opened(key: string, value: Uint8Array): Uint8Array {
+    const { seal } = this.#clients;
+    try {
+      return seal === undefined ? value : seal.open("keys", `${this.#name}/${key}`, value);
+    } catch (error) {
+      if (!hasCode(error, "WIRE_MALFORMED")) throw error;
+      return new Uint8Array();
+    }
   }
 
   /** Notices a bucket that was made anew, and a watch that delivers nothing although there is something. */

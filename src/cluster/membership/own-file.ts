@@ -15,7 +15,8 @@ const mark = "# Written by `saltworks cluster`, which removes this file when the
 export type OwnFile = {
   readonly clusterId: string;
   readonly secret: string;
-  readonly peers: readonly string[];
+  /** Options of where the servers are, by name: `cluster_peers`, or those of an operator's own NATS. */
+  readonly servers: Readonly<Record<string, string | boolean | readonly string[]>>;
 };
 
 export function ownFilePath(configDir: string): string {
@@ -27,12 +28,12 @@ export function secretFilePath(configDir: string): string {
 }
 
 /** JSON values are YAML. */
-export function ownFileText({ clusterId, peers }: Omit<OwnFile, "secret">, secretFile: string): string {
+export function ownFileText({ clusterId, servers }: Omit<OwnFile, "secret">, secretFile: string): string {
   return [
     mark,
     `cluster_id: ${JSON.stringify(clusterId)}`,
     `cluster_secret_file: ${JSON.stringify(secretFile)}`,
-    `cluster_peers: ${JSON.stringify(peers)}`,
+    ...Object.entries(servers).map(([name, value]) => `${name}: ${JSON.stringify(value)}`),
     "",
   ].join("\n");
 }

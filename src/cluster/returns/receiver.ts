@@ -22,7 +22,7 @@ import { type Place, readPlaces, writePlaces } from "./places.ts";
 import { ensureReturnStreams } from "./streams.ts";
 
 export type ReceiverOptions = {
-  readonly clients: Pick<ClusterConnection, "jetstream" | "manager">;
+  readonly clients: Pick<ClusterConnection, "jetstream" | "manager" | "seal">;
   readonly clusterId: string;
   /** The member's name. */
   readonly member: string;
@@ -127,7 +127,7 @@ export class ReturnReceiver {
     for (const message of messages) {
       const into = nowMs - message.timeMs < returnEventAgeMs ? news : old;
       try {
-        for (const one of this.#read(message, pieces, ownUntil)) into.push(one);
+        for (const one of this.#read(stream, message, pieces, ownUntil)) into.push(one);
       } catch (error) {
         if (!hasCode(error, "CLUSTER_REFUSED")) throw error;
         unreadable = error;
@@ -150,8 +150,14 @@ export class ReturnReceiver {
   }
 
   /** @throws SaltworksError CLUSTER_REFUSED if a later release made it */
-  #read({ bytes, sequence, timeMs }: ReceivedMessage, pieces: Pieces, ownUntil: number): readonly SharedReturn[] {
+  #read(
+    stream: string,
+    { bytes: received, sequence, timeMs }: ReceivedMessage,
+    pieces: Pieces,
+    ownUntil: number,
+  ): readonly SharedReturn[] {
     try {
+      const bytes = this.#options.clients.seal?.open("returns", stream, received) ?? received;
       if (senderIn(bytes) === this.#options.member && sequence > ownUntil) {
         this.counters.own += 1;
         return [];

@@ -24,7 +24,10 @@ import { encodeReturns, piecesOf, returnBytesMax, type SharedReturn } from "./me
 export type SenderOptions = { readonly clusterId: string; readonly member: string };
 /** What a thread needs for a connection of its own. It can be sent to a thread. */
 export type SenderStart = SenderOptions & ServerAccess;
-type Connect = (name: string, signal: AbortSignal) => Promise<Pick<ClusterConnection, "close" | "jetstream" | "nats">>;
+type Connect = (
+  name: string,
+  signal: AbortSignal,
+) => Promise<Pick<ClusterConnection, "close" | "jetstream" | "nats" | "seal">>;
 
 /** @returns a sender with a connection of its own */
 export function openReturnSender(start: SenderStart, onLost: OnLost): ReturnSender {
@@ -198,11 +201,12 @@ export class ReturnSender {
   }
 
   async #probeStream(stream: Stream, message: Buffer): Promise<void> {
-    const client = this.#connection?.jetstream;
+    const { jetstream: client, seal } = this.#connection ?? {};
     if (client === undefined) return;
     try {
       const msgID = randomBytes(probeNameBytes).toString("base64url");
-      await client.publish(stream.name, message, { msgID, timeout: returnAckMs });
+      const sealed = seal?.seal("returns", stream.name, message) ?? message;
+      await client.publish(stream.name, sealed, { msgID, timeout: returnAckMs });
       stream.restsUntilMs = 0;
       stream.failures = 0;
       this.#isDown = false;
@@ -244,8 +248,10 @@ export class ReturnSender {
     if (client === undefined) throw new Error("the cluster's own server does not answer");
     this.counters.messages += 1;
     this.counters.bytes += piece.byteLength;
-    const msgID = createHash("sha256").update(piece).digest("base64url");
-    const ack = await client.publish(stream.name, piece, { msgID, timeout: returnAckMs });
+    const seal = this.#connection?.seal;
+    const msgID = seal?.nameOf(piece) ?? createHash("sha256").update(piece).digest("base64url");
+    const message = seal?.seal("returns", stream.name, piece) ?? piece;
+    const ack = await client.publish(stream.name, message, { msgID, timeout: returnAckMs });
     if (ack.stream !== stream.name) throw new JetStreamError(`acknowledged by ${ack.stream}`);
   }
 }

@@ -28,6 +28,20 @@ export type IdentityOptions = {
   readonly take: (keys: MasterKeyPair) => void;
 };
 
+/**
+ * Whether the cluster's key pair opens with this member's secret.
+ *
+ * @returns undefined if it is not recorded
+ * @throws SaltworksError CLUSTER_REFUSED for another secret; what NATS throws
+ */
+export async function openIdentity(
+  bucket: Pick<KV, "get">,
+  box: SecretBox,
+): Promise<{ readonly by: string } | undefined> {
+  const found = await bucket.get(recordName);
+  return found?.operation === "PUT" ? openRecord<Identity>(box, recordName, found.value) : undefined;
+}
+
 export type IdentityOutcome = { readonly state: "given" | "same" | "taken"; readonly by: string };
 
 /** @throws SaltworksError CLUSTER_REFUSED if minions trust another key of this master; what NATS throws, after which it is tried again */

@@ -9,10 +9,9 @@ import { delimiter, isAbsolute, join } from "node:path";
 import { promisify } from "node:util";
 import { SaltworksError } from "../../errors.ts";
 import { natsServerLookMs } from "../../limits.ts";
+import { isNewEnough, versionMin } from "./version.ts";
 
 const run = promisify(execFile);
-/** Streams with the clients' API that we use, and the fixes without which acknowledged messages were lost. Debian's 2.9.10 is older. */
-const versionMin = "2.11.0";
 /** What scripts/nats-server.mjs builds; a test compares. */
 const builtVersion = "2.15.2";
 
@@ -78,10 +77,6 @@ async function versionOf(program: string, timeoutMs: number): Promise<string> {
 
 function unusable(reason: string): SaltworksError {
   return new SaltworksError("PACKAGE_MISSING", reason);
-}
-
-function isNewEnough(version: string): boolean {
-  return version.localeCompare(versionMin, "en", { numeric: true }) >= 0;
 }
 
 function reasonOf(error: unknown, timeoutMs: number): string {

@@ -10,7 +10,12 @@ export type ClusterReport = {
   readonly serverRestarts: number;
   /** Undefined if this member's server did not answer the latest look. */
   readonly status:
-    | { readonly hasQuorum: boolean; readonly serverCount: number; readonly servers: readonly Server[] }
+    | {
+        readonly sees: "servers" | "streams";
+        readonly hasQuorum: boolean;
+        readonly serverCount: number;
+        readonly servers: readonly Server[];
+      }
     | undefined;
   readonly watch: { readonly storesLost: number; readonly quorumsLost: number; readonly unanswered: number };
   readonly secretsLost: number;
@@ -36,7 +41,9 @@ export function sampleCluster(samples: Samples, report: ClusterReport): void {
   samples.set("saltworks_cluster_servers", { state: "answering" }, answering.length);
   samples.set("saltworks_cluster_servers", { state: "storing" }, storing.length);
   samples.set("saltworks_cluster_quorum", {}, status?.hasQuorum === true ? 1 : 0);
-  samples.set("saltworks_cluster_storing", {}, storing.some(({ name }) => name === member) ? 1 : 0);
+  // With an operator's own NATS a member has no server. Its records are kept if the streams take them.
+  const isKept = status?.sees === "streams" ? status.hasQuorum : storing.some(({ name }) => name === member);
+  samples.set("saltworks_cluster_storing", {}, isKept ? 1 : 0);
   samples.set("saltworks_cluster_server_restarts_total", {}, report.serverRestarts);
   samples.set("saltworks_cluster_faults_total", { fault: "store_off" }, watch.storesLost);
   samples.set("saltworks_cluster_faults_total", { fault: "quorum_lost" }, watch.quorumsLost);

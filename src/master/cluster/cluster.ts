@@ -19,17 +19,17 @@ import { JobStream } from "../../cluster/jobs/stream.ts";
 import { KeyReplica } from "../../cluster/keys/replica.ts";
 import type { Member } from "../../cluster/member.ts";
 import { clusterNames } from "../../cluster/names.ts";
+import { explained, tellFaults } from "../../cluster/operator/connection-faults.ts";
 import type { ReturnReceiver } from "../../cluster/returns/receiver.ts";
 import type { ClusterKeys } from "../../cluster/secret.ts";
 import { shareIdentity } from "../../cluster/secrets/identity.ts";
 import { demandNoneTrusted, tellTrusted } from "../../cluster/secrets/trusted.ts";
-import { accessTo } from "../../cluster/server/access.ts";
-import { ServerWatch } from "../../cluster/server-watch.ts";
+import { ServerWatch, type WatchedServers } from "../../cluster/server-watch.ts";
 import { type SharedTokens, TokenReplica } from "../../cluster/tokens/replica.ts";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
-import { clusterAttachRetryMs, clusterReplicasMax } from "../../limits.ts";
+import { clusterAttachRetryMs } from "../../limits.ts";
 import { replaceDurably } from "../../store/disk/durable-file.ts";
 import {
   ensureMasterKeys,
@@ -56,11 +56,12 @@ import { SecretSharing } from "./secret-sharing.ts";
 export type ClusterStart = {
   readonly member: Member;
   readonly keys: ClusterKeys;
-  /** To the member's own server, as its client. */
+  /** To the member's own server as its client, or to an operator's. */
   readonly access: ServerAccess;
+  readonly watched: WatchedServers;
   /** How often the member's server was started again. */
   readonly restarts: () => number;
-  /** Ends the member's server. */
+  /** Ends the member's server, if it has one. */
   readonly stop: () => Promise<void>;
 };
 
@@ -108,12 +109,11 @@ export class Cluster {
   private constructor(parts: JoinParts) {
     this.#parts = parts;
     this.#box = secretBoxWith(parts.start.keys.sealKey);
-    const { access, keys, member } = parts.start;
+    const { watched, member } = parts.start;
     const { logger } = parts;
-    const ofSystem = accessTo(access.port, keys, "system", member.name);
-    this.#watch = new ServerWatch({ access: ofSystem, member: member.name, logger });
-    const { clusterId, name } = member;
-    this.minions = new MinionSharing({ clusterId, member: name, replicas: this.#replicas, box: this.#box, logger });
+    const { clusterId, name, replicas } = member;
+    this.#watch = new ServerWatch({ ...watched, member: name, logger });
+    this.minions = new MinionSharing({ clusterId, member: name, replicas, box: this.#box, logger });
   }
 
   /**
@@ -221,7 +221,7 @@ export class Cluster {
       KeyReplica.open({
         clients: await this.#connect(),
         bucket: clusterNames(start.member.clusterId).keyBucket,
-        replicas: this.#replicas,
+        replicas: this.#parts.start.member.replicas,
         pkiDir: config.pki_dir,
         recordFile: join(start.member.directory, "keys"),
         member: start.member.name,
@@ -247,7 +247,13 @@ export class Cluster {
     const { clusterId, name: member } = start.member;
     const jobs = await this.#untilAnswered("the cluster's sequence of jobs", async () =>
       JobStream.open({
-        ...{ connection: await this.#connect(), clusterId, member, replicas: this.#replicas, logger },
+        ...{
+          connection: await this.#connect(),
+          clusterId,
+          member,
+          replicas: this.#parts.start.member.replicas,
+          logger,
+        },
         placeFile: join(config.pki_dir, ".cluster-jobs"),
         waitMs: config.cluster_join_timeout * 1_000,
         take: this.sequence.take,
@@ -270,15 +276,22 @@ export class Cluster {
     const { tokenBucket: bucket } = clusterNames(start.member.clusterId);
     this.#tokens = await this.#untilAnswered("the cluster's bucket of tokens", async () =>
       TokenReplica.open({
-        ...{ clients: await this.#connect(), bucket, replicas: this.#replicas, box: this.#box, tokens, logger },
+        ...{
+          clients: await this.#connect(),
+          bucket,
+          replicas: this.#parts.start.member.replicas,
+          box: this.#box,
+          tokens,
+          logger,
+        },
       }),
     );
   }
 
   async #takeIdentity(): Promise<void> {
     const { config, logger, start } = this.#parts;
-    const { clusterId, name: member, peers, directory } = start.member;
-    logger.info({ cluster: clusterId, member, peers }, "waits for the cluster");
+    const { clusterId, name: member, peers, directory, operatorNats } = start.member;
+    logger.info({ cluster: clusterId, member, peers: operatorNats?.servers ?? peers }, "waits for the cluster");
     const passphrase = config.key_pass ?? undefined;
     const accepted = openKeyDirectories(config.pki_dir);
     const waitMs = config.cluster_join_timeout * 1_000;
@@ -286,7 +299,9 @@ export class Cluster {
     const { nats } = await this.#connect();
     const stopTelling = isTrusted() ? tellTrusted(nats, clusterId, member) : undefined;
     const outcome = await retried(
-      `the cluster ${clusterId} (peers ${peers.join(", ")}; its own server's log is nats-server.log in ${directory})`,
+      operatorNats === undefined
+        ? `the cluster ${clusterId} (peers ${peers.join(", ")}; its own server's log is nats-server.log in ${directory})`
+        : `the cluster ${clusterId} on NATS (${operatorNats.servers.join(", ")})`,
       waitMs,
       async () =>
         shareIdentity({
@@ -323,22 +338,22 @@ export class Cluster {
 
   async #openBucket(): Promise<KV> {
     const { kvm } = await this.#connect();
-    return await kvm.create(clusterNames(this.#parts.start.member.clusterId).secretBucket, {
-      replicas: this.#replicas,
-    });
-  }
-
-  get #replicas(): number {
-    return Math.min(clusterReplicasMax, this.#parts.start.member.peers.length + 1);
+    const { clusterId, replicas } = this.#parts.start.member;
+    try {
+      return await kvm.create(clusterNames(clusterId).secretBucket, { replicas });
+    } catch (error) {
+      throw explained(error);
+    }
   }
 
   async #connect(): Promise<ClusterConnection> {
-    const { start, config } = this.#parts;
+    const { start, config, logger } = this.#parts;
     if (this.#connection !== undefined) return this.#connection;
     const { signal } = this.#ending;
     const waitMs = config.cluster_join_timeout * 1_000;
     const connection = await connectCluster({ ...start.access, name: start.member.name, waitMs, signal });
     noteLoss(connection, signal, (error) => this.#noteLoss(error));
+    if (start.member.operatorNats !== undefined) tellFaults(connection, logger);
     this.#connection = connection;
     return connection;
   }

@@ -6,7 +6,6 @@ import type { Member } from "../../cluster/member.ts";
 import { encodeReturns, returnBytesMax, type SharedReturn } from "../../cluster/returns/message.ts";
 import { type ReceiverOptions, ReturnReceiver } from "../../cluster/returns/receiver.ts";
 import type { SharedTokens } from "../../cluster/tokens/replica.ts";
-import { clusterReplicasMax } from "../../limits.ts";
 import type {
   MemberReturnsResult,
   MemberReturnsTask,
@@ -35,8 +34,8 @@ export type ReturnParts = {
 export type MemberParts = ReturnParts & { readonly tokens: SharedTokens };
 
 type FollowParts = ReturnParts & {
-  readonly connection: Pick<ClusterConnection, "jetstream" | "manager">;
-  readonly member: Pick<Member, "clusterId" | "directory" | "name" | "peers">;
+  readonly connection: Pick<ClusterConnection, "jetstream" | "manager" | "seal">;
+  readonly member: Pick<Member, "clusterId" | "directory" | "name" | "replicas">;
   readonly logger: Logger;
 };
 
@@ -45,7 +44,7 @@ export async function followMemberReturns(parts: FollowParts): Promise<ReturnRec
   const { connection: clients, member, logger } = parts;
   return await ReturnReceiver.open({
     ...{ clients, logger, clusterId: member.clusterId, member: member.name },
-    replicas: Math.min(clusterReplicasMax, member.peers.length + 1),
+    replicas: member.replicas,
     placesFile: join(member.directory, "returns"),
     store: (returns, isNews) => storeReturns(parts, returns, isNews),
     refusals: () => (parts.start.cluster === undefined ? 0 : refusedBatches(parts.start.cluster.refusals)),

@@ -59,7 +59,7 @@ describe("a sender of returns whose connection ends by itself", { timeout: 30_00
     first?.end(new Error("the signature failed"));
     await isAgain;
     assert.deepEqual(lost, [
-      "the connection to the cluster's own server has ended, and does not come back by itself: the signature failed",
+      "the connection to the cluster's NATS server has ended, and does not come back by itself: the signature failed",
     ]);
     const one = { jid: "1", minionId: "web1", body: Uint8Array.of(0x80), isStored: true, isFailed: false };
     while ((second?.published.length ?? 0) === 0) await new Promise(setImmediate);

@@ -51,9 +51,14 @@ export function memberAt(members: readonly MasterProcess[], at: number): MasterP
   return members[at] ?? assert.fail(`member ${at} is not started`);
 }
 
+/** What a member has written. */
+export function logOf({ directory }: MasterProcess): string {
+  return readFileSync(join(directory, "output"), "utf8");
+}
+
 /** How often the member has joined its cluster, by its log. */
 export function joinsOf(member: MasterProcess): number {
-  return readFileSync(join(member.directory, "output"), "utf8").split("joined the cluster").length - 1;
+  return logOf(member).split("joined the cluster").length - 1;
 }
 
 /** Kills a member and its server, as when its machine is lost. The server has a session of its own, which no signal for the master reaches. */

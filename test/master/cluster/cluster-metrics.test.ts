@@ -8,7 +8,7 @@ import { readExposition, sumOfSamples } from "../metrics/exposition.ts";
 const report: ClusterReport = {
   ...{ cluster: "prod", member: "a", hasJoined: true, serverRestarts: 2, secretsLost: 1 },
   status: {
-    ...{ hasQuorum: true, serverCount: 3 },
+    ...{ sees: "servers", hasQuorum: true, serverCount: 3 },
     servers: [
       { name: "a", isAnswering: true, isStoring: false },
       { name: "b", isAnswering: true, isStoring: true },

@@ -5,8 +5,9 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import pino from "pino";
-import type { ServerAccess } from "../../../src/cluster/connection.ts";
+import type { OwnServerAccess } from "../../../src/cluster/connection.ts";
 import { accessTo } from "../../../src/cluster/server/access.ts";
+import { watchedOwnServers } from "../../../src/cluster/server/watched.ts";
 import { ServerWatch } from "../../../src/cluster/server-watch.ts";
 import type { MasterConfig } from "../../../src/config/load.ts";
 import { type AttachParts, Cluster } from "../../../src/master/cluster/cluster.ts";
@@ -36,7 +37,7 @@ describe("a member whose connection to its own server ends for good", {
   const temporary = temporaryDirectories();
 
   /** The server goes, and while it is back the client cannot sign. */
-  const breakConnection = async ({ seed }: ServerAccess, isOver: () => boolean): Promise<void> => {
+  const breakConnection = async ({ seed }: OwnServerAccess, isOver: () => boolean): Promise<void> => {
     const whole = Uint8Array.from(seed);
     seed.fill(0);
     await kill(process);
@@ -47,10 +48,11 @@ describe("a member whose connection to its own server ends for good", {
 
   it("looks at the servers by a new one", async () => {
     const access = accessTo(server.clientPort, keys, "system", "w");
+    const { read } = watchedOwnServers(server.clientPort, keys, "w");
     const lines: string[] = [];
     const note = (fields: unknown, text?: string) => void lines.push(text ?? String(fields));
     const watch = new ServerWatch({
-      ...{ access, member: "member1", everyMs: 50 },
+      ...{ access, read, member: "member1", everyMs: 50 },
       logger: { info: () => undefined, warn: () => undefined, error: note },
     });
     watch.start();
@@ -73,7 +75,9 @@ describe("a member whose connection to its own server ends for good", {
     mkdirSync(member.directory, { recursive: true });
     writeFileSync(join(member.directory, "joined"), `test ${createHash("sha256").update(spki).digest("hex")}\n`);
     const stop = async () => undefined;
-    const cluster = await Cluster.join({ start: { member, keys, access, restarts: () => 0, stop }, config, logger });
+    const watched = watchedOwnServers(server.clientPort, keys, "member1");
+    const start = { member, keys, access, watched, restarts: () => 0, stop };
+    const cluster = await Cluster.join({ start, config, logger });
     const faults: Error[] = [];
     let isConnected = false;
     const sharePresence = cluster.minions.sharePresence.bind(cluster.minions);

@@ -1,5 +1,7 @@
 /** `saltworks cluster`: makes a cluster, joins or leaves it, compares its members, and shows its servers. */
 import { clusterStatus } from "../../../cluster/asking/own-server.ts";
+import { clusterIdFault } from "../../../cluster/names.ts";
+import { natsPermissions } from "../../../cluster/operator/permissions.ts";
 import { newClusterSecret } from "../../../cluster/secret.ts";
 import type { ClusterStatus } from "../../../cluster/status.ts";
 import type { MasterConfig } from "../../../config/schema.ts";
@@ -32,6 +34,9 @@ export async function runCluster(argv: readonly string[], host: Host): Promise<n
       return await leaveCluster(config(), options, host);
     case "check":
       return await unlessUnasked(host, () => showCheck(config(), options.isJson, host));
+    case "permissions":
+      host.write(permissionsText(options.id));
+      return 0;
     case "secret":
       host.write(`${newClusterSecret()}\n`);
       return 0;
@@ -42,6 +47,13 @@ export async function runCluster(argv: readonly string[], host: Host): Promise<n
       throw new SaltworksError("USAGE", `there is no '${String(never)}'`);
     }
   }
+}
+
+/** @throws SaltworksError USAGE for an id that no cluster can have */
+function permissionsText(clusterId: string | undefined): string {
+  const fault = clusterId === undefined ? "--id is missing: the cluster's name" : clusterIdFault(clusterId);
+  if (clusterId === undefined || fault !== undefined) throw new SaltworksError("USAGE", `${fault}`);
+  return `${JSON.stringify(natsPermissions(clusterId), undefined, 2)}\n`;
 }
 
 function isWord(word: string | undefined): word is keyof typeof clusterWords {
@@ -65,17 +77,22 @@ async function showStatus(config: MasterConfig, isJson: boolean, host: Host): Pr
   return status.hasQuorum ? exitCodes.quorum : exitCodes.noQuorum;
 }
 
-function textOf(clusterId: string, { servers, serverCount, hasQuorum }: ClusterStatus): string {
-  const width = Math.max(...servers.map(({ name }) => name.length));
+function textOf(clusterId: string, { sees, servers, serverCount, hasQuorum }: ClusterStatus): string {
+  const width = Math.max(0, ...servers.map(({ name }) => name.length));
   const lines = servers.map(({ name, version, isLeader, isAnswering, isStoring, behind }) => {
     const store = isStoring ? "" : ", KEEPS NO RECORDS (is its disk full?)";
-    const state = isAnswering ? `answers, nats-server ${version}${store}` : "DOES NOT ANSWER";
+    const program = version === undefined ? "" : `, nats-server ${version}`;
+    const silent = sees === "servers" ? "DOES NOT ANSWER" : "TAKES NO PART (is it down, cut off, or its disk full?)";
+    const state = isAnswering ? `answers${program}${store}` : silent;
     const lag = behind === undefined || behind === 0 ? "" : `, ${behind.toLocaleString("en-US")} records behind`;
     return `  ${name.padEnd(width)}  ${state}${isLeader ? ", leads" : ""}${lag}\n`;
   });
   const answering = servers.filter(({ isAnswering }) => isAnswering).length;
   const closing = hasQuorum
     ? "The cluster takes changes."
-    : "The cluster takes no changes: more than half of its servers must answer and agree on a leader.";
-  return `Cluster ${clusterId}: ${answering} of ${serverCount} servers answer\n${lines.join("")}${closing}\n`;
+    : sees === "streams" && serverCount === 0
+      ? "The cluster takes no changes: it has no streams with a leader. The first member to start makes them."
+      : "The cluster takes no changes: more than half of its servers must answer and agree on a leader.";
+  const which = sees === "streams" ? "servers of cluster_nats_servers that keep its streams" : "servers";
+  return `Cluster ${clusterId}: ${answering} of ${serverCount} ${which} answer\n${lines.join("")}${closing}\n`;
 }

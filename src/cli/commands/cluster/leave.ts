@@ -8,10 +8,11 @@ import { isOwnFile, ownFilePath, removeOwnFiles } from "../../../cluster/members
 import { leaveServers } from "../../../cluster/membership/removal.ts";
 import { accessTo } from "../../../cluster/server/access.ts";
 import { readSettings } from "../../../config/files/settings.ts";
+import { clusterOptions } from "../../../config/options/cluster.ts";
 import type { MasterConfig } from "../../../config/schema.ts";
 import { hasCode, SaltworksError } from "../../../errors.ts";
 import { clusterLeaveMs } from "../../../limits.ts";
-import { startClusterServer } from "../../daemon/cluster-server.ts";
+import { startOwnServer } from "../../daemon/cluster-server.ts";
 import type { Host } from "../../host/host.ts";
 import { asUser, userToBecome } from "../../input/process-user.ts";
 
@@ -33,16 +34,12 @@ export async function leaveCluster(config: MasterConfig, options: LeaveOptions, 
 }
 
 /** All but the configuration, which only root may be able to change. @returns the exit code */
-async function leaveAlone(
-  config: MasterConfig,
-  { clusterId, name, directory }: Member,
-  options: LeaveOptions,
-  host: Host,
-): Promise<number> {
+async function leaveAlone(config: MasterConfig, member: Member, options: LeaveOptions, host: Host): Promise<number> {
+  const { clusterId, name, directory } = member;
   const lock = claimStopped(config);
   try {
     if (!options.isYes && !(await isConfirmed(clusterId, name, host))) return refusedExitCode;
-    const told = await forgottenByOthers(config, name, options.isForced);
+    const told = await forgottenByOthers(config, member, options.isForced);
     const records = standAlone(directory, config.pki_dir);
     const moved = records === undefined ? "" : `The cluster's records are in ${records}.\n`;
     host.write(`${told}${moved}The next start makes a new AES key, so that minions authenticate again.\n`);
@@ -61,9 +58,13 @@ async function isConfirmed(clusterId: string, name: string, host: Host): Promise
 }
 
 /** @returns what is to be said. @throws SaltworksError CLUSTER_UNAVAILABLE, unless `isForced` */
-async function forgottenByOthers(config: MasterConfig, name: string, isForced: boolean): Promise<string> {
+async function forgottenByOthers(config: MasterConfig, member: Member, isForced: boolean): Promise<string> {
+  const { clusterId, name, operatorNats } = member;
+  // It has no server that would count for a majority.
+  if (operatorNats !== undefined)
+    return `The records of the cluster ${clusterId} stay in NATS for its other members.\n`;
   try {
-    const left = await askToForget(config, name);
+    const left = await askToForget(config, member);
     const bears = Math.ceil(left / 2) - 1;
     const advice =
       left % 2 === 0 ? `It may lose ${bears} of them, and ${bears + 1} once another one has joined.\n` : "";
@@ -81,9 +82,9 @@ async function forgottenByOthers(config: MasterConfig, name: string, isForced: b
   }
 }
 
-async function askToForget(config: MasterConfig, name: string): Promise<number> {
-  const server = await startClusterServer(config, pino({ enabled: false }));
-  if (server === undefined) throw new SaltworksError("CLUSTER_UNAVAILABLE", "this master has no server");
+async function askToForget(config: MasterConfig, member: Member): Promise<number> {
+  const { name } = member;
+  const server = await startOwnServer(config, member, pino({ enabled: false }));
   try {
     const access = accessTo(server.access.port, server.keys, "system", name);
     const connection = await connectCluster({ ...access, name, waitMs: clusterLeaveMs });
@@ -102,7 +103,8 @@ function forgetConfiguration(config: MasterConfig): string {
   const path = ownFilePath(config.configDir);
   const isOwn = isOwnFile(path);
   if (isOwn) removeOwnFiles(config.configDir);
-  const names = ["cluster_id", "cluster_secret", "cluster_secret_file", "cluster_peers"];
+  const kept = ["cluster_pool_port", "cluster_nats_server", "cluster_join_timeout"];
+  const names = Object.keys(clusterOptions).filter((name) => !kept.includes(name));
   const include = String(config.opts.get("default_include") ?? "");
   const settings = readSettings(config.configFile, include, []);
   const left = names.flatMap((name) => {

@@ -3,7 +3,13 @@ import { existsSync } from "node:fs";
 import { hostname, networkInterfaces } from "node:os";
 import { isAnyAddress, type Member, memberOf } from "../../../cluster/member.ts";
 import { acceptedCount } from "../../../cluster/membership/alone.ts";
-import { ownFilePath, removeOwnFiles, secretFilePath, writeOwnFiles } from "../../../cluster/membership/own-file.ts";
+import {
+  type OwnFile,
+  ownFilePath,
+  removeOwnFiles,
+  secretFilePath,
+  writeOwnFiles,
+} from "../../../cluster/membership/own-file.ts";
 import { type Probed, probePeer } from "../../../cluster/membership/probe.ts";
 import { type ClusterKeys, deriveKeys, newClusterSecret } from "../../../cluster/secret.ts";
 import { clusterOptions } from "../../../config/options/cluster.ts";
@@ -12,8 +18,9 @@ import { SaltworksError } from "../../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { ownerUid } from "../../input/process-user.ts";
 import { masterConfig } from "../../start/configuration.ts";
+import { checkNats, type NatsFlags, natsArguments, natsSettings } from "./setup-nats.ts";
 
-export type SetupOptions = {
+export type SetupOptions = NatsFlags & {
   readonly id: string | undefined;
   readonly peers: string | undefined;
   readonly configDir: string | undefined;
@@ -27,20 +34,35 @@ export async function initCluster(options: SetupOptions, host: Host): Promise<nu
   const { config, given } = freeMaster(options, host);
   const secret = newClusterSecret();
   const member = asMember(config, { ...given, secret });
+  const { operatorNats, clusterId } = member;
+  const checked =
+    operatorNats === undefined
+      ? ""
+      : await checkNats(member, operatorNats, await deriveKeys(secret, clusterId), true, host);
   const file = await writeMembership(config, { ...given, secret }, options, host);
+  const joins =
+    operatorNats === undefined
+      ? joinsOfPeers(member)
+      : `  saltworks cluster join --id ${clusterId} ${natsArguments(options)}\n`;
+  const witness = operatorNats === undefined ? ", or `saltworks witness` on a server without a master" : "";
+  host.write(
+    `${checked}Wrote ${file}.\n` +
+      `Start this master first, if it has minions: the first to come gives the cluster its key pair.\n` +
+      `Each of the others joins by:\n${joins}` +
+      `There the command asks for the secret, which is in ${secretFilePath(config.configDir)}.\n` +
+      `Then start \`saltworks master\` on each${witness}.\n`,
+  );
+  return 0;
+}
+
+/** What to run on each of the others. */
+function joinsOfPeers(member: Member): string {
   const self = addressOf(member);
   const joins = member.peers.map((peer) => {
     const others = [self, ...member.peers.filter((other) => other !== peer)].map((one) => shortPeer(one));
     return `  on ${shortPeer(peer)}:\n    saltworks cluster join --id ${member.clusterId} --peers ${others.join(",")}\n`;
   });
-  host.write(
-    `Wrote ${file}.\n` +
-      `Start this master first, if it has minions: the first to come gives the cluster its key pair.\n` +
-      `Each of the others joins by:\n${joins.join("")}` +
-      `There the command asks for the secret, which is in ${secretFilePath(config.configDir)}.\n` +
-      "Then start `saltworks master` on each, or `saltworks witness` on a server without a master.\n",
-  );
-  return 0;
+  return joins.join("");
 }
 
 /** @returns the exit code */
@@ -53,7 +75,11 @@ export async function joinCluster(options: SetupOptions, host: Host): Promise<nu
     throw usage("no secret is given: it is in cluster.secret beside the other members' configuration");
   const member = asMember(config, { ...given, secret });
   const keys = await deriveKeys(secret, member.clusterId);
-  const checked = await checkSecret(member, keys, host);
+  const { operatorNats } = member;
+  const checked =
+    operatorNats === undefined
+      ? await checkSecret(member, keys, host)
+      : await checkNats(member, operatorNats, keys, false, host);
   const file = await writeMembership(config, { ...given, secret }, options, host);
   const trusted = acceptedCount(config.pki_dir);
   const advice =
@@ -66,7 +92,7 @@ export async function joinCluster(options: SetupOptions, host: Host): Promise<nu
   return 0;
 }
 
-type Given = { readonly clusterId: string; readonly peers: readonly string[] };
+type Given = Omit<OwnFile, "secret">;
 
 /** The configuration of a master that is not a member, and what the operator gave, as far as it can be checked alone. @throws SaltworksError USAGE */
 function freeMaster(options: SetupOptions, host: Host): { readonly config: MasterConfig; readonly given: Given } {
@@ -81,19 +107,23 @@ function freeMaster(options: SetupOptions, host: Host): { readonly config: Maste
   const { id: clusterId = "", peers: written = "" } = options;
   if (clusterId === "") throw usage("--id is missing: the cluster's name, the same on each member");
   const peers = written.split(",").flatMap((peer) => (peer.trim() === "" ? [] : [peer.trim()]));
+  const nats = natsSettings(options);
+  if (nats !== undefined && peers.length > 0)
+    throw usage("--peers and --nats-servers are both given: with an operator's own NATS a master starts no server");
+  if (nats !== undefined) return { config, given: { clusterId, servers: nats } };
   if (!peerCounts.includes(peers.length))
     throw usage(
       `--peers must name the two or four others, so that the cluster has three or five servers, and names ${peers.length}`,
     );
-  return { config, given: { clusterId, peers } };
+  return { config, given: { clusterId, servers: { cluster_peers: peers } } };
 }
 
 /** @throws SaltworksError CONFIG_INVALID for the id or a peer, USAGE if a peer is this master or stands twice */
-function asMember(config: MasterConfig, { clusterId, peers, secret }: Given & { readonly secret: string }): Member {
-  const own = { cluster_id: clusterId, cluster_secret: secret, cluster_secret_file: "", cluster_peers: [...peers] };
-  const wished = { ...config, ...own };
+function asMember(config: MasterConfig, { clusterId, servers, secret }: OwnFile): Member {
+  const wished = { ...config, cluster_id: clusterId, cluster_secret: secret, cluster_secret_file: "", ...servers };
   const member = memberOf(wished, hostname());
   if (member === undefined) throw usage("--id is missing");
+  if (member.operatorNats !== undefined) return member;
   const addresses = new Set([...ownAddresses(member), hostname()].map((host) => `${host}:${member.poolPort}`));
   const self = member.peers.find((peer) => addresses.has(peer.replace(/^\[(.*)\]:/, "$1:")));
   if (self !== undefined) throw usage(`--peers names this master itself, ${shortPeer(self)}: name the others only`);
@@ -133,7 +163,7 @@ function shortPeer(peer: string): string {
 /** Writes the file, and reads the configuration again as a master's start would. @returns the file's path */
 async function writeMembership(
   config: MasterConfig,
-  given: Given & { readonly secret: string },
+  given: OwnFile,
   options: SetupOptions,
   host: Host,
 ): Promise<string> {

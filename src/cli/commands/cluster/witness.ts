@@ -1,4 +1,6 @@
 /** `saltworks witness`: runs a server of a cluster without a master until TERM or Ctrl-C. */
+import type { MasterConfig } from "../../../config/schema.ts";
+import { SaltworksError } from "../../../errors.ts";
 import { runWitness } from "../../../master/cluster/witness.ts";
 import { startClusterServer } from "../../daemon/cluster-server.ts";
 import { runDaemon } from "../../daemon/run-daemon.ts";
@@ -14,7 +16,7 @@ export async function runWitnessCommand(argv: readonly string[], host: Host): Pr
       role: "witness",
       argv,
       options,
-      load: masterConfig,
+      load: witnessConfig,
       openFiles: (config) => config.max_open_files,
       run: (config, log, hooks) => {
         const startCluster = () => startClusterServer(config, log);
@@ -23,6 +25,14 @@ export async function runWitnessCommand(argv: readonly string[], host: Host): Pr
     },
     host,
   );
+}
+
+/** @throws SaltworksError CONFIG_INVALID with an operator's own NATS, which has servers enough */
+function witnessConfig(...given: Parameters<typeof masterConfig>): MasterConfig {
+  const config = masterConfig(...given);
+  if (config.cluster_nats_servers.length === 0) return config;
+  const why = "cluster_nats_servers is set: a witness runs a server, and the members use those of an operator instead";
+  throw new SaltworksError("CONFIG_INVALID", why);
 }
 
 function terminationSignal(): Promise<NodeJS.Signals> {

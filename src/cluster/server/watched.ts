@@ -1,0 +1,11 @@
+/** How a member sees the state of the servers that the members start: its own one asks all of them. */
+import type { ClusterConnection } from "../connection.ts";
+import type { ClusterKeys } from "../secret.ts";
+import type { WatchedServers } from "../server-watch.ts";
+import { readClusterStatus } from "../status.ts";
+import { accessTo } from "./access.ts";
+
+export function watchedOwnServers(port: number, keys: ClusterKeys, name: string): WatchedServers {
+  const read = ({ nats }: ClusterConnection) => readClusterStatus(nats);
+  return { access: accessTo(port, keys, "system", name), read };
+}
