@@ -12,6 +12,8 @@ import type { ClusterStatus } from "./status.ts";
 export type WatchedServers = {
   readonly access: ServerAccess;
   readonly read: (connection: ClusterConnection) => Promise<ClusterStatus>;
+  /** Starts this member's own server again, whose store is off, if its disk has room. @returns whether it does */
+  readonly mendStore?: () => Promise<boolean>;
 };
 
 export type ServerWatchOptions = WatchedServers & {
@@ -23,14 +25,15 @@ export type ServerWatchOptions = WatchedServers & {
 
 /** Without a system account it is seen that a server takes no part, and not why. */
 const storelessTexts = {
-  servers: "has turned its store off, most often because its disk is full: it keeps no records until it is restarted",
+  servers:
+    "has turned its store off, most often because its disk is full: it keeps no records until it is started again, as its member does once the disk has room",
   streams:
     "keeps none of the cluster's new records: it is down or cut off, or its store is off because its disk is full",
 } as const;
 
 export class ServerWatch {
-  /** `storesLost`: servers that turned their store off. `quorumsLost`, `unanswered`: looks without an answer. */
-  readonly counters = { storesLost: 0, quorumsLost: 0, unanswered: 0 };
+  /** `storesLost`: servers that turned their store off. `storesMended`: starts of the own one for it. `quorumsLost`, `unanswered`: looks without an answer. */
+  readonly counters = { storesLost: 0, storesMended: 0, quorumsLost: 0, unanswered: 0 };
   /** At the latest look; undefined before the first one, and while no server answers. */
   status: ClusterStatus | undefined;
   readonly #options: ServerWatchOptions;
@@ -70,6 +73,7 @@ export class ServerWatch {
     try {
       this.#connection ??= await this.#connect();
       this.#note(await this.#options.read(this.#connection));
+      await this.#mendOwn();
     } catch (err) {
       if (signal.aborted) return;
       this.counters.unanswered += 1;
@@ -87,6 +91,13 @@ export class ServerWatch {
       this.#connection = undefined;
     });
     return connection;
+  }
+
+  async #mendOwn(): Promise<void> {
+    const { mendStore, member, logger } = this.#options;
+    if (mendStore === undefined || !this.#storeless.includes(member) || !(await mendStore())) return;
+    this.counters.storesMended += 1;
+    logger.warn("this member's server had turned its store off, and its disk has room again: it is started again");
   }
 
   #note(status: ClusterStatus): void {

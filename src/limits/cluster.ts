@@ -105,6 +105,10 @@ export const natsFaultLogMs = 60_000;
 export const clusterReplicaSilentMs = 10_000;
 /** How often a member looks at the cluster's servers and at the records that it shares, milliseconds. */
 export const clusterLookMs = 10_000;
+/** Free space on its disk that a server whose store is off needs before its member starts it again, bytes. */
+export const clusterStoreRoomBytes = 256 * 1024 * 1024;
+/** Least time between two such starts of one server, milliseconds. */
+export const clusterStoreAgainMs = 60_000;
 /**
  * How long a member that has joined before waits, when the cluster's AES key is not recorded, before it gives its own, milliseconds: a member that
  * runs gives the present one within `clusterLookMs`.

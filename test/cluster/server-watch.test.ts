@@ -5,13 +5,14 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { connectCluster, retried } from "../../src/cluster/connection.ts";
 import { accessTo } from "../../src/cluster/server/access.ts";
+import { StoreAgain } from "../../src/cluster/server/store-again.ts";
 import { watchedOwnServers } from "../../src/cluster/server/watched.ts";
 import { ServerWatch } from "../../src/cluster/server-watch.ts";
 import { statusOf } from "../../src/cluster/status.ts";
 import { untilSo } from "../fleet/cluster/members.ts";
 import { natsServerSkip } from "../services/nats-server.ts";
 import { temporaryDirectories } from "../store/temporary.ts";
-import { kill, startPrepared, testKeys, testMembers } from "./own-server.ts";
+import { kill, runPrepared, startPrepared, testKeys, testMembers } from "./own-server.ts";
 import { mountSmall, unmount } from "./small-disk.ts";
 
 describe("the state of a cluster's servers", () => {
@@ -49,6 +50,7 @@ describe("a member's watch of the servers", { skip: await natsServerSkip(), time
   const logger = { info: note("info"), warn: note("warn"), error: note("error") };
   const says = (level: string, text: RegExp) => lines.some((line) => line.level === level && text.test(line.text));
   let watch: ServerWatch;
+  let starting: Promise<unknown> = Promise.resolve();
   let small = "";
   let unmounted: string | false = "not tried";
   before(async () => {
@@ -56,12 +58,27 @@ describe("a member's watch of the servers", { skip: await natsServerSkip(), time
     unmounted = mountSmall(small, 12);
     const members = await testMembers([small, temporary(), temporary()]);
     servers.push(...(await Promise.all(members.map((member) => startPrepared(member, keys)))));
-    const [{ clientPort: port } = { clientPort: 0 }] = servers;
-    watch = new ServerWatch({ ...watchedOwnServers(port, keys, "w"), member: "member1", logger, everyMs: 50 });
+    const [first] = servers;
+    assert.ok(first !== undefined);
+    const again = async () => {
+      await kill(first.process);
+      servers[0] = { ...first, process: await runPrepared(first) };
+    };
+    const endServer = () => {
+      starting = again();
+    };
+    const store = new StoreAgain({ directory: small, endServer, roomBytes: 4 * megabyte, againMs: 20_000 });
+    watch = new ServerWatch({
+      ...watchedOwnServers(first.clientPort, keys, "w", store),
+      member: "member1",
+      logger,
+      everyMs: 50,
+    });
     watch.start();
   });
   after(async () => {
     await watch.close();
+    await starting;
     await Promise.all(servers.map(({ process }) => kill(process)));
     if (unmounted === false) unmount(small);
   });
@@ -95,7 +112,17 @@ describe("a member's watch of the servers", { skip: await natsServerSkip(), time
     assert.equal(watch.status?.hasQuorum, false);
     await untilSo("the majority is missed", () => says("error", /lost its majority/));
     await own.close();
-    rmSync(filler);
+  });
+
+  it("has the server started again once its disk has room, and not before", async (test) => {
+    if (unmounted !== false) return test.skip(unmounted);
+    assert.equal(watch.counters.storesMended, 0);
+    rmSync(join(small, "filler"));
+    await untilSo("it is started again", () => watch.counters.storesMended === 1);
+    await untilSo(
+      "it stores",
+      () => watch.status?.servers.some(({ name, isStoring }) => name === "member1" && isStoring) === true,
+    );
   });
 
   it("counts that its own server does not answer", async () => {

@@ -11,6 +11,7 @@ import { deriveKeys } from "../../cluster/secret.ts";
 import { accessTo } from "../../cluster/server/access.ts";
 import { prepareServer } from "../../cluster/server/prepare.ts";
 import { findNatsServer } from "../../cluster/server/program.ts";
+import { StoreAgain } from "../../cluster/server/store-again.ts";
 import { watchedOwnServers } from "../../cluster/server/watched.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import { hasCode } from "../../errors.ts";
@@ -55,7 +56,8 @@ export async function startOwnServer(
   const program = new WatchedProgram({ name: "nats-server", ...ending, log, hasOwnSession: true });
   program.start();
   const access = accessTo(clientPort, keys, "client", member.name);
-  const watched = watchedOwnServers(clientPort, keys, member.name);
+  const store = new StoreAgain({ directory: member.directory, endServer: () => void program.endOnce() });
+  const watched = watchedOwnServers(clientPort, keys, member.name, store);
   return { member, keys, access, watched, restarts: () => program.restarts, stop: () => program.stop() };
 }
 

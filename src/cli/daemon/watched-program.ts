@@ -69,6 +69,11 @@ export class WatchedProgram {
   async stop(): Promise<void> {
     this.#isStopping = true;
     clearTimeout(this.#timer);
+    await this.endOnce();
+  }
+
+  /** As `stop`, and the program is started again. */
+  async endOnce(): Promise<void> {
     const child = this.#child;
     if (child === undefined) return;
     await new Promise<void>((resolve) => {

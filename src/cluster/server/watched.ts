@@ -4,8 +4,11 @@ import type { ClusterKeys } from "../secret.ts";
 import type { WatchedServers } from "../server-watch.ts";
 import { readClusterStatus } from "../status.ts";
 import { accessTo } from "./access.ts";
+import type { StoreAgain } from "./store-again.ts";
 
-export function watchedOwnServers(port: number, keys: ClusterKeys, name: string): WatchedServers {
+/** `store`: of this member's server, where its watcher can start it again. */
+export function watchedOwnServers(port: number, keys: ClusterKeys, name: string, store?: StoreAgain): WatchedServers {
   const read = ({ nats }: ClusterConnection) => readClusterStatus(nats);
-  return { access: accessTo(port, keys, "system", name), read };
+  const mendStore = store && (() => store.mend());
+  return { access: accessTo(port, keys, "system", name), read, ...(mendStore && { mendStore }) };
 }

@@ -17,7 +17,7 @@ export type ClusterReport = {
         readonly servers: readonly Server[];
       }
     | undefined;
-  readonly watch: { readonly storesLost: number; readonly quorumsLost: number; readonly unanswered: number };
+  readonly watch: Readonly<Record<"storesLost" | "storesMended" | "quorumsLost" | "unanswered", number>>;
   readonly secretsLost: number;
   /** Undefined until the cluster has answered, as the rest. */
   readonly aes: { readonly rotations: number; readonly followed: number; readonly conflicts: number } | undefined;
@@ -46,6 +46,7 @@ export function sampleCluster(samples: Samples, report: ClusterReport): void {
   samples.set("saltworks_cluster_storing", {}, isKept ? 1 : 0);
   samples.set("saltworks_cluster_server_restarts_total", {}, report.serverRestarts);
   samples.set("saltworks_cluster_faults_total", { fault: "store_off" }, watch.storesLost);
+  samples.set("saltworks_cluster_faults_total", { fault: "store_mended" }, watch.storesMended);
   samples.set("saltworks_cluster_faults_total", { fault: "quorum_lost" }, watch.quorumsLost);
   samples.set("saltworks_cluster_faults_total", { fault: "unanswered" }, watch.unanswered);
   samples.set("saltworks_cluster_faults_total", { fault: "secrets_lost" }, report.secretsLost);

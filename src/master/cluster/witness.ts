@@ -2,6 +2,7 @@
 import type { Logger } from "pino";
 import { connectCluster, noteLoss } from "../../cluster/connection.ts";
 import { answerLikeness } from "../../cluster/likeness/answers.ts";
+import { ServerWatch } from "../../cluster/server-watch.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import { SaltworksError } from "../../errors.ts";
 import { claimInstance } from "../../store/disk/instance-lock.ts";
@@ -46,11 +47,14 @@ export async function runWitness(config: MasterConfig, logger: Logger, hooks: Wi
         reject(err);
       }),
     );
+    const watch = new ServerWatch({ ...server.watched, member: name, logger });
+    watch.start();
     answerLikeness({ nats, clusterId, member: name, role: "witness" });
     logger.info({ cluster: clusterId, name }, "the witness is ready");
     hooks.onReady({ answers: async () => void (await nats.rtt()), state: async () => "" });
     logger.info({ signal: await Promise.race([hooks.ended, lost]) }, "shutting down");
     hooks.onStopping();
+    await watch.close();
     await close();
     return 0;
   } finally {

@@ -67,7 +67,7 @@ export const cluster = {
   saltworks_cluster_faults_total: metric(
     "counter",
     ["fault"],
-    "What this member has noticed: `store_off`: a server turned its store off; `quorum_lost`; `unanswered`: looks that its own server did not answer; `secrets_lost`: the cluster's secrets vanished from NATS.",
+    "What this member has noticed: `store_off`: a server turned its store off; `store_mended`: this member's own one was started again for it; `quorum_lost`; `unanswered`: looks that its own server did not answer; `secrets_lost`: the cluster's secrets vanished from NATS.",
   ),
   saltworks_cluster_keys_pending: metric("gauge", [], "Minions whose keys here may differ from the cluster's."),
   saltworks_cluster_keys_total: metric(

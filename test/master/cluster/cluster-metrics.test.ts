@@ -15,7 +15,7 @@ const report: ClusterReport = {
       { name: "c", isAnswering: false, isStoring: true },
     ],
   },
-  watch: { storesLost: 3, quorumsLost: 4, unanswered: 5 },
+  watch: { storesLost: 3, storesMended: 2, quorumsLost: 4, unanswered: 5 },
   aes: { rotations: 6, followed: 7, conflicts: 8 },
   keys: { pending: 9, counters: { sent: 10, applied: 11, conflicts: 12, ignored: 13, putFailures: 14, faults: 15 } },
   tokens: { sent: 16, received: 17, failed: 18 },
