@@ -14,6 +14,7 @@ import {
 import { liveLine } from "./measures/live-line.ts";
 import { scenarioNamed } from "./registry.ts";
 import type { Progress, Scenario, ScenarioContext } from "./scenario.ts";
+import { withOneTaker } from "./setup/cluster-under-test.ts";
 import { effectiveSettings } from "./setup/effective-settings.ts";
 import type { MasterUnderTest } from "./setup/master-contract.ts";
 import { type MasterChoice, masterConfigOf, startMaster } from "./setup/master-under-test.ts";
@@ -34,7 +35,6 @@ export type RunOptions = {
 /** @throws SaltworksError USAGE for an unknown scenario or parameter, and what its run throws */
 export async function runScenario(options: RunOptions): Promise<RunResult> {
   const run = await beginRun(options, options.master.running?.host);
-  const { scenario, parameters } = run;
   const config = configOf(run, options.master);
   const phase = options.progress.phase(
     options.master.running === undefined ? `start ${options.master.kind}` : "reach the master",
@@ -44,15 +44,43 @@ export async function runScenario(options: RunOptions): Promise<RunResult> {
   try {
     options.signal.throwIfAborted();
     const settings = await effectiveSettings(master);
-    const points = await scenario.run(contextOf(master, parameters, options));
+    const points = await pointsOf(run, master, options);
     return resultOf(run, master, { config, ...(settings && { settings }) }, withUsage(master, points));
   } finally {
     await master.remove();
   }
 }
 
+/** Of a cluster a second run follows, in which all minions return to one member. */
+export async function pointsOf(
+  { scenario, parameters }: RunHead,
+  master: MasterUnderTest,
+  options: Pick<RunOptions, "progress" | "signal" | "agents">,
+): Promise<Point[]> {
+  const points = await scenario.run(contextOf(master, parameters, options));
+  if (master.cluster === undefined) return points;
+  const oneTaker = withOneTaker(master, master.cluster);
+  const more = await scenario.run(contextOf(oneTaker, parameters, options));
+  return [...points, ...more.map((point) => ({ ...point, label: `${point.label}, one member takes all` }))].map(
+    withClusterFigures,
+  );
+}
+
+function withClusterFigures(point: Point): Point {
+  const { cluster, totalMs, usPerOperation } = point.cpu;
+  if (cluster === undefined || usPerOperation === 0) return point;
+  const operations = (totalMs * 1_000) / usPerOperation;
+  const each = (ms: number) => (ms * 1_000) / operations;
+  const figures = {
+    takerCpuUsPerOperation: each(cluster.takersMs),
+    othersCpuUsPerOperation: each(cluster.othersMs),
+    natsServersCpuUsPerOperation: each(cluster.serversMs),
+  };
+  return { ...point, figures: { ...point.figures, ...figures } };
+}
+
 /** What a scenario is given. */
-export function contextOf(
+function contextOf(
   master: MasterUnderTest,
   parameters: ParameterValues,
   { progress, signal, agents }: Pick<RunOptions, "progress" | "signal" | "agents">,
@@ -105,6 +133,9 @@ export function resultOf(
       kind: master.kind,
       version: master.version,
       ...configured,
+      ...(master.cluster && {
+        cluster: { members: master.cluster.members.length, natsServer: master.cluster.natsServerVersion },
+      }),
       ...(master.reach && { config: {}, address: `${master.host}:${master.requestPort}` }),
     },
     points,
