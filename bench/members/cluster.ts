@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findNatsServer } from "../../src/cluster/server/program.ts";
+import { hasCodeIn } from "../../src/config/files/system-errors.ts";
 import { hasCode, SaltworksError } from "../../src/errors.ts";
 import { descriptorLimits } from "../fleet/descriptors.ts";
 import { freePorts } from "../free-ports.ts";
@@ -49,6 +50,17 @@ export async function startCluster(count: number, config: Config, signal?: Abort
 /** The process of the member's nats-server, which is a child of the member's. */
 export function serverProcessId({ process: member }: Pick<BenchMember, "process">): number {
   return Number(readFileSync(join(member.cacheDirectory, "cluster", "nats-server.pid"), "utf8"));
+}
+
+/** Kills a member and its server, as when its machine is lost. */
+export async function killMachine(member: Pick<BenchMember, "process">): Promise<void> {
+  const serverId = serverProcessId(member);
+  await member.process.kill();
+  try {
+    process.kill(serverId, "SIGKILL");
+  } catch (error) {
+    if (!hasCodeIn(error, "ESRCH")) throw error;
+  }
 }
 
 async function versionOfServer({ cluster_nats_server: option }: Config): Promise<string> {
