@@ -25,7 +25,7 @@ const { values } = parseArgs({
 });
 
 /** Between two `_auth`s of a minion whose key waits. */
-const askAgainMs = 2;
+const askAgainMs = 5;
 const limitMs = 30_000;
 const warmUpKeys = 10;
 

@@ -11,6 +11,7 @@ import {
   type RunResult,
   resultSchema,
 } from "../results/schema.ts";
+import { withClusterFigures } from "./measures/cluster-figures.ts";
 import { liveLine } from "./measures/live-line.ts";
 import { scenarioNamed } from "./registry.ts";
 import type { Progress, Scenario, ScenarioContext } from "./scenario.ts";
@@ -57,26 +58,12 @@ export async function pointsOf(
   master: MasterUnderTest,
   options: Pick<RunOptions, "progress" | "signal" | "agents">,
 ): Promise<Point[]> {
-  const points = await scenario.run(contextOf(master, parameters, options));
-  if (master.cluster === undefined) return points;
+  const runOn = (one: MasterUnderTest) => scenario.run(contextOf(one, parameters, options));
+  if (master.cluster === undefined) return await runOn(master);
   const oneTaker = withOneTaker(master, master.cluster);
-  const more = await scenario.run(contextOf(oneTaker, parameters, options));
-  return [...points, ...more.map((point) => ({ ...point, label: `${point.label}, one member takes all` }))].map(
-    withClusterFigures,
-  );
-}
-
-function withClusterFigures(point: Point): Point {
-  const { cluster, totalMs, usPerOperation } = point.cpu;
-  if (cluster === undefined || usPerOperation === 0) return point;
-  const operations = (totalMs * 1_000) / usPerOperation;
-  const each = (ms: number) => (ms * 1_000) / operations;
-  const figures = {
-    takerCpuUsPerOperation: each(cluster.takersMs),
-    othersCpuUsPerOperation: each(cluster.othersMs),
-    natsServersCpuUsPerOperation: each(cluster.serversMs),
-  };
-  return { ...point, figures: { ...point.figures, ...figures } };
+  const points = await withClusterFigures(master, () => runOn(master));
+  const more = await withClusterFigures(oneTaker, () => runOn(oneTaker));
+  return [...points, ...more.map((point) => ({ ...point, label: `${point.label}, one member takes all` }))];
 }
 
 /** What a scenario is given. */
