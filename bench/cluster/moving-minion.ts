@@ -36,6 +36,8 @@ export class MovingMinion {
   readonly id: string;
   /** When it was connected to another member, by `performance.now()`; undefined if it has not moved. */
   movedMs: number | undefined;
+  /** Jobs that it has heard of, which it answers in any case. A bench publishes some tens. */
+  readonly heard = new Set<string>();
   readonly #options: MovingOptions;
   readonly #jobs: { readonly job: Publish; readonly cameMs: number }[] = [];
   #self: StormMinion | undefined;
@@ -116,6 +118,7 @@ export class MovingMinion {
     const job = opened(() => reader.read(Buffer.from(payload), aes, master));
     if (job === undefined || job.fun !== "test.ping" || job.serial <= this.#lastSerial) return;
     this.#lastSerial = job.serial;
+    this.heard.add(job.jid);
     this.#jobs.push({ job, cameMs: performance.now() });
     if (!this.#isAnswering) void this.#answerAll();
   }
