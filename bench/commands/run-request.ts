@@ -10,6 +10,7 @@ import { masterOptions } from "../../src/config/schema.ts";
 import type { ConfigValue } from "../../src/config/yaml/values.ts";
 import { SaltworksError } from "../../src/errors.ts";
 import type { AgentsChoice } from "../agents/agents.ts";
+import { readMembers, readPeers } from "../peers/choices.ts";
 import type { ParameterValues } from "../results/schema.ts";
 import { readThreshold, type Threshold } from "../results/thresholds.ts";
 import { scenarios } from "../scenarios/registry.ts";
@@ -46,10 +47,6 @@ export type RunRequest = {
 const repeatsMax = 100;
 /** With fewer rounds there is no verdict. */
 const repeatsAgainst = 4;
-/** The C program serves only loads of returns. */
-const floorScenarios = ["return-storm", "light-load"];
-/** This scenario drives the store alone, without the master. */
-const masterlessScenario = "job-cache";
 const resultDirectory = "bench-results";
 
 export function understandBench(argv: readonly string[], host: Host) {
@@ -62,19 +59,21 @@ export function readRunRequest(word: string, options: BenchOptions, host: Host):
   const running = readRunningMaster(options);
   const parameters = readLoad(scenario, options, running?.host);
   if (running !== undefined) demandRunsAnywhere(scenario);
+  const members = readMembers(scenario, options);
   const workers = inRange("--workers", options.workers, 1, masterOptions.worker_threads.max ?? 1);
   const ours: MasterChoice = {
     // What a running master is shows when the bench asks it.
     kind: running === undefined ? "saltworks" : "unknown",
     ...(running === undefined ? {} : { running }),
     ...(workers === undefined ? {} : { workers }),
+    ...(members === undefined ? {} : { members }),
     config: readMasterConfig(options.masterConfig ?? []),
   };
   const repeats = inRange("--repeats", options.repeats, 1, repeatsMax);
   return {
     scenario,
     parameters,
-    masters: [ours, ...readPeers(scenario, options, host, workers)],
+    masters: [ours, ...readPeers(scenario, options, host, ours)],
     agents: readAgents(scenario, options),
     repeats: repeats ?? (options.against === undefined ? 1 : repeatsAgainst),
     sweep: options.sweep === undefined ? undefined : readSweep(scenario, parameters, options.sweep, running?.host),
@@ -166,37 +165,4 @@ export function inRange(option: string, value: number | undefined, min: number, 
   if (value === undefined || (value >= min && value <= max)) return value;
   const range = max === Number.MAX_SAFE_INTEGER ? `from ${min} on` : `from ${min} to ${max}`;
   throw new SaltworksError("USAGE", `${option} takes a number ${range}, not ${value}`);
-}
-
-function readPeers(
-  scenario: Scenario<ParameterValues>,
-  options: BenchOptions,
-  host: Host,
-  workers: number | undefined,
-): MasterChoice[] {
-  const { against } = options;
-  if (against === undefined) {
-    if (options.salt !== undefined)
-      throw new SaltworksError("USAGE", "--salt means something with --against salt only");
-    return [];
-  }
-  if (scenario.name === masterlessScenario) {
-    throw new SaltworksError("USAGE", `${masterlessScenario} asks no master, so there is nothing to run it against`);
-  }
-  if (against === "floor") {
-    if (floorScenarios.includes(scenario.name)) return [{ kind: "floor" }];
-    throw new SaltworksError(
-      "USAGE",
-      `the floor answers returns and nothing else: --against floor goes with ${floorScenarios.join(" and ")}`,
-    );
-  }
-  const byDefault = host.environment.SALTWORKS_SALT_VENV;
-  const venvs = options.salt ?? (byDefault === undefined ? [] : [byDefault]);
-  if (venvs.length === 0) {
-    throw new SaltworksError(
-      "USAGE",
-      "--against salt needs --salt VENV, the virtual environment that Salt is installed in",
-    );
-  }
-  return venvs.map((salt) => ({ kind: "salt", salt, ...(workers === undefined ? {} : { workers }) }));
 }

@@ -51,8 +51,9 @@ export function demandRunsAnywhere({ name, ownMaster }: Scenario<ParameterValues
   );
 }
 
-function refuseOwn({ against, masterConfig, salt, workers }: BenchOptions): void {
-  const own = { "--against": against, "--master-config": masterConfig, "--salt": salt, "--workers": workers };
+function refuseOwn({ against, masterConfig, members, salt, workers }: BenchOptions): void {
+  const masters = { "--against": against, "--members": members, "--salt": salt };
+  const own = { ...masters, "--master-config": masterConfig, "--workers": workers };
   const given = Object.entries(own).find(([, value]) => value !== undefined);
   if (given === undefined) return;
   throw new SaltworksError("USAGE", `${given[0]} is about masters that the bench starts; the given one runs already`);

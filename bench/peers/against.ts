@@ -5,7 +5,7 @@
 import { SaltworksError } from "../../src/errors.ts";
 import type { Comparison, Point, RunResult } from "../results/schema.ts";
 import { liveLine } from "../scenarios/measures/live-line.ts";
-import { beginRun, configOf, contextOf, type RunHead, type RunOptions, resultOf } from "../scenarios/run.ts";
+import { beginRun, configOf, pointsOf, type RunHead, type RunOptions, resultOf } from "../scenarios/run.ts";
 import { effectiveSettings } from "../scenarios/setup/effective-settings.ts";
 import type { MasterUnderTest } from "../scenarios/setup/master-contract.ts";
 import { type MasterChoice, startMaster } from "../scenarios/setup/master-under-test.ts";
@@ -54,7 +54,10 @@ export async function runAgainst(options: AgainstOptions): Promise<RunResult[]> 
       resultOf(head, master, configured, withTurn(rounds.get(name) ?? [])),
     );
     const [own, ...others] = contenders.map(({ name }) => name);
-    const comparisons = others.flatMap((other) => compareByLabel(other, own ?? "", rounds));
+    const comparisons = others.flatMap((other) => [
+      ...compareByLabel(other, own ?? "", rounds),
+      ...(options.masters[0]?.members === undefined ? [] : compareTimes(other, own ?? "", rounds)),
+    ]);
     return results.map((result, index) => (index === 0 ? { ...result, comparisons } : result));
   } finally {
     await Promise.all(contenders.map(({ master }) => master.remove()));
@@ -78,13 +81,13 @@ async function open(
 }
 
 /** "salt 3007.15, 2 workers". */
-export function contenderName({ kind, workers }: MasterChoice, version: string): string {
+export function contenderName({ kind, members, workers }: MasterChoice, version: string): string {
   const threads = workers === undefined || kind === "floor" ? "" : `, ${workers} worker${workers === 1 ? "" : "s"}`;
-  return `${kind} ${version}${threads}`;
+  return `${kind} ${version}${members === undefined ? "" : `, ${members} members`}${threads}`;
 }
 
 async function runOnce(head: RunHead, master: MasterUnderTest, options: AgainstOptions): Promise<Round> {
-  const points = await head.scenario.run(contextOf(master, head.parameters, options));
+  const points = await pointsOf(head, master, options);
   return { ...sumOf(points.map(turnOf)), points };
 }
 
@@ -124,4 +127,23 @@ function compareByLabel(
       { name: candidate, turns: theirs },
     );
   });
+}
+
+/** How fast a cluster is beside a master alone: the time of the span, divided by its operations. */
+function compareTimes(
+  baseline: string,
+  candidate: string,
+  rounds: ReadonlyMap<string, readonly Round[]>,
+): Comparison[] {
+  const turns = (name: string): Turn[] =>
+    (rounds.get(name) ?? []).flatMap(({ points: [point] }) =>
+      point === undefined ? [] : [{ cpuMs: point.wallMs, operations: turnOf(point).operations }],
+    );
+  return [
+    compareTurns(
+      "time per operation",
+      { name: baseline, turns: turns(baseline) },
+      { name: candidate, turns: turns(candidate) },
+    ),
+  ];
 }

@@ -16,11 +16,15 @@ export type Conditions = {
 };
 
 export function conditionsOf({ scenario: { source }, master }: RunResult): Conditions {
-  const { address, config, settings } = master;
+  const { address, cluster, config, settings } = master;
   const values = new Map<string, string>();
   if (source !== undefined)
     values.set("workload file", createHash("sha256").update(source).digest("hex").slice(0, hashDigits));
   if (address !== undefined) values.set("address", address);
+  if (cluster !== undefined) {
+    values.set("members", String(cluster.members));
+    values.set("nats-server", cluster.natsServer);
+  }
   for (const [name, value] of Object.entries({ ...config, ...settings }))
     values.set(name, formatValue(value).replaceAll(ownDirectory, "/…"));
   return { values, isWhole: settings !== undefined };
@@ -31,6 +35,7 @@ export function conditionIn({ values, isWhole }: Conditions, name: string): stri
   const value = values.get(name);
   if (value !== undefined) return value;
   if (name === "workload file") return "none";
+  if (name === "members" || name === "nats-server") return "none";
   if (name === "address") return "a master of the bench";
   return isWhole ? "its default" : undefined;
 }

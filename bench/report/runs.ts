@@ -29,8 +29,9 @@ export function runsOf(result: RunResult): Run[] {
   });
 }
 
-export function masterName({ kind, version, address }: RunResult["master"]): string {
-  const place = address === undefined ? version : `at ${address}`;
+export function masterName({ kind, version, address, cluster }: RunResult["master"]): string {
+  const members = cluster === undefined ? "" : ` (${cluster.members} members, nats-server ${cluster.natsServer})`;
+  const place = address === undefined ? `${version}${members}` : `at ${address}`;
   return { saltworks: `Saltworks ${place}`, salt: `Salt ${place}`, floor: "C floor", unknown: `master ${place}` }[kind];
 }
 

@@ -87,6 +87,8 @@ export type Point = {
     usPerOperation: number;
     /** By name of thread, summed over all processes of the master. */
     byThreadMs: Record<string, number>;
+    /** Of a cluster: the members that minions return to, the other members, and all nats-servers. */
+    cluster?: { takersMs: number; othersMs: number; serversMs: number };
   };
   /** `anonymousBytes`: resident memory without mapped files, such as the job cache. */
   memory: { rssBytes: number; peakRssBytes: number; anonymousBytes?: number };
@@ -204,6 +206,8 @@ export type RunResult = {
     settings?: Record<string, unknown>;
     /** Of a master that ran already: `host:request port`. */
     address?: string;
+    /** Of a cluster: how many members, and the version of their nats-servers. */
+    cluster?: { members: number; natsServer: string };
   };
   points: Point[];
   comparisons?: Comparison[];

@@ -11,9 +11,11 @@ import {
   type RunResult,
   resultSchema,
 } from "../results/schema.ts";
+import { withClusterFigures } from "./measures/cluster-figures.ts";
 import { liveLine } from "./measures/live-line.ts";
 import { scenarioNamed } from "./registry.ts";
 import type { Progress, Scenario, ScenarioContext } from "./scenario.ts";
+import { withOneTaker } from "./setup/cluster-under-test.ts";
 import { effectiveSettings } from "./setup/effective-settings.ts";
 import type { MasterUnderTest } from "./setup/master-contract.ts";
 import { type MasterChoice, masterConfigOf, startMaster } from "./setup/master-under-test.ts";
@@ -34,7 +36,6 @@ export type RunOptions = {
 /** @throws SaltworksError USAGE for an unknown scenario or parameter, and what its run throws */
 export async function runScenario(options: RunOptions): Promise<RunResult> {
   const run = await beginRun(options, options.master.running?.host);
-  const { scenario, parameters } = run;
   const config = configOf(run, options.master);
   const phase = options.progress.phase(
     options.master.running === undefined ? `start ${options.master.kind}` : "reach the master",
@@ -44,15 +45,29 @@ export async function runScenario(options: RunOptions): Promise<RunResult> {
   try {
     options.signal.throwIfAborted();
     const settings = await effectiveSettings(master);
-    const points = await scenario.run(contextOf(master, parameters, options));
+    const points = await pointsOf(run, master, options);
     return resultOf(run, master, { config, ...(settings && { settings }) }, withUsage(master, points));
   } finally {
     await master.remove();
   }
 }
 
+/** Of a cluster a second run follows, in which all minions return to one member. */
+export async function pointsOf(
+  { scenario, parameters }: RunHead,
+  master: MasterUnderTest,
+  options: Pick<RunOptions, "progress" | "signal" | "agents">,
+): Promise<Point[]> {
+  const runOn = (one: MasterUnderTest) => scenario.run(contextOf(one, parameters, options));
+  if (master.cluster === undefined) return await runOn(master);
+  const oneTaker = withOneTaker(master, master.cluster);
+  const points = await withClusterFigures(master, () => runOn(master));
+  const more = await withClusterFigures(oneTaker, () => runOn(oneTaker));
+  return [...points, ...more.map((point) => ({ ...point, label: `${point.label}, one member takes all` }))];
+}
+
 /** What a scenario is given. */
-export function contextOf(
+function contextOf(
   master: MasterUnderTest,
   parameters: ParameterValues,
   { progress, signal, agents }: Pick<RunOptions, "progress" | "signal" | "agents">,
@@ -105,6 +120,9 @@ export function resultOf(
       kind: master.kind,
       version: master.version,
       ...configured,
+      ...(master.cluster && {
+        cluster: { members: master.cluster.members.length, natsServer: master.cluster.natsServerVersion },
+      }),
       ...(master.reach && { config: {}, address: `${master.host}:${master.requestPort}` }),
     },
     points,

@@ -8,6 +8,8 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { benchCommand } from "../../bench/commands/bench.ts";
 import { sizeCommand } from "../../bench/commands/size.ts";
+import { readMembers, readPeers } from "../../bench/peers/choices.ts";
+import { scenarios } from "../../bench/scenarios/registry.ts";
 import type { Host } from "../../src/cli/host/host.ts";
 import type { Progress } from "../../src/cli/host/progress.ts";
 
@@ -94,5 +96,44 @@ describe("saltworks size", () => {
     assert.equal(await sizeCommand(["--calibrate", "--output", folder], interrupted, progress), 130);
     assert.match(told, /saltworks size: interrupted before a run was whole: nothing was written\n$/);
     assert.deepEqual(readdirSync(folder), []);
+  });
+});
+
+describe("saltworks bench --members", () => {
+  const scenarioNamed = (name: string) => {
+    const found = scenarios.find((scenario) => scenario.name === name);
+    assert.ok(found);
+    return found;
+  };
+
+  it("refuses by name what a cluster cannot be loaded with", () => {
+    const refusals: [name: string, options: Parameters<typeof readMembers>[1], message: RegExp][] = [
+      ["return-storm", { members: 2 }, /--members takes a number from 3 to 5, not 2/],
+      ["return-storm", { members: 3, against: "salt" }, /--against alone, not salt/],
+      ["return-storm", { members: 3, against: "floor" }, /--against alone, not floor/],
+      ["return-storm", { against: "alone" }, /give --members/],
+      ["key-rotation", { members: 3 }, /key-rotation drives one master/],
+    ];
+    for (const [name, options, message] of refusals)
+      assert.throws(() => readMembers(scenarioNamed(name), options), { code: "USAGE", message });
+  });
+
+  it("names nats-server if it is missing, before it starts anything", async () => {
+    const missing = join(folder, "no-server");
+    const words = ["--members", "3", "--minions", "4", "--master-config", `cluster_nats_server=${missing}`];
+    await assert.rejects(benchCommand(["return-storm", ...words, "--output", folder], host, progress), {
+      code: "USAGE",
+      message: /--members needs nats-server: .*no-server: there is no such file/,
+    });
+    assert.deepEqual(
+      readdirSync(folder).filter((name) => name.startsWith("return-storm")),
+      [],
+    );
+  });
+
+  it("takes a master without a cluster, with the same options, as the peer", () => {
+    const ours = { workers: 1, config: { keysize: 2_048 } };
+    const peers = readPeers(scenarioNamed("return-storm"), { members: 3, against: "alone" }, host, ours);
+    assert.deepEqual(peers, [{ kind: "saltworks", ...ours }]);
   });
 });

@@ -45,6 +45,10 @@ describe("refusals", () => {
     assert.deepEqual(refusals(base, master({ address: "salt:4506" })), [
       "the address differs: a master of the bench and salt:4506",
     ]);
+    assert.deepEqual(refusals(master({ cluster: { members: 3, natsServer: "2.15.2" } }), base), [
+      "the members differs: 3 and none",
+      "the nats-server differs: 2.15.2 and none",
+    ]);
     assert.deepEqual(refusals(base, master({ config: { worker_threads: 4 } })), [
       "the worker_threads differs: 2 and 4",
     ]);

@@ -159,7 +159,7 @@ describe("saltworks bench", () => {
     [
       "an unknown peer",
       ["return-storm", "--against", "puppet"],
-      /invalid choice: 'puppet' \(choose from 'salt', 'floor'\)/,
+      /invalid choice: 'puppet' \(choose from 'salt', 'floor', 'alone'\)/,
     ],
     [
       "a load that the floor does not know",

@@ -30,21 +30,46 @@ function rowsAfter(returns: number): Encodable {
   ];
 }
 
+/** What a member adds: one server leads, one is silent, one has turned its store off. */
+const clusterRows: readonly Encodable[] = [
+  ["saltworks_cluster_member", { cluster: "prod", member: "m2" }, 1],
+  ["saltworks_cluster_quorum", {}, 0],
+  ...serverRows("m1", [1, 1, 1], 0),
+  ...serverRows("m2", [1, 0, 0], 1_200),
+  ...serverRows("m3", [0, 0, 0], undefined),
+  ["saltworks_cluster_returns_lag", { stream: "RETURNS_0" }, 3],
+  ["saltworks_cluster_returns_lag", { stream: "RETURNS_1" }, 2_500],
+  ["saltworks_cluster_jobs_behind", {}, 4],
+];
+
+function serverRows(server: string, states: readonly number[], behind: number | undefined): Encodable[] {
+  const names = ["answering", "storing", "leading"];
+  return [
+    ...names.map((what, at) => ["saltworks_cluster_server", { server, what }, states[at] ?? 0]),
+    ...(behind === undefined ? [] : [["saltworks_cluster_server_behind", { server }, behind]]),
+  ];
+}
+
 describe("saltworks top", () => {
   let master: FakeMaster;
   let returns: number;
   let isAnswering: boolean;
+  let more: readonly Encodable[];
   const start = (host: TestHost, ...argv: string[]) => dispatch(["top", "-c", master.folder, ...argv], host);
 
   beforeEach(async () => {
     returns = 0;
     isAnswering = true;
+    more = [];
     master = await FakeMaster.start({
       wheel: (load) => {
         if (!isAnswering) return undefined;
         assert.equal(load.get("fun"), "saltworks.metrics");
         returns += 1_000;
-        return { tag: "t", data: { jid: "1", return: rowsAfter(returns), success: true } };
+        return {
+          tag: "t",
+          data: { jid: "1", return: [...(rowsAfter(returns) as Encodable[]), ...more], success: true },
+        };
       },
     });
   });
@@ -80,6 +105,50 @@ describe("saltworks top", () => {
     assert.ok(view.returnsPerSecond > 100 && view.returnsPerSecond <= 1_000, `${view.returnsPerSecond}`);
     assert.equal(view.requestsPerBatch, 10);
     assert.equal(view.commands[0].command, "_return");
+  });
+
+  it("shows a member's cluster on a terminal: majority, lag, and each server", { skip: noTerminal }, async () => {
+    more = clusterRows;
+    const words = ["top", "-c", master.folder];
+    const { isOver, exitCode, shown } = await onTerminal(words, [["SERVER", "q"]], { HOME: master.folder });
+    assert.ok(isOver, shown);
+    assert.equal(exitCode, 0);
+    const plain = stripVTControlCharacters(shown);
+    assert.match(plain, /Cluster {3}prod, this is m2 {2}has no majority: changes are refused/);
+    assert.match(plain, /Lag {7}returns up to 2,500 messages a stream \(RETURNS_1\), jobs 4\b/);
+    assert.match(plain, /m1 +up +leads +0\b/);
+    assert.match(plain, /m2\* +store off +follows +1,200\b/);
+    assert.match(plain, /m3 +silent +follows +-/);
+  });
+
+  it("gives a member's cluster as JSON, and nothing of one for another master", async () => {
+    const alone = new TestHost();
+    assert.equal(await start(alone, "--json"), 0);
+    assert.equal(JSON.parse(alone.out).cluster, undefined);
+    more = clusterRows;
+    const host = new TestHost();
+    assert.equal(await start(host, "--json"), 0);
+    const { cluster } = JSON.parse(host.out);
+    assert.deepEqual([cluster.cluster, cluster.member, cluster.hasQuorum, cluster.jobsLag], ["prod", "m2", false, 4]);
+    assert.deepEqual(
+      cluster.servers.map(({ server, isAnswering, behind }: { [name: string]: unknown }) => [
+        server,
+        isAnswering,
+        behind,
+      ]),
+      [
+        ["m1", true, 0],
+        ["m2", true, 1_200],
+        ["m3", false, null],
+      ],
+    );
+    const plain = new TestHost();
+    assert.equal(await start(plain), 0);
+    assert.match(plain.out, /^Cluster {3}prod/m);
+    more = [];
+    const single = new TestHost();
+    assert.equal(await start(single), 0);
+    assert.doesNotMatch(single.out, /Cluster|SERVER/);
   });
 
   it("refreshes a terminal until q, fits it when its size changes, and gives it back", async () => {

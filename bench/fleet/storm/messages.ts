@@ -4,13 +4,15 @@ import type { SelfReport } from "../../load/self-check.ts";
 import type { RequestVersion } from "../minion-options.ts";
 import type { Traffic } from "./connection.ts";
 
+/** `publishPort`: undefined: the port that the `_auth` reply names. 0: no minion subscribes. */
+export type Ports = { readonly requestPort: number; readonly publishPort: number | undefined };
+
 /** Minions `first` to `first + count - 1` sign in as real ones do, and stay connected. */
 export type SignIn = {
   readonly kind: "sign-in";
   readonly host: string;
-  readonly requestPort: number;
-  /** Undefined: the port that the `_auth` reply names. 0: no minion subscribes. */
-  readonly publishPort: number | undefined;
+  /** Of one master, or of all members of a cluster, which connections take by turns. */
+  readonly masters: readonly Ports[];
   readonly idPrefix: string;
   readonly first: number;
   readonly count: number;

@@ -90,11 +90,12 @@ class StormProcess {
     return signIn(connection, id, minionKey(order.primes, index), version);
   }
 
-  async #subscribe({ host, publishPort, subscriptions }: SignIn): Promise<void> {
-    const port = publishPort ?? this.#minions[0]?.keys.publishPort ?? 0;
-    if (port === 0) return;
+  async #subscribe({ host, masters, subscriptions }: SignIn): Promise<void> {
+    const ports = masters.map(({ publishPort }) => publishPort ?? this.#minions[0]?.keys.publishPort ?? 0);
+    if (ports.includes(0)) return;
     const gate = new Gate(signInsAtOnceMax);
-    const open = () => gate.run(() => Connection.open({ host, port, type: "SUB" }));
+    const open = (_: unknown, at: number) =>
+      gate.run(() => Connection.open({ host, port: ports[at % ports.length] ?? 0, type: "SUB" }));
     this.#subscriptions.push(...(await Promise.all(Array.from({ length: subscriptions }, open))));
   }
 
@@ -260,10 +261,12 @@ async function untilAccepted(
   }
 }
 
-async function openLines({ host, requestPort: port }: SignIn, count: number): Promise<Line[]> {
+/** Of several masters, each line has one, and stays with it. */
+async function openLines({ host, masters }: SignIn, count: number): Promise<Line[]> {
   const gate = new Gate(signInsAtOnceMax);
-  const open = () => gate.run(() => Connection.open({ host, port, type: "REQ" }));
-  const openLine = async (): Promise<Line> => {
+  const openLine = async (_: unknown, at: number): Promise<Line> => {
+    const port = masters[at % masters.length]?.requestPort ?? 0;
+    const open = () => gate.run(() => Connection.open({ host, port, type: "REQ" }));
     const line: Line = {
       connection: await open(),
       reopen: async () => {

@@ -1,13 +1,15 @@
 /** What a storm is opened with. */
 import type { RequestVersion } from "../minion-options.ts";
 import type { StormHost } from "./host.ts";
-import type { PrepareJobReturns } from "./messages.ts";
+import type { Ports, PrepareJobReturns } from "./messages.ts";
 
 export type StormOptions = {
   readonly masterHost: string;
   readonly requestPort: number;
   /** Default: the port that the auth reply names. 0: no minion subscribes. */
   readonly publishPort?: number;
+  /** Other members of the master's cluster, on the same host. Connections are spread over all by turns. */
+  readonly others?: readonly Ports[];
   readonly minionCount: number;
   /** Minions take them by turns. Default: version 3. */
   readonly versions?: readonly RequestVersion[];

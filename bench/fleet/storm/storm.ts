@@ -326,8 +326,7 @@ export class Storm {
     await this.#tellAll(({ part: { first, count, connections, subscriptions } }) => ({
       kind: "sign-in",
       host: options.masterHost,
-      requestPort: options.requestPort,
-      publishPort: options.publishPort,
+      masters: [{ requestPort: options.requestPort, publishPort: options.publishPort }, ...(options.others ?? [])],
       idPrefix: this.idPrefix,
       primes,
       versions,

@@ -11,18 +11,13 @@ import type { MasterUnderTest } from "../setup/master-contract.ts";
 /** Minions whose return to a job is stored, by job. */
 export type StoredReturns = { of(jid: string): Promise<ReadonlySet<string>>; close(): Promise<void> };
 
-/** Reads the master's whole job cache from the disk; undefined for a master that stores nothing, or on another host. */
+/** Reads the master's whole job cache from the disk; undefined for a master that stores nothing, or on another host. Of a cluster, what all members have. */
 export function openStored(master: MasterUnderTest): StoredReturns | undefined {
+  if (master.cluster !== undefined) return storedByAll(master.cluster.members);
   if (master.reach?.isStoreRead === false) return undefined;
   switch (master.kind) {
-    case "saltworks": {
-      // The layout on disk overrides the number of shards that is given here.
-      const jobs = openJobCacheReadOnly({ cachedir: master.cacheDirectory, store_shards: 1, hash_type: "sha256" });
-      return {
-        of: (jid) => minionsIn(jobs, jid),
-        close: () => jobs.close(),
-      };
-    }
+    case "saltworks":
+      return ourStored(master);
     case "salt":
       return { of: async (jid) => saltReturns(master.cacheDirectory, jid), close: () => Promise.resolve() };
     case "floor":
@@ -33,6 +28,25 @@ export function openStored(master: MasterUnderTest): StoredReturns | undefined {
       throw new TypeError(`unknown master ${String(never)}`);
     }
   }
+}
+
+export function ourStored({ cacheDirectory: cachedir }: Pick<MasterUnderTest, "cacheDirectory">): StoredReturns {
+  // The layout on disk overrides the number of shards that is given here.
+  const jobs = openJobCacheReadOnly({ cachedir, store_shards: 1, hash_type: "sha256" });
+  return { of: (jid) => minionsIn(jobs, jid), close: () => jobs.close() };
+}
+
+function storedByAll(members: readonly Pick<MasterUnderTest, "cacheDirectory">[]): StoredReturns {
+  const stores = members.map(ourStored);
+  return {
+    of: async (jid) => {
+      const [first = new Set<string>(), ...others] = await Promise.all(stores.map((store) => store.of(jid)));
+      return new Set([...first].filter((id) => others.every((other) => other.has(id))));
+    },
+    close: async () => {
+      await Promise.all(stores.map((store) => store.close()));
+    },
+  };
 }
 
 async function minionsIn(jobs: Pick<JobCacheReader, "returns">, jid: string): Promise<Set<string>> {

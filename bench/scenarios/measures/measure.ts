@@ -63,10 +63,11 @@ export function spentSinceStart(master: MasterUnderTest): Pick<Span, "cpuMs" | "
 }
 
 /** `operations`: the divisor of the CPU time. */
-export function cpuOf(span: Pick<Span, "cpuMs" | "byThreadMs">, operations: number): Point["cpu"] {
+export function cpuOf(span: Pick<Span, "cpuMs" | "byThreadMs" | "clusterMs">, operations: number): Point["cpu"] {
   return {
     totalMs: span.cpuMs,
     usPerOperation: operations === 0 ? 0 : (span.cpuMs * 1_000) / operations,
     byThreadMs: span.byThreadMs,
+    ...(span.clusterMs === undefined ? {} : { cluster: span.clusterMs }),
   };
 }

@@ -32,6 +32,8 @@ const ofPlace: ReadonlySet<string> = new Set([
   "root_dir",
   "user",
   "id",
+  "cluster_peers",
+  "cluster_pool_port",
 ] satisfies (keyof typeof masterOptions)[]);
 
 /** Shown instead of secrets by the master. */

@@ -21,6 +21,8 @@ export type MasterUnderTest = {
   readonly reach?: Reach;
   readonly requestPort: number;
   readonly publishPort: number;
+  /** Set for a cluster of ours, whose first member this is. */
+  readonly cluster?: ClusterUnderTest;
   readonly socketDirectory: string;
   readonly cacheDirectory: string;
   /** Undefined for a master without configuration files. */
@@ -44,6 +46,24 @@ export type MasterUnderTest = {
   /** Gets the figures of each second of a measured span as they come. */
   onSample?(sample: MasterSample): void;
   remove(): Promise<void>;
+};
+
+export type ClusterUnderTest = {
+  readonly natsServerVersion: string;
+  /** All of them. */
+  readonly members: readonly MemberUnderTest[];
+  /** How many of them, the first ones, take the minions by turns. */
+  readonly takerCount: number;
+};
+
+/** `serverProcessId`: of its nats-server, a child of `processId`. */
+export type MemberUnderTest = {
+  readonly name: string;
+  readonly processId: number;
+  readonly serverProcessId: number;
+  readonly requestPort: number;
+  readonly publishPort: number;
+  readonly cacheDirectory: string;
 };
 
 /**

@@ -11,6 +11,7 @@ import { thisTool } from "../../machine.ts";
 import { MasterProcess, ownMasterHost } from "../../master-process.ts";
 import { startFloor } from "../../peers/floor.ts";
 import type { MasterKind } from "../../results/schema.ts";
+import { startClusterUnderTest } from "./cluster-under-test.ts";
 import type { MasterUnderTest } from "./master-contract.ts";
 import { openRunningMaster, type RunningMaster, readCounters, readMetrics } from "./running-master.ts";
 
@@ -18,6 +19,8 @@ import { openRunningMaster, type RunningMaster, readCounters, readMetrics } from
 export type MasterChoice = {
   readonly kind: MasterKind;
   readonly workers?: number;
+  /** Members of a cluster of ours; undefined: a master without one. */
+  readonly members?: number;
   readonly config?: Readonly<Record<string, unknown>>;
   /** A virtual environment with Salt, for kind "salt". */
   readonly salt?: string;
@@ -49,6 +52,11 @@ export async function startMaster(
   if (choice.kind === "floor") return startFloor();
   const command = commandOf(choice);
   const isOurs = choice.kind === "saltworks";
+  if (choice.members !== undefined) {
+    const { members } = choice;
+    const handle = (master: MasterProcess) => handleOf(master, choice.kind, versionOf(choice));
+    return await withFreePorts(() => startClusterUnderTest(members, config, handle, signal));
+  }
   // A master has to hold all connections of the scenario, so it gets the system's limit of descriptors.
   const descriptors = { least: 0, wanted: descriptorLimits().hard };
   const { master, own } = await withFreePorts(async () => {

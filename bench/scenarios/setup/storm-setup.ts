@@ -110,6 +110,7 @@ async function openStorm(
       masterHost: master.host,
       requestPort: master.requestPort,
       publishPort: master.publishPort,
+      others: master.cluster?.members.slice(1, master.cluster.takerCount) ?? [],
       minionCount: p.minions,
       versions: [p.version as RequestVersion],
       ...more,

@@ -20,6 +20,11 @@ const loadOptions = {
 
 const masterOptions = {
   workers: int(["--workers"], "W", "worker_threads of the master."),
+  members: int(
+    ["--members"],
+    "N",
+    "Run a cluster of N masters on this machine, 3 to 5, each with its own nats-server, and spread the minions over them.",
+  ),
   masterConfig: texts(
     ["--master-config"],
     "KEY=VALUE",
@@ -100,8 +105,8 @@ const peerOptions = {
   against: choice(
     ["--against"],
     "PEER",
-    ["salt", "floor"],
-    "Run the same load by turns on this master and a peer: 'salt' is a real Salt master, 'floor' a minimal C program.",
+    ["salt", "floor", "alone"],
+    "Run the same load by turns on this master and a peer: 'salt' is a real Salt master, 'floor' a minimal C program, 'alone' one of our masters beside the cluster of --members.",
   ),
   salt: texts(
     ["--salt"],

@@ -1,6 +1,8 @@
 /** Lays out a view of the master in lines that fit the screen. The most important lines come first. */
 import type { Paint } from "../outputters/colours.ts";
+import { clusterPieces, lagPieces, serverRows } from "./cluster-lines.ts";
 import { age, bytes, count, duration, microseconds, percent } from "./figures.ts";
+import { alarm, type Piece, type Row } from "./pieces.ts";
 import type { View } from "./view.ts";
 
 export type ScreenOptions = {
@@ -15,10 +17,7 @@ export type ScreenOptions = {
   readonly rows?: number | undefined;
 };
 
-/** A piece of a line. `alarm` highlights it. */
-type Piece = { readonly text: string; readonly tone?: "head" | "alarm" };
 type Line = readonly Piece[];
-type Row = readonly (string | Piece)[];
 
 /** A limit with at least this share in use is highlighted. */
 const nearShare = 0.8;
@@ -27,6 +26,7 @@ const columnGap = 2;
 export function screenLines(view: View, options: ScreenOptions): string[] {
   const lines: Line[] = [
     ...headLines(view, options),
+    ...clusterLines(view),
     blank,
     ...stageLines(view),
     blank,
@@ -69,6 +69,21 @@ function headLines(view: View, { endpoint, clock, trouble }: ScreenOptions): Lin
       dropped,
       { text: `  jobs ${count(view.jobsPerSecond)}/s` },
     ],
+  ];
+}
+
+/** None for a master that is not a member. */
+function clusterLines({ cluster }: View): Line[] {
+  if (cluster === undefined) return [];
+  const headed = (title: string, pieces: readonly Piece[]): Line => [
+    { text: title.padEnd(titleWidth), tone: "head" },
+    ...pieces,
+  ];
+  return [
+    headed("Cluster", clusterPieces(cluster)),
+    headed("Lag", lagPieces(cluster)),
+    blank,
+    ...table(serverRows(cluster)),
   ];
 }
 
@@ -147,7 +162,6 @@ function lists(view: View): Line[] {
   ];
 }
 
-const alarm = { tone: "alarm" } as const;
 const titleWidth = 10;
 
 function titled(title: string, text: string): Line {

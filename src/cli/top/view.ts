@@ -1,5 +1,6 @@
 /** The numbers of `saltworks top`, computed from two snapshots of the metrics. `--json` prints them unchanged. */
 import type { MetricName } from "../../master/metrics/table.ts";
+import { type ClusterView, clusterViewOf } from "./cluster-view.ts";
 import type { Change } from "./snapshot.ts";
 
 /** Times are in seconds, shares are of one core or of a limit. `p99`: upper bound of the 99th percentile's bucket; null if nothing was observed. */
@@ -34,6 +35,8 @@ export type View = {
   readonly mainLoopDelayP99: number | null;
   readonly threads: readonly { readonly thread: string; readonly cpuShare: number }[];
   readonly limits: readonly LimitView[];
+  /** Only of a member of a cluster. */
+  readonly cluster?: ClusterView;
 };
 export type StageView = {
   readonly stage: string;
@@ -70,6 +73,7 @@ const stages = ["wait", "open", "handle", "commit", "seal", "reply"];
 
 export function viewOf(change: Change): View {
   const { now } = change;
+  const cluster = clusterViewOf(now);
   const batches = change.growth("saltworks_batch_items", {}, "count");
   const items = change.growth("saltworks_batch_items", {}, "sum");
   const byLabel = <Name extends MetricName>(name: Name, label: string): Record<string, number> =>
@@ -122,6 +126,7 @@ export function viewOf(change: Change): View {
     mainLoopDelayP99: change.quantile("saltworks_event_loop_delay_seconds", 0.99, { thread: "main" }) ?? null,
     threads: threadsOf(change),
     limits: limitsOf(change),
+    ...(cluster === undefined ? {} : { cluster }),
   };
 }
 

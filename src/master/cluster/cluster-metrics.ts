@@ -1,7 +1,14 @@
 /** Samples the metrics of a member of a cluster. It loads nothing of NATS. */
 import type { Samples } from "../metrics/samples.ts";
 
-type Server = { readonly name: string; readonly isAnswering: boolean; readonly isStoring: boolean };
+type Server = {
+  readonly name: string;
+  readonly isAnswering: boolean;
+  readonly isStoring: boolean;
+  readonly isLeader: boolean;
+  /** Undefined if the leader is not known. */
+  readonly behind: number | undefined;
+};
 
 export type ClusterReport = {
   readonly cluster: string;
@@ -40,6 +47,7 @@ export function sampleCluster(samples: Samples, report: ClusterReport): void {
   samples.set("saltworks_cluster_servers", { state: "known" }, status?.serverCount ?? 0);
   samples.set("saltworks_cluster_servers", { state: "answering" }, answering.length);
   samples.set("saltworks_cluster_servers", { state: "storing" }, storing.length);
+  for (const server of status?.servers ?? []) sampleServer(samples, server);
   samples.set("saltworks_cluster_quorum", {}, status?.hasQuorum === true ? 1 : 0);
   // With an operator's own NATS a member has no server. Its records are kept if the streams take them.
   const isKept = status?.sees === "streams" ? status.hasQuorum : storing.some(({ name }) => name === member);
@@ -66,4 +74,11 @@ export function sampleCluster(samples: Samples, report: ClusterReport): void {
   samples.set("saltworks_cluster_aes_rotations_total", { by: "own" }, aes?.rotations ?? 0);
   samples.set("saltworks_cluster_aes_rotations_total", { by: "other" }, aes?.followed ?? 0);
   samples.set("saltworks_cluster_aes_rotations_total", { by: "conflict" }, aes?.conflicts ?? 0);
+}
+
+function sampleServer(samples: Samples, { name: server, isAnswering, isStoring, isLeader, behind }: Server): void {
+  const states = { answering: isAnswering, storing: isAnswering && isStoring, leading: isLeader };
+  for (const [what, is] of Object.entries(states))
+    samples.set("saltworks_cluster_server", { server, what }, is ? 1 : 0);
+  if (behind !== undefined) samples.set("saltworks_cluster_server_behind", { server }, behind);
 }

@@ -49,6 +49,16 @@ export const cluster = {
     ["state"],
     "Servers of the cluster: `known`; `answering`; `storing`, which answer and keep records. Looked at each 10 s.",
   ),
+  saltworks_cluster_server: metric(
+    "gauge",
+    ["server", "what"],
+    "1 or 0 for each server that this member's own knows: `answering`; `storing`, which answers and keeps records; `leading` the others.",
+  ),
+  saltworks_cluster_server_behind: metric(
+    "gauge",
+    ["server"],
+    "Records of the cluster's streams and servers that this server has not taken over from the leader. None while no leader is known.",
+  ),
   saltworks_cluster_quorum: metric(
     "gauge",
     [],

@@ -5,35 +5,17 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { MinionKey } from "../../../bench/fleet/keys.ts";
-import { freePorts } from "../../../bench/free-ports.ts";
 import type { MasterProcess } from "../../../bench/master-process.ts";
-import { newClusterSecret } from "../../../src/cluster/secret.ts";
 import { hasCodeIn } from "../../../src/config/files/system-errors.ts";
 import { startOurMaster } from "../our-master.ts";
 
-type Config = Readonly<Record<string, unknown>>;
+export { memberConfigs } from "../../../bench/members/configs.ts";
 
-export const clusterId = "test";
+type Config = Readonly<Record<string, unknown>>;
 
 export function createKey(): MinionKey {
   const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
   return { privateKey, publicPem: publicKey.export({ type: "spki", format: "pem" }).toString() };
-}
-
-/** @returns the configuration of each member */
-export async function memberConfigs(count: number, config: Config, secret = newClusterSecret()): Promise<Config[]> {
-  const ports = await freePorts(count);
-  const peer = (port: number | undefined) => `127.0.0.1:${port}`;
-  return ports.map((port, at) => ({
-    id: `member${at + 1}`,
-    cluster_id: clusterId,
-    cluster_secret: secret,
-    cluster_pool_port: port,
-    cluster_peers: ports.filter((other) => other !== port).map(peer),
-    worker_threads: 1,
-    log_level: "info",
-    ...config,
-  }));
 }
 
 /** Starts all at once, because a first start needs two of three. If one fails, the others are removed. */

@@ -68,6 +68,20 @@ describe("minions of a cluster", { skip, timeout: 600_000 }, () => {
     }
   });
 
+  it("go with a top that shows the three servers and which one leads", async () => {
+    type Shown = { servers: { server: string; isAnswering: boolean; isLeading: boolean }[]; hasQuorum: boolean };
+    const shown = async () => (JSON.parse((await cli("top", 1, "--json")).stdout) as { cluster: Shown }).cluster;
+    const isWhole = ({ servers, hasQuorum }: Shown) => hasQuorum && servers.every(({ isAnswering }) => isAnswering);
+    await untilSo("all servers answer", async () => isWhole(await shown()));
+    const { servers } = await shown();
+    assert.deepEqual(
+      servers.map(({ server }) => server),
+      ["member1", "member2", "member3"],
+    );
+    assert.equal(servers.filter(({ isLeading }) => isLeading).length, 1);
+    assert.match((await cli("top", 1)).stdout, /^Cluster {3}test, this is member2 {2}has its majority$/m);
+  });
+
   it("match by the grains that another member got", async () => {
     const [web1] = probes;
     assert.ok(web1 !== undefined);

@@ -10,9 +10,9 @@ const report: ClusterReport = {
   status: {
     ...{ sees: "servers", hasQuorum: true, serverCount: 3 },
     servers: [
-      { name: "a", isAnswering: true, isStoring: false },
-      { name: "b", isAnswering: true, isStoring: true },
-      { name: "c", isAnswering: false, isStoring: true },
+      { name: "a", isAnswering: true, isStoring: false, isLeader: false, behind: 30 },
+      { name: "b", isAnswering: true, isStoring: true, isLeader: true, behind: 0 },
+      { name: "c", isAnswering: false, isStoring: true, isLeader: false, behind: undefined },
     ],
   },
   watch: { storesLost: 3, storesMended: 2, quorumsLost: 4, unanswered: 5 },
@@ -36,6 +36,14 @@ describe("the metrics of a member of a cluster", () => {
     assert.equal(sum("member", { cluster: "prod", member: "a" }), 1);
     const states = ["known", "answering", "storing"].map((state) => sum("servers", { state }));
     assert.deepEqual(states, [3, 2, 1]);
+    const stateOf = (server: string) =>
+      ["answering", "storing", "leading"].map((what) => sum("server", { server, what }));
+    assert.deepEqual(["a", "b", "c"].map(stateOf), [
+      [1, 0, 0],
+      [1, 1, 1],
+      [0, 0, 0],
+    ]);
+    assert.equal(sum("server_behind", { server: "a" }), 30);
     assert.deepEqual([sum("quorum"), sum("storing"), sum("server_restarts_total")], [1, 0, 2]);
     const faults = ["store_off", "quorum_lost", "unanswered", "secrets_lost"];
     assert.deepEqual(
@@ -59,7 +67,10 @@ describe("the metrics of a member of a cluster", () => {
   it("are there, and 0, while the member waits for the cluster", () => {
     const waiting = { ...report, hasJoined: false, status: undefined, aes: undefined, keys: undefined };
     const families = familiesOf(waiting);
-    assert.deepEqual([...families.keys()].sort(), Object.keys(cluster).sort());
+    // No server is known by name.
+    const ofServers = ["saltworks_cluster_server", "saltworks_cluster_server_behind"];
+    const expected = Object.keys(cluster).filter((name) => !ofServers.includes(name));
+    assert.deepEqual([...families.keys()].filter((name) => !ofServers.includes(name)).sort(), expected.sort());
     for (const name of ["member", "servers", "quorum", "storing", "keys_pending", "keys_total"])
       assert.equal(sumOfSamples(families, `saltworks_cluster_${name}`, {}), 0, name);
   });

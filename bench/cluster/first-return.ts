@@ -1,0 +1,113 @@
+/** Question: how much later is a job answered by a minion of another member than the publisher's, beside one master alone? By turns. */
+import { parseArgs } from "node:util";
+import { openResult } from "../databases/result.ts";
+import { LatencyHistogram } from "../load/histogram.ts";
+import type { LocalClient } from "../local-client.ts";
+import { startCluster } from "../members/cluster.ts";
+import { countOf, runProgram, say } from "../peers/program.ts";
+import { masterConfigOf, startMaster } from "../scenarios/setup/master-under-test.ts";
+import { addressesOf, openMinions, Waits } from "./fleet.ts";
+import type { Address } from "./moving-minion.ts";
+
+const usage = `usage: node dist/bench/cluster/first-return.js [options]
+  --jobs COUNT      jobs of each side, by turns, default 200
+  --workers COUNT   worker_threads of each master, default 1
+`;
+
+const { values } = parseArgs({
+  options: {
+    jobs: { type: "string", default: "200" },
+    workers: { type: "string", default: "1" },
+    help: { type: "boolean", default: false },
+  },
+});
+
+const warmUpJobs = 20;
+const answerLimitMs = 30_000;
+
+type Side = {
+  readonly name: string;
+  turn(): Promise<{ readonly wholeMs: number; readonly returnMs: number }>;
+  close(): void;
+};
+
+/** One minion, connected to the last of `members`. The operator is at the first. */
+async function openSide(name: string, client: LocalClient, members: readonly Address[]): Promise<Side> {
+  const waits = new Waits();
+  const answered = new Map<string, { readonly atMs: number; readonly tookMs: number }>();
+  const [minion] = await openMinions({
+    count: 1,
+    members,
+    memberOf: () => members.length - 1,
+    onAcknowledged: (_, jid, tookMs) => {
+      answered.set(jid, { atMs: performance.now(), tookMs });
+      waits.note();
+    },
+  });
+  return {
+    name,
+    turn: async () => {
+      const startedMs = performance.now();
+      const { jid } = await client.publish("*", "test.ping");
+      await waits.until(`the answer to ${jid}`, () => answered.has(jid), answerLimitMs);
+      const { atMs = 0, tookMs = 0 } = answered.get(jid) ?? {};
+      answered.clear();
+      return { wholeMs: atMs - startedMs, returnMs: tookMs };
+    },
+    close: () => {
+      minion?.close();
+      client.close();
+    },
+  };
+}
+
+async function measure(sides: readonly Side[], jobs: number) {
+  const figures = sides.map(({ name }) => ({ name, whole: new LatencyHistogram(), answer: new LatencyHistogram() }));
+  for (let job = -warmUpJobs; job < jobs; job += 1)
+    for (const [at, side] of sides.entries()) {
+      const { wholeMs, returnMs } = await side.turn();
+      if (job < 0) continue;
+      figures[at]?.whole.recordMs(wholeMs);
+      figures[at]?.answer.recordMs(returnMs);
+    }
+  return figures.map(({ name, whole, answer }) => ({
+    name,
+    publishToAcknowledgedUs: whole.percentilesUs(),
+    publishHeardToAcknowledgedUs: answer.percentilesUs(),
+  }));
+}
+
+async function main(): Promise<void> {
+  if (values.help) {
+    process.stdout.write(usage);
+    return;
+  }
+  const result = openResult("cluster/first-return");
+  const jobs = countOf("--jobs", values.jobs);
+  const workers = countOf("--workers", values.workers);
+  const choice = { kind: "saltworks", workers } as const;
+  const alone = await startMaster(choice, masterConfigOf(choice, {}));
+  const sides: Side[] = [];
+  try {
+    const cluster = await startCluster(3, masterConfigOf(choice, {}));
+    try {
+      const members = cluster.members.map((member) => member.process);
+      const first = members[0]?.client();
+      if (first === undefined) throw new RangeError("no members");
+      sides.push(await openSide("alone", alone.client(), addressesOf([alone])));
+      sides.push(await openSide("another member", first, addressesOf(members)));
+      const [own, other] = await measure(sides, jobs);
+      const moreMs = ((other?.publishToAcknowledgedUs.p50 ?? 0) - (own?.publishToAcknowledgedUs.p50 ?? 0)) / 1_000;
+      say(`the first return of a minion on another member comes ${moreMs.toFixed(1)} ms later at p50`);
+      const { natsServerVersion: natsServer } = cluster;
+      result.print({ parameters: { jobs, workers, members: 3 }, natsServer, sides: [own, other], moreMsP50: moreMs });
+    } finally {
+      for (const side of sides) side.close();
+      await cluster.remove();
+    }
+  } finally {
+    await alone.remove();
+  }
+}
+
+await runProgram(main);

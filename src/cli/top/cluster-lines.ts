@@ -1,0 +1,41 @@
+/** Lines of `saltworks top` about a cluster, for a member of one. */
+import type { ClusterServerView, ClusterView } from "./cluster-view.ts";
+import { count } from "./figures.ts";
+import type { Piece, Row } from "./pieces.ts";
+import { alarm } from "./pieces.ts";
+
+/** Who this is, and whether the cluster takes changes. */
+export function clusterPieces({ cluster, member, hasJoined, hasQuorum }: ClusterView): Piece[] {
+  return [
+    { text: `${cluster}, this is ${member}  ` },
+    hasQuorum ? { text: "has its majority" } : { text: "has no majority: changes are refused", ...alarm },
+    ...(hasJoined ? [] : [{ text: "  this member has not joined", ...alarm }]),
+  ];
+}
+
+/** How far this member has read. */
+export function lagPieces({ returnsLag, jobsLag }: ClusterView): Piece[] {
+  const [largest] = [...returnsLag].sort((left, right) => right.messages - left.messages);
+  const place = largest === undefined || largest.messages === 0 ? "" : ` (${largest.stream})`;
+  return [{ text: `returns up to ${count(largest?.messages ?? 0)} messages a stream${place}, jobs ${count(jobsLag)}` }];
+}
+
+/** The servers, a row each. */
+export function serverRows({ servers, member }: ClusterView): Row[] {
+  return [
+    ["SERVER", "state", "role", "behind"],
+    ...servers.map(
+      (server): Row => [
+        server.server === member ? `${server.server}*` : server.server,
+        stateOf(server),
+        server.isLeading ? "leads" : "follows",
+        server.behind === null ? "-" : count(server.behind),
+      ],
+    ),
+  ];
+}
+
+function stateOf({ isAnswering, isStoring }: ClusterServerView): string | Piece {
+  if (!isAnswering) return { text: "silent", ...alarm };
+  return isStoring ? "up" : { text: "store off", ...alarm };
+}
