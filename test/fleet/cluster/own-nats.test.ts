@@ -18,9 +18,10 @@ import { natsServerSkip } from "../../services/nats-server.ts";
 import { readCounters, startOurMaster, sumOf } from "../our-master.ts";
 import { ProbeMinion } from "../probe-minion.ts";
 import { runCli } from "../run-cli.ts";
-import { clusterId, createKey, joinsOf, logOf, memberAt, startMembers, untilSo } from "./members.ts";
+import { createKey, joinsOf, logOf, memberAt, startMembers, untilSo } from "./members.ts";
 import { Subscriber } from "./subscriber.ts";
 
+const clusterId = "test";
 const skip = await natsServerSkip();
 const cliTimeoutMs = 60_000;
 const password = "a-password-of-the-operator";
