@@ -32,6 +32,11 @@ export class LeaseBucket {
     return new LeaseBucket(options, await KeyBucket.open(clients, name, { replicas, ...form }));
   }
 
+  /** It differs for a bucket that was made anew. */
+  get identity(): string {
+    return this.#bucket.identity;
+  }
+
   /** Resolves when all present entries are read. @throws SaltworksError CLUSTER_UNAVAILABLE */
   async watch(): Promise<void> {
     const { onEntry, logger } = this.#options;

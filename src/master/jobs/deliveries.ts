@@ -125,7 +125,6 @@ export class Deliveries {
 
   /** `isTold`: another member has said so. */
   noteAppearance(id: string, how: Appearance, isTold = false): void {
-    if (this.#jobs.size === 0) return;
     // Other members hear of a contact by presence.
     if (!isTold && how !== "contact" && this.#isWanted(id, false)) this.#options.sharing?.appeared(id, how);
     if (!this.#isWanted(id)) return;
@@ -169,12 +168,13 @@ export class Deliveries {
 
   /** Keeps a job that another member owns. */
   async adopt(stored: StoredPendingJob): Promise<void> {
+    if (this.#isClosed) return;
     const former = this.#jobs.get(stored.record.jid);
     if (former !== undefined) this.#drop(former);
     const job = new PendingJob(stored, this.#options.numbers);
+    job.isChanged = true;
     this.#keep(job);
     await this.#options.store.put(job.record);
-    await this.#write(job);
   }
 
   /** Sends the job from here on. Minions that lack it and are connected count as coming back. */
@@ -388,7 +388,7 @@ export class Deliveries {
     try {
       await this.#write(job);
       const isInTime = this.#bootMs() < job.endsMs && !this.#isClosed && this.#jobs.get(job.jid) === job;
-      taken = isInTime ? tried.filter((id) => job.lacks(id)) : [];
+      taken = isInTime && job.isActive ? tried.filter((id) => job.lacks(id)) : [];
       if (taken.length > 0) await this.#options.send(job.record, taken);
       this.counters.sent += taken.length;
     } catch (error) {

@@ -22,7 +22,7 @@ type Listed = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 describe("owners of a cluster's jobs", { skip, timeout: 900_000 }, () => {
   const minionKeys = new Map(ids.map((id) => [id, createKey()]));
   let members: MasterProcess[] = [];
-  let minions: RunningMinion[] = [];
+  const minions: RunningMinion[] = [];
 
   const member = (at: number) => members[at] ?? assert.fail(`member ${at} is not started`);
   const log = (at: number) => readFileSync(`${member(at).directory}/output`, "utf8");

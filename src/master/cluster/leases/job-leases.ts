@@ -114,7 +114,7 @@ export class JobLeases {
     this.#bucket = bucket;
     if (this.#isReleased) return;
     this.batches.noteCopied();
-    this.waiting.noteCopied();
+    this.waiting.noteCopied(bucket.identity);
     this.#asks = new OwnerAsks({
       ...{ nats, subject, member, box },
       answer: (question) => this.#answer(question),

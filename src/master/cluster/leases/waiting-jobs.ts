@@ -38,7 +38,6 @@ type Entry = {
 };
 
 export type WaitingJobsOptions = {
-  readonly clusterId: string;
   readonly leases: MemberLeases;
   readonly bucket: () => Pick<LeaseBucket, "put" | "valueAt" | "noteFault"> | undefined;
   readonly demand: () => void;
@@ -56,7 +55,11 @@ export class WaitingJobs {
   /** Jobs that were refused to their client, and of which the bucket may have something. */
   readonly #unwanted = new Set<string>();
   #deliveries: KeptDeliveries | undefined;
-  #isCopied = false;
+  /** Jobs that are kept here and that the bucket never had. */
+  readonly #ungiven = new Set<string>();
+  /** Which bucket it is. Undefined until its entries are read. */
+  #identity: string | undefined;
+  #store: PendingJobs | undefined;
 
   constructor(options: WaitingJobsOptions) {
     this.#options = options;
@@ -68,11 +71,12 @@ export class WaitingJobs {
 
   /** The store of a member: what it holds of jobs that it owns, the cluster has, too. */
   share(store: PendingJobs): PendingJobs {
+    this.#store = store;
     return {
       all: () => store.all(),
       put: async (record) => {
         if (this.#deliveries?.job(record.jid)?.isActive === false) await store.put(this.#marked(record));
-        else await this.#give(store, record);
+        else await this.#giveNew(store, record);
       },
       putMarks: async (jid, marks) => {
         await store.putMarks(jid, marks);
@@ -118,19 +122,27 @@ export class WaitingJobs {
     job.isActive = false;
   }
 
-  /** All entries that were there at the start are read. Shared jobs that the bucket lacks are over. */
-  noteCopied(): void {
-    this.#isCopied = true;
-    for (const { jid, record } of this.#deliveries?.jobs() ?? [])
-      if (record.fields.has(clusterField) && (this.#entries.get(jid)?.record ?? 0) === 0)
-        this.#later(this.#deliveries?.dropOver(jid));
+  /**
+   * All entries that were there at the start are read. A job that was in this bucket and is not any more is over. Jobs of the time before the cluster, or of
+   * a bucket that was lost, are given to it.
+   */
+  noteCopied(identity: string): void {
+    this.#identity = identity;
+    for (const { jid, record } of this.#deliveries?.jobs() ?? []) {
+      if ((this.#entries.get(jid)?.record ?? 0) > 0) continue;
+      if (record.fields.get(clusterField) === identity) this.#later(this.#deliveries?.dropOver(jid));
+      else this.#ungiven.add(jid);
+    }
   }
 
   /** Takes over the jobs whose owner's lease has ended, and its own ones that rest. */
   look(): void {
     const { leases } = this.#options;
-    if (!this.#isCopied || !leases.holds) return;
+    if (this.#identity === undefined || !leases.holds) return;
     const nowMs = performance.now();
+    const ungiven = [...this.#ungiven];
+    this.#ungiven.clear();
+    for (const jid of ungiven) this.#later(this.#giveKept(jid));
     for (const [jid, entry] of this.#entries) {
       if (entry.overMs !== undefined) {
         if (nowMs - entry.overMs > ownedMarkKeptMs) this.#entries.delete(jid);
@@ -168,7 +180,33 @@ export class WaitingJobs {
   }
 
   #marked(record: PendingJobRecord): PendingJobRecord {
-    return { ...record, fields: new Map([...record.fields, [clusterField, this.#options.clusterId]]) };
+    return { ...record, fields: new Map([...record.fields, [clusterField, this.#identity ?? ""]]) };
+  }
+
+  /** Another member may be first. Its entry then comes by the watch. */
+  async #giveKept(jid: string): Promise<void> {
+    const job = this.#deliveries?.job(jid);
+    const store = this.#store;
+    if (job === undefined || store === undefined || this.#isShared(jid)) return;
+    const fields = new Map([...job.record.fields].filter(([name]) => name !== clusterField));
+    try {
+      await this.#give(store, { ...job.record, fields }, job.marks);
+      await this.#deliveries?.takeOver(job);
+    } catch (error) {
+      this.#options.bucket()?.noteFault(error);
+      if (!this.#isShared(jid)) this.#ungiven.add(jid);
+    }
+  }
+
+  /** A job that is refused to its client must not run later. */
+  async #giveNew(store: PendingJobs, record: PendingJobRecord): Promise<void> {
+    try {
+      await this.#give(store, record);
+    } catch (error) {
+      this.#unwanted.add(record.jid);
+      await store.remove(record.jid);
+      throw error;
+    }
   }
 
   async #adopt(record: PendingJobRecord, entry: Entry): Promise<void> {
@@ -179,7 +217,11 @@ export class WaitingJobs {
   }
 
   /** On disk here and in the cluster before it is published. */
-  async #give(store: PendingJobs, record: PendingJobRecord): Promise<void> {
+  async #give(
+    store: PendingJobs,
+    record: PendingJobRecord,
+    marks: Uint8Array = new Uint8Array(record.minions.length),
+  ): Promise<void> {
     const { jid } = record;
     const packed = packPendingJob(record);
     if (packed.byteLength + record.minions.length > ownedEntryBytesMax) {
@@ -197,14 +239,9 @@ export class WaitingJobs {
     entry.endsMs = record.deadlineMs;
     entry.overMs = undefined;
     const content: WaitingContent = { packed };
-    try {
-      entry.record = await this.#put({ kind: "record", jid }, content, entry, entry.record);
-      await this.#putState(jid, entry, new Uint8Array(record.minions.length));
-    } catch (error) {
-      this.#unwanted.add(jid);
-      await store.remove(jid);
-      throw error;
-    }
+    entry.record = Math.max(entry.record, await this.#put({ kind: "record", jid }, content, entry, entry.record));
+    await this.#putState(jid, entry, marksToShare(marks));
+    this.#unwanted.delete(jid);
   }
 
   /** Returns alone are not told: each member has them. */
@@ -225,8 +262,10 @@ export class WaitingJobs {
   }
 
   async #delete(jid: string, entry: Entry): Promise<void> {
-    if (entry.state > 0) entry.state = await this.#put({ kind: "state", jid }, undefined, entry, entry.state);
-    if (entry.record > 0) entry.record = await this.#put({ kind: "record", jid }, undefined, entry, entry.record);
+    for (const kind of ["state", "record"] as const) {
+      if (entry[kind] === 0) continue;
+      entry[kind] = Math.max(entry[kind], await this.#put({ kind, jid }, undefined, entry, entry[kind]));
+    }
     entry.overMs = performance.now();
   }
 
