@@ -176,7 +176,7 @@ export const jobLeaseFaultLogMs = 10_000;
 /** One entry in the bucket of leases, bytes. A waiting job of more stays with the member that published it, which counts it as `too_large`. */
 export const ownedEntryBytesMax = natsMessageBytesMax - 65_536;
 /** How long the bucket keeps the mark of a waiting job that is over, milliseconds. */
-export const ownedMarkKeptMs = 86_400_000;
+export const ownedMarkKeptMs = 3_600_000;
 /** Part of a batch job's log in one message, bytes. More goes into further parts. */
 export const sharedLogPartBytesMax = 1_000_000;
 /** How long the cluster keeps the parts of a batch job's log, milliseconds. A job that takes longer cannot be taken over by a member that is new. */

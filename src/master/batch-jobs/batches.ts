@@ -225,6 +225,8 @@ export class Batches {
   /** Removes old logs of finished batch jobs. */
   #sweep(): void {
     const { directory, keepMs, nowMs, logger, sharing } = this.#options;
+    // Until then a log without an end may be of a batch job that another member goes on with.
+    if (sharing?.isCopied === false) return;
     this.#clock.look(nowMs());
     // After the clock was set forward, ages may be wrong.
     const isAgeKnown = keepMs > 0 && this.#clock.isTrusted;

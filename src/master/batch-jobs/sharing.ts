@@ -16,7 +16,9 @@ export interface BatchLogs {
 export interface BatchSharing {
   /** Logs whose entries go to the other members. */
   readonly logs: BatchLogs;
-  /** The batch jobs that other members own, and that are not over. */
+  /** Whether all batch jobs of the cluster are known. */
+  readonly isCopied: boolean;
+  /** The batch jobs of all members that are not over. */
   states(): ReadonlyMap<string, RunningBatch>;
   /** Asks the owner of a batch job; undefined if that is not another member. */
   control(action: BatchControl, jid: string, user: string): Promise<string> | undefined;

@@ -8,7 +8,7 @@ import { jobLeaseMarginMs, jobLeaseMs } from "../../../src/limits.ts";
 import { batchDirectory, readBatchEntries } from "../../../src/store/jobs/batch-log.ts";
 import { natsServerSkip } from "../../services/nats-server.ts";
 import { runCli } from "../run-cli.ts";
-import { createKey, killMachine, memberConfigs, startMembers, untilSo } from "./members.ts";
+import { createKey, joinsOf, killMachine, memberAt, memberConfigs, startMembers, untilSo } from "./members.ts";
 import { RunningMinion } from "./running-minion.ts";
 
 const skip = await natsServerSkip();
@@ -26,14 +26,11 @@ describe("owners of a cluster's jobs", { skip, timeout: 900_000 }, () => {
   let members: MasterProcess[] = [];
   const minions: RunningMinion[] = [];
 
-  const member = (at: number): MasterProcess => {
-    const one = members[at];
-    assert.ok(one !== undefined);
-    return one;
-  };
+  const member = (at: number) => memberAt(members, at);
   const log = (at: number) => readFileSync(`${member(at).directory}/output`, "utf8");
-  const resumedCount = () => places.reduce<number>((sum, at) => sum + log(at).split("a batch job is resumed").length - 1, 0);
-  const joins = (at: number) => log(at).split("joined the cluster").length - 1;
+  const resumedCount = () =>
+    places.reduce<number>((sum, at) => sum + log(at).split("a batch job is resumed").length - 1, 0);
+  const joins = (at: number) => joinsOf(member(at));
   const salt = async (at: number, ...args: readonly string[]): Promise<string> => {
     const { stdout, stderr, exitCode } = await runCli(
       ["salt", "-c", member(at).configDirectory, "--async", ...args],
@@ -140,7 +137,6 @@ describe("owners of a cluster's jobs", { skip, timeout: 900_000 }, () => {
     const killedMs = performance.now();
     await untilSo("another goes on", () => resumedCount() > count);
     const afterMs = performance.now() - killedMs;
-    console.log("after", afterMs);
     assert.ok(afterMs > jobLeaseMs && afterMs < jobLeaseMs + jobLeaseMarginMs + restMs, `after ${afterMs} ms`);
     await checkBatch(jid, [1, 2]);
     await restart(0);
@@ -166,7 +162,6 @@ describe("owners of a cluster's jobs", { skip, timeout: 900_000 }, () => {
     const stopped = member(1).stop();
     await untilSo("another goes on", () => resumedCount() > count);
     const afterMs = performance.now() - stopMs;
-    console.log("after", afterMs);
     assert.ok(afterMs < restMs, `after ${afterMs} ms`);
     await stopped;
     await checkBatch(jid, [0, 2]);

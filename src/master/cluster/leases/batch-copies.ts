@@ -57,7 +57,7 @@ export class BatchCopies implements BatchSharing {
   /** Batch jobs that have run here while this member holds its lease. One that stopped after an error is not tried again. */
   readonly #ran = new Set<string>();
   #batches: RunBatches | undefined;
-  #isCopied = false;
+  isCopied = false;
 
   constructor(options: BatchCopiesOptions) {
     this.#options = options;
@@ -114,7 +114,7 @@ export class BatchCopies implements BatchSharing {
 
   /** All parts that were there at the start are read. */
   noteCopied(): void {
-    this.#isCopied = true;
+    this.isCopied = true;
     const nothing = { bytes: Buffer.alloc(0), isClaim: true } as const;
     for (const [jid, copy] of this.#copies) {
       // Lines that this member wrote before its end and that the cluster lacks.
@@ -126,7 +126,7 @@ export class BatchCopies implements BatchSharing {
   /** Claims the batch jobs whose owner's lease has ended, and its own ones that rest. */
   look(): void {
     const { leases } = this.#options;
-    if (!this.#isCopied || !leases.holds) return;
+    if (!this.isCopied || !leases.holds) return;
     for (const [jid, copy] of this.#copies) {
       if (copy.isBroken || this.#batches?.isRunning(jid) !== false || this.#ran.has(jid)) continue;
       if (isSameOwner(copy.owner, leases.self) || leases.hasLapsed(copy.owner)) void this.#claim(jid, copy);
@@ -162,7 +162,7 @@ export class BatchCopies implements BatchSharing {
     if (copy.isBroken) return;
     try {
       // What a former owner wrote and the cluster lacks ends with the claim of the next one.
-      const isKnown = !isClaim && (isOwn || !this.#isCopied);
+      const isKnown = !isClaim && (isOwn || !this.isCopied);
       copyBatchPart(this.#options.directory, jid, offset, bytes, isKnown);
       const placed: PlacedEntry[] = [];
       const whole = Buffer.concat([copy.rest.subarray(0, offset - copy.end), bytes]);
