@@ -32,7 +32,8 @@ export class LogSender {
   #confirmed: number;
   #end: number;
   #waiters: Waiter[] = [];
-  #sending: Promise<void> | undefined;
+  #isSending = false;
+  #sending: Promise<void> = Promise.resolve();
 
   constructor(options: LogSenderOptions) {
     this.#options = options;
@@ -45,9 +46,7 @@ export class LogSender {
     if (this.#ending.signal.aborted) return;
     this.#waiting.push(bytes);
     this.#end += bytes.byteLength;
-    this.#sending ??= this.#send().finally(() => {
-      this.#sending = undefined;
-    });
+    if (!this.#isSending) this.#sending = this.#send();
   }
 
   /** Resolves when the cluster has all that was added. @throws SaltworksError CLUSTER_UNAVAILABLE if this member is not the owner any more */
@@ -59,7 +58,7 @@ export class LogSender {
 
   /** Resolves when nothing is on its way any more. */
   async drained(): Promise<void> {
-    await this.#sending;
+    while (this.#isSending) await this.#sending;
   }
 
   /** Gives up what is not confirmed. */
@@ -72,22 +71,10 @@ export class LogSender {
 
   async #send(): Promise<void> {
     const { signal } = this.#ending;
-    const { put, onLost, onFault } = this.#options;
+    this.#isSending = true;
     while (this.#waiting.length > 0 && !signal.aborted) {
       const bytes = this.#nextPart();
-      for (let isWritten = false; !isWritten && !signal.aborted; ) {
-        try {
-          isWritten = await put(this.#number, this.#confirmed, bytes);
-          if (!isWritten && !signal.aborted) {
-            this.abort();
-            onLost();
-          }
-        } catch (error) {
-          onFault(error);
-          await pause(clusterRetryMs, undefined, { signal }).catch(() => undefined);
-        }
-      }
-      if (signal.aborted) return;
+      if (!(await this.#untilWritten(bytes))) break;
       this.#number += 1;
       this.#confirmed += bytes.byteLength;
       const isDone = ({ end }: Waiter) => end <= this.#confirmed;
@@ -95,6 +82,26 @@ export class LogSender {
       this.#waiters = this.#waiters.filter((one) => !isDone(one));
       for (const { resolve } of done) resolve();
     }
+    this.#isSending = false;
+  }
+
+  /** Tries the same part until it is written. @returns false if another member is the owner */
+  async #untilWritten(bytes: Buffer): Promise<boolean> {
+    const { signal } = this.#ending;
+    const { put, onLost, onFault } = this.#options;
+    while (!signal.aborted) {
+      try {
+        const isWritten = await put(this.#number, this.#confirmed, bytes);
+        if (signal.aborted) break;
+        if (isWritten) return true;
+        this.abort();
+        onLost();
+      } catch (error) {
+        onFault(error);
+        await pause(clusterRetryMs, undefined, { signal }).catch(() => undefined);
+      }
+    }
+    return false;
   }
 
   /** Takes from the front. The line of a large batch job's minions takes several parts. */

@@ -10,7 +10,13 @@ import { LogSender } from "../../../cluster/leases/log-sender.ts";
 import type { MemberLeases } from "../../../cluster/leases/member-leases.ts";
 import { isSameOwner, type Owner, type PartContent } from "../../../cluster/leases/record.ts";
 import { SaltworksError } from "../../../errors.ts";
-import { batchStepsMax, clusterRetryMs, ownWriteLookMs, sharedLogKeptMs } from "../../../limits.ts";
+import {
+  batchStepsMax,
+  clusterRetryMs,
+  jobClaimsUnderWayMax,
+  ownWriteLookMs,
+  sharedLogKeptMs,
+} from "../../../limits.ts";
 import {
   BatchLog,
   batchLine,
@@ -128,6 +134,7 @@ export class BatchCopies implements BatchSharing {
     const { leases } = this.#options;
     if (!this.isCopied || !leases.holds) return;
     for (const [jid, copy] of this.#copies) {
+      if (this.#claiming.size >= jobClaimsUnderWayMax) return;
       if (copy.isBroken || this.#batches?.isRunning(jid) !== false || this.#ran.has(jid)) continue;
       if (isSameOwner(copy.owner, leases.self) || leases.hasLapsed(copy.owner)) void this.#claim(jid, copy);
     }
@@ -252,6 +259,8 @@ export class BatchCopies implements BatchSharing {
     const untilMs = performance.now() + ownWriteLookMs;
     while (performance.now() < untilMs) {
       const copy = this.#copies.get(jid);
+      // The job is over: its last part was this one.
+      if (copy === undefined && number > 0) return true;
       if (copy !== undefined && copy.next > number) return isSameOwner(copy.owner, this.#options.leases.self);
       await pause(clusterRetryMs);
     }

@@ -13,7 +13,7 @@ import {
   type WaitingContent,
 } from "../../../cluster/leases/record.ts";
 import { SaltworksError } from "../../../errors.ts";
-import { ownedEntryBytesMax, ownedMarkKeptMs } from "../../../limits.ts";
+import { jobClaimsUnderWayMax, ownedEntryBytesMax, ownedMarkKeptMs } from "../../../limits.ts";
 import {
   clusterField,
   type PendingJobRecord,
@@ -144,6 +144,7 @@ export class WaitingJobs {
     this.#ungiven.clear();
     for (const jid of ungiven) this.#later(this.#giveKept(jid));
     for (const [jid, entry] of this.#entries) {
+      if (this.#claiming.size >= jobClaimsUnderWayMax) return;
       if (entry.overMs !== undefined) {
         if (nowMs - entry.overMs > ownedMarkKeptMs) this.#entries.delete(jid);
         continue;
