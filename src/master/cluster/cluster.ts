@@ -2,8 +2,6 @@
  * This master as a member of a cluster: before the start it takes the cluster's key pair, after it it shares the AES key with the other members. A member
  * that has joined once starts without the others, and joins them when they answer.
  */
-import { createHash, createPublicKey } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { JetStreamApiCodes, JetStreamApiError } from "@nats-io/jetstream";
 import type { KV } from "@nats-io/kv";
@@ -26,9 +24,8 @@ import { shareIdentity } from "../../cluster/secrets/identity.ts";
 import { demandNoneTrusted, tellTrusted } from "../../cluster/secrets/trusted.ts";
 import { ServerWatch, type WatchedServers } from "../../cluster/server-watch.ts";
 import { type SharedTokens, TokenReplica } from "../../cluster/tokens/replica.ts";
-import { hasCodeIn } from "../../config/files/system-errors.ts";
 import type { MasterConfig } from "../../config/load.ts";
-import { hasCode, SaltworksError } from "../../errors.ts";
+import { hasCode } from "../../errors.ts";
 import { clusterAttachRetryMs } from "../../limits.ts";
 import { replaceDurably } from "../../store/disk/durable-file.ts";
 import {
@@ -38,7 +35,6 @@ import {
   presentMasterKeys,
   takeMasterKeys,
 } from "../../store/keys/keys.ts";
-import type { MasterKeyPair } from "../../store/keys/master-keys.ts";
 import { type SecretBox, secretBoxWith } from "../../store/secrets/sealed.ts";
 import type { MasterSecrets } from "../../store/secrets/secrets.ts";
 import type { WorkerStart } from "../../workers/messages/worker.ts";
@@ -48,6 +44,7 @@ import { JoiningSequence } from "../publish/sequence.ts";
 import type { KeyManagement } from "../upkeep/key-management.ts";
 import { type ClusterReport, sampleCluster } from "./cluster-metrics.ts";
 import { ClusterSecrets } from "./cluster-secrets.ts";
+import { markOf, markText, readMark } from "./joined-mark.ts";
 import { JobLeases, type OwnedJobs, sampleLeases } from "./leases/job-leases.ts";
 import { openLikeness } from "./likeness.ts";
 import { followMemberReturns, type ReturnParts, sampleMemberReturns } from "./member-returns.ts";
@@ -388,23 +385,5 @@ export class Cluster {
         logger.warn({ err: error }, `${what} does not answer: this member goes on alone and tries again`);
       }
     }
-  }
-}
-
-/** Says which cluster's key pair this master has. */
-const markOf = (member: Member) => join(member.directory, "joined");
-const markText = ({ clusterId }: Member, { privatePem }: MasterKeyPair) =>
-  `${clusterId} ${createHash("sha256")
-    .update(createPublicKey(privatePem).export({ type: "spki", format: "der" }))
-    .digest("hex")}\n`;
-
-/** @throws SaltworksError STORE_FAILED if it is there and cannot be read: this member would wait for a majority as if it had never joined */
-function readMark(member: Member): string | undefined {
-  const file = markOf(member);
-  try {
-    return readFileSync(file, "utf8");
-  } catch (cause) {
-    if (hasCodeIn(cause, "ENOENT")) return undefined;
-    throw new SaltworksError("STORE_FAILED", `${file} cannot be read`, { file }, { cause });
   }
 }
