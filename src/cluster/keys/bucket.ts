@@ -1,5 +1,5 @@
 /**
- * A key-value bucket, of minion keys or of tokens: compare-and-set writes, and a watch that delivers each newest entry in order, also after the server was away.
+ * A key-value bucket, of minion keys, tokens or job leases: compare-and-set writes, and a watch that delivers each newest entry in order, also after the server was away.
  * The watch is the only reader, because a plain read may be answered by a follower that is behind.
  */
 import {
@@ -163,6 +163,15 @@ export class KeyBucket {
       return found === null ? undefined : this.#opened(this.#keyOf(found.subject), found.data);
     } catch (cause) {
       throw unavailable("a key entry could not be read", cause);
+    }
+  }
+
+  /** Removes all entries of a key, or of a form of keys, and leaves no mark. @throws SaltworksError CLUSTER_UNAVAILABLE */
+  async purge(keys: string): Promise<void> {
+    try {
+      await this.#clients.manager.streams.purge(streamOf(this.#name), { filter: this.#subjectOf(keys) });
+    } catch (cause) {
+      throw unavailable("entries were not removed", cause);
     }
   }
 
