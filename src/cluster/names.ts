@@ -46,8 +46,13 @@ export function clusterNames(clusterId: string): ClusterNames {
   };
 }
 
+export function bucketNames(clusterId: string): readonly string[] {
+  const { keyBucket, secretBucket, tokenBucket, leaseBucket } = clusterNames(clusterId);
+  return [keyBucket, secretBucket, tokenBucket, leaseBucket];
+}
+
 /** Names of all streams, as NATS has them. */
 export function streamNames(clusterId: string): readonly string[] {
-  const { jobs, returnStreams, minionStream, keyBucket, secretBucket, tokenBucket } = clusterNames(clusterId);
-  return [jobs, ...returnStreams, minionStream, ...[keyBucket, secretBucket, tokenBucket].map((name) => `KV_${name}`)];
+  const { jobs, returnStreams, minionStream } = clusterNames(clusterId);
+  return [jobs, ...returnStreams, minionStream, ...bucketNames(clusterId).map((name) => `KV_${name}`)];
 }

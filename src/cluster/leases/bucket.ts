@@ -2,7 +2,7 @@
 import type { Logger } from "pino";
 import { jobLeaseFaultLogMs, ownedEntryBytesMax, ownedMarkKeptMs } from "../../limits.ts";
 import type { SecretBox } from "../../store/secrets/sealed.ts";
-import { type BucketClients, type BucketWrite, KeyBucket } from "../keys/bucket.ts";
+import { type BucketClients, type BucketWrite, WatchedBucket } from "../watched-bucket.ts";
 import { type LeaseKey, leaseKeyText, openLease, partsOf, readLeaseKey, sealLease } from "./record.ts";
 
 export type LeaseBucketOptions = {
@@ -17,10 +17,10 @@ export type LeaseBucketOptions = {
 
 export class LeaseBucket {
   readonly #options: LeaseBucketOptions;
-  readonly #bucket: KeyBucket;
+  readonly #bucket: WatchedBucket;
   #mayLogMs = 0;
 
-  private constructor(options: LeaseBucketOptions, bucket: KeyBucket) {
+  private constructor(options: LeaseBucketOptions, bucket: WatchedBucket) {
     this.#options = options;
     this.#bucket = bucket;
   }
@@ -29,7 +29,7 @@ export class LeaseBucket {
   static async open(options: LeaseBucketOptions): Promise<LeaseBucket> {
     const { clients, bucket: name, replicas } = options;
     const form = { what: "job leases", valueBytesMax: ownedEntryBytesMax, endMarkMs: ownedMarkKeptMs };
-    return new LeaseBucket(options, await KeyBucket.open(clients, name, { replicas, ...form }));
+    return new LeaseBucket(options, await WatchedBucket.open(clients, name, { replicas, ...form }));
   }
 
   /** It differs for a bucket that was made anew. */

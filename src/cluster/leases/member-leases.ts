@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { jobLeaseKeptMs, jobLeaseMarginMs, jobLeaseMs, jobLeaseRenewMs } from "../../limits.ts";
 import type { SecretBox } from "../../store/secrets/sealed.ts";
-import type { BucketWrite } from "../keys/bucket.ts";
+import type { BucketWrite } from "../watched-bucket.ts";
 import { type LeaseContent, type LeaseKey, leaseKeyText, type Owner, openLease, sealLease } from "./record.ts";
 
 export type MemberLeasesOptions = {

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { afterEach, describe, it } from "node:test";
-import type { BucketWrite } from "../../../src/cluster/keys/bucket.ts";
 import { MemberLeases } from "../../../src/cluster/leases/member-leases.ts";
 import { readLeaseKey } from "../../../src/cluster/leases/record.ts";
+import type { BucketWrite } from "../../../src/cluster/watched-bucket.ts";
 import { secretBoxWith } from "../../../src/store/secrets/sealed.ts";
 
 const times = { leaseMs: 15_000, marginMs: 5_000, renewMs: 1_000_000 };
