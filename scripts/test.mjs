@@ -36,7 +36,7 @@ const saltFleetFiles = [/interop\/(?:golden\/(?:salt-commands|commands)|site\/si
 /** Files that mostly wait and use less than half of one core: they have a lane beside the others. */
 const waitingFiles = [
   /fault\/(?:chaos-day|disk-errors|clock-jumps|clock-jumps-minions)\./,
-  /fleet\/(?:benches\/bench-and-tune|cluster\/replacements|jobs\/(?:missing-returns|deliver-within|schedules)|masters\/worker-loss|rights\/key-removals)\./,
+  /fleet\/(?:benches\/bench-and-tune|cluster\/(?:leases|replacements)|jobs\/(?:missing-returns|deliver-within|schedules)|masters\/worker-loss|rights\/key-removals)\./,
   /interop\/(?:deliver-within|golden\/waits)\./,
   /workers\/(?:threads\/lane-pool|lanes\/(?:runner-lane|external-lane))\./,
   /master\/(?:ports\/publish-front|jobs\/deliveries|upkeep\/salt-files|shutdown\/leave)\./,

@@ -14,6 +14,9 @@ export type ClusterNames = {
   readonly keyBucket: string;
   readonly secretBucket: string;
   readonly tokenBucket: string;
+  readonly leaseBucket: string;
+  /** On which members ask the owners of jobs. */
+  readonly ownerSubject: string;
   /** Stream and subject of the sequence of jobs. */
   readonly jobs: string;
   /** Each has one subject, which is its name. */
@@ -32,6 +35,8 @@ export function clusterNames(clusterId: string): ClusterNames {
     keyBucket: `sw_${clusterId}_keys`,
     secretBucket: `sw_${clusterId}_secrets`,
     tokenBucket: `sw_${clusterId}_tokens`,
+    leaseBucket: `sw_${clusterId}_leases`,
+    ownerSubject: `sw_${clusterId}.owners`,
     jobs: `sw_${clusterId}_jobs`,
     returnStreams: Array.from({ length: returnStreamsCount }, (_, at) => `sw_${clusterId}_returns_${at}`),
     presenceSubject: `sw_${clusterId}.presence`,
@@ -41,8 +46,13 @@ export function clusterNames(clusterId: string): ClusterNames {
   };
 }
 
+export function bucketNames(clusterId: string): readonly string[] {
+  const { keyBucket, secretBucket, tokenBucket, leaseBucket } = clusterNames(clusterId);
+  return [keyBucket, secretBucket, tokenBucket, leaseBucket];
+}
+
 /** Names of all streams, as NATS has them. */
 export function streamNames(clusterId: string): readonly string[] {
-  const { jobs, returnStreams, minionStream, keyBucket, secretBucket, tokenBucket } = clusterNames(clusterId);
-  return [jobs, ...returnStreams, minionStream, ...[keyBucket, secretBucket, tokenBucket].map((name) => `KV_${name}`)];
+  const { jobs, returnStreams, minionStream } = clusterNames(clusterId);
+  return [jobs, ...returnStreams, minionStream, ...bucketNames(clusterId).map((name) => `KV_${name}`)];
 }

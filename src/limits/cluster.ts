@@ -153,6 +153,47 @@ export const jobReadMs = 1_000;
 /** Answer of the sequence of jobs to a question about itself, milliseconds. Without a leader none comes, and the question is asked again. */
 export const jobSequenceAnswerMs = 1_500;
 
+// # Owners of jobs in a cluster
+
+/**
+ * How long a member may act for the batch jobs and waiting jobs that it owns, milliseconds, after it sent the latest renewal of its lease that the
+ * cluster confirmed: longer than the election of a leader. After it these jobs rest.
+ */
+export const jobLeaseMs = 15_000;
+/**
+ * How much longer the other members wait, milliseconds, from when they saw that renewal. So a member that died is replaced 20 s after its last renewal,
+ * or a second later.
+ */
+export const jobLeaseMarginMs = 5_000;
+/** How often a member renews its lease, milliseconds. */
+export const jobLeaseRenewMs = 2_500;
+/** How often a member looks for jobs whose owner's lease has ended, milliseconds. */
+export const jobLeaseLookMs = 1_000;
+/** Jobs of a former owner that a member claims at once. More wait for the next look. */
+export const jobClaimsUnderWayMax = 256;
+/** How long the bucket keeps the lease of a member that is gone, milliseconds. */
+export const jobLeaseKeptMs = 7 * 86_400_000;
+/** How often the log says that leases cannot be renewed or read, milliseconds. */
+export const jobLeaseFaultLogMs = 10_000;
+/** One entry in the bucket of leases, bytes. A waiting job of more stays with the member that published it, which counts it as `too_large`. */
+export const ownedEntryBytesMax = natsMessageBytesMax - 65_536;
+/** How long the bucket keeps the mark of a waiting job that is over, milliseconds. */
+export const ownedMarkKeptMs = 3_600_000;
+/** Part of a batch job's log in one message, bytes. More goes into further parts. */
+export const sharedLogPartBytesMax = 1_000_000;
+/** How long the cluster keeps the parts of a batch job's log, milliseconds. A job that takes longer cannot be taken over by a member that is new. */
+export const sharedLogKeptMs = 30 * 86_400_000;
+/** How long a member looks for its own write in the bucket after another one of the same number, milliseconds. Then it tries the write again. */
+export const ownWriteLookMs = 5_000;
+/** How long the owner of a job may take to answer another member, milliseconds. Then the operator is told to try again. */
+export const ownerAnswerMs = 10_000;
+/** How long a member that ends waits until the cluster has what its jobs wrote, milliseconds, before it hands them over. */
+export const jobHandOverMs = 5_000;
+/** How long a member gathers minions that came back, milliseconds, before it tells the owners of jobs that wait for them. */
+export const appearedGatherMs = 250;
+/** Minions in one such message. More go into further ones. */
+export const appearedIdsMax = 5_000;
+
 // # Presence in a cluster
 
 /** How often a member tells the others which minions came or went, milliseconds. It tells so without a change, too, so that a silent member is noticed. */

@@ -212,9 +212,9 @@ async function openParts(startup: Startup, opened: Opened): Promise<Master> {
     ...lanes,
     saltPlan,
     partitioner: new Partitioner(start.partitionKey, config.partitions),
-    pendingJobs,
+    pendingJobs: cluster?.leases.share(pendingJobs) ?? pendingJobs,
     signMasterKey,
-    ...{ audit, apiRestarts, sequence: cluster?.sequence, sharing: cluster?.minions },
+    ...{ audit, apiRestarts, sequence: cluster?.sequence, sharing: cluster?.minions, leases: cluster?.leases },
   });
   // From here on `master.stop` closes all parts, in its own order.
   opened.length = 0;
@@ -258,8 +258,7 @@ function followKeys(master: Master, { config, logger, secrets, cluster, areKeysL
   master.useKeyWatch(watch);
   if (cluster === undefined) return;
   const { keyManagement, memberParts: returns, metrics, fail } = master;
-  const { tokens } = returns;
-  cluster.attach({ secrets, keyManagement, applyKeys, areKeysLost, metrics, returns, tokens, pool, start, fail });
+  cluster.attach({ ...returns, returns, secrets, keyManagement, applyKeys, areKeysLost, metrics, pool, start, fail });
   master.onStop(() => cluster.close());
 }
 

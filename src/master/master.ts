@@ -13,10 +13,10 @@ import { fileAnswersOf } from "./answers/files.ts";
 import { MineAnswers } from "./answers/mines.ts";
 import { peersOf } from "./answers/peers.ts";
 import type { Audit } from "./audit/audit.ts";
-import { type Batches, batchesOf } from "./batch-jobs/batches.ts";
+import { type Batches, type BatchesParts, batchesOf } from "./batch-jobs/batches.ts";
 import type { MemberParts } from "./cluster/member-returns.ts";
 import type { MinionSharing } from "./cluster/minion-sharing.ts";
-import { Jobs, trackerOf } from "./jobs/jobs.ts";
+import { Jobs, type JobsParts, trackerOf } from "./jobs/jobs.ts";
 import { clockSetText, storeLost } from "./log/fault-texts.ts";
 import type { LogLimit } from "./log/log-limit.ts";
 import { RefusedCounts } from "./log/refused-counts.ts";
@@ -54,7 +54,8 @@ import { KeyManagement } from "./upkeep/key-management.ts";
 import { Maintenance } from "./upkeep/maintenance.ts";
 import { SaltFiles, type SaltPlan } from "./upkeep/salt-files.ts";
 
-export type MasterParts = Pick<PublisherOptions, "sequence"> & {
+type InCluster = Pick<PublisherOptions, "sequence"> & Pick<JobsParts, "leases"> & Pick<BatchesParts, "leases">;
+export type MasterParts = InCluster & {
   readonly config: MasterConfig;
   readonly logger: Logger;
   readonly logCounters: LogLimit["counters"];
@@ -192,7 +193,7 @@ export class Master {
   }
 
   get memberParts(): MemberParts {
-    return { ...this.#parts, jobs: this.#jobs, tokens: this.#authorisation.tokens };
+    return { ...this.#parts, jobs: this.#jobs, batches: this.#batches, tokens: this.#authorisation.tokens };
   }
 
   get requestEndpoint(): string {
@@ -366,8 +367,7 @@ export class Master {
       accepted: start.accepted,
       requestFront: () => this.#requests.front,
       publishFront: this.#publishFront,
-      ...{ batcher: this.#requests.batcher, authResponder: this.#requests.authResponder },
-      pool,
+      ...{ pool, batcher: this.#requests.batcher, authResponder: this.#requests.authResponder },
       lanes: {
         rsa,
         runners,

@@ -48,6 +48,8 @@ export type BatchEntry =
       readonly isStatic: boolean;
       /** The load as it is stored, in base64. It does not appear on the bus. */
       readonly load: string;
+      /** Whose batch job it is: only an owner by lease goes on with it. Undefined without a cluster. */
+      readonly cluster?: string;
     }
   /** The ping has ended. `window`: the number of minions that run at a time. */
   | {

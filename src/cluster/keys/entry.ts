@@ -1,7 +1,7 @@
 /** One entry of the bucket of minion keys: a minion's key files, as MessagePack, under its encoded id. Pure. */
 import { createHash } from "node:crypto";
 import { SaltworksError } from "../../errors.ts";
-import { keyEntryBytesMax } from "../../limits.ts";
+import { keyEntryBytesMax, keyMarkKeptMs } from "../../limits.ts";
 import { idIsValid, type KeyState, keyStates } from "../../store/keys/states.ts";
 import { intField, mapField, textField } from "../../wire/fields.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
@@ -9,6 +9,13 @@ import { decode, encode } from "../../wire/msgpack.ts";
 const version = 1;
 /** 128 bits: ids are compared with themselves only, and no one gains by a collision of two of their own keys. */
 const digestCharacters = 22;
+
+/** Of the bucket. Twice the largest entry, because a name may take as much again. */
+export const keyBucketForm = {
+  what: "minion keys",
+  valueBytesMax: 2 * keyEntryBytesMax,
+  endMarkMs: keyMarkKeptMs,
+} as const;
 
 /** A minion's key files: the PEM text by state. A minion may have several, such as an accepted key and another one that was denied. */
 export type KeySet = Readonly<Partial<Record<KeyState, string>>>;

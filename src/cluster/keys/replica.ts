@@ -6,9 +6,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
 import { keysPerTurnMax, logItemsMax } from "../../limits.ts";
 import type { KeyChange } from "../../store/keys/keys.ts";
+import { type BucketClients, type BucketEntry, type BucketWrite, WatchedBucket } from "../watched-bucket.ts";
 import { AppliedChanges } from "./applied.ts";
-import { type BucketClients, type BucketEntry, type BucketWrite, KeyBucket, keyBucketForm } from "./bucket.ts";
-import { bucketKeyOf, digestOf, encodeEntry, idOfBucketKey, noKeys, statesIn } from "./entry.ts";
+import { bucketKeyOf, digestOf, encodeEntry, idOfBucketKey, keyBucketForm, noKeys, statesIn } from "./entry.ts";
 import { LocalKeys } from "./local-keys.ts";
 import { KeyRecord } from "./record.ts";
 import { absentSince, type Local, type Seen, seenOf } from "./seen.ts";
@@ -58,7 +58,7 @@ export class KeyReplica {
   readonly #unusable = new Set<string>();
   /** The first ids with such a file and no entry: each is named once. */
   readonly #withheld = new Set<string>();
-  #bucket: KeyBucket | undefined;
+  #bucket: WatchedBucket | undefined;
   #touches: KeyTouches | undefined;
   /** Whether the record says what was in step before. Without one, an entry by this member proves nothing. */
   #hasRecord = false;
@@ -125,7 +125,7 @@ export class KeyReplica {
 
   async #start(): Promise<void> {
     const { clients, bucket: name, replicas, pkiDir, logger } = this.#options;
-    const bucket = await KeyBucket.open(clients, name, { replicas, ...keyBucketForm });
+    const bucket = await WatchedBucket.open(clients, name, { replicas, ...keyBucketForm });
     this.#bucket = bucket;
     this.#chooseRecord(bucket);
     this.#isCopied = false;
@@ -164,7 +164,7 @@ export class KeyReplica {
   }
 
   /** Keeps the record if it describes this bucket and these directories. Otherwise both sides are united. */
-  #chooseRecord(bucket: KeyBucket): void {
+  #chooseRecord(bucket: WatchedBucket): void {
     const [{ logger, recordFile, areKeysLost: areLost = false }, record] = [this.#options, this.#record];
     const areKeysLost = areLost || this.#local.isMissing || this.#local.ids().size === 0;
     const unfit = record.unfitFor(bucket.identity, bucket.lastRevision, areKeysLost);
@@ -379,7 +379,7 @@ export class KeyReplica {
   }
 
   /** Writes the bucket's keys over files that cannot be used. Without an entry they stay, and are named. */
-  async #restore(bucket: KeyBucket, id: string): Promise<"nothing" | "later"> {
+  async #restore(bucket: WatchedBucket, id: string): Promise<"nothing" | "later"> {
     const step = this.#record.step(id);
     const value = step.digest === noKeys ? undefined : await bucket.valueAt(step.revision);
     const seen = value === undefined ? undefined : this.#readEntry(id, { revision: step.revision, value });

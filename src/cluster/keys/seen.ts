@@ -1,5 +1,5 @@
 /** An entry of the bucket as the watch delivered it, beside the files that it is compared with. Pure. */
-import type { BucketEntry } from "./bucket.ts";
+import type { BucketEntry } from "../watched-bucket.ts";
 import { decodeEntry, digestOf, type KeySet, noKeys } from "./entry.ts";
 
 /** The newest entry of an id that the watch delivered, until the id is in step with it. */

@@ -1,5 +1,5 @@
 /** Which subjects a member uses on an operator's own NATS, in the form of a user's `permissions` in the configuration of nats-server. Pure. */
-import { clusterNames, streamNames } from "../names.ts";
+import { bucketNames, clusterNames, streamNames } from "../names.ts";
 
 /** Questions about a stream that a member asks, without the stream's name. A subject that goes on behind the name ends in `.>`. */
 const streamQuestions = [
@@ -22,14 +22,14 @@ export type NatsPermissions = { readonly publish: readonly string[]; readonly su
 
 /** Everything that members do, and nothing of another cluster or program. */
 export function natsPermissions(clusterId: string): NatsPermissions {
-  const { jobs, returnStreams, keyBucket, secretBucket, tokenBucket, inboxPrefix } = clusterNames(clusterId);
+  const { jobs, returnStreams, inboxPrefix } = clusterNames(clusterId);
   const told = [`sw_${clusterId}.>`, `sw.${clusterId}.>`, `${inboxPrefix}.>`];
   const streams = streamNames(clusterId);
   return {
     publish: [
       ...told,
       ...[jobs, ...returnStreams],
-      ...[keyBucket, secretBucket, tokenBucket].map((bucket) => `$KV.${bucket}.>`),
+      ...bucketNames(clusterId).map((bucket) => `$KV.${bucket}.>`),
       "$JS.API.INFO",
       ...streams.flatMap((stream) => [
         ...streamQuestions.map((question) => `$JS.API.${question}.${stream}`),

@@ -7,8 +7,8 @@ import type { Logger } from "pino";
 import { clusterRetryMs, tokenFileBytesMax } from "../../limits.ts";
 import type { SecretBox } from "../../store/secrets/sealed.ts";
 import type { TokenFile, Tokens } from "../../store/secrets/tokens.ts";
-import { type BucketClients, type BucketEntry, KeyBucket } from "../keys/bucket.ts";
 import { openRecord, sealRecord } from "../secrets/record.ts";
+import { type BucketClients, type BucketEntry, WatchedBucket } from "../watched-bucket.ts";
 
 export type SharedTokens = Pick<Tokens, "share" | "receive" | "files">;
 
@@ -28,7 +28,7 @@ const recordBytesMax = tokenFileBytesMax + 1_024;
 export class TokenReplica {
   readonly counters = { sent: 0, received: 0, failed: 0 };
   readonly #options: TokenReplicaOptions;
-  readonly #bucket: KeyBucket;
+  readonly #bucket: WatchedBucket;
   /** The newest revision of each token's file. Bounded by the number of tokens. */
   readonly #revisions = new Map<string, number>();
   /** Changes here that the bucket lacks, the newest of each name. Bounded by the number of tokens. */
@@ -38,7 +38,7 @@ export class TokenReplica {
   #sentName: string | undefined;
   #sending: Promise<void> | undefined;
 
-  private constructor(options: TokenReplicaOptions, bucket: KeyBucket) {
+  private constructor(options: TokenReplicaOptions, bucket: WatchedBucket) {
     this.#options = options;
     this.#bucket = bucket;
   }
@@ -51,7 +51,7 @@ export class TokenReplica {
   static async open(options: TokenReplicaOptions): Promise<TokenReplica> {
     const { clients, bucket: name, replicas, tokens, logger } = options;
     const form = { what: "tokens", valueBytesMax: recordBytesMax, endMarkMs: minuteMs };
-    const bucket = await KeyBucket.open(clients, name, { replicas, ...form });
+    const bucket = await WatchedBucket.open(clients, name, { replicas, ...form });
     const replica = new TokenReplica(options, bucket);
     tokens.share((file) => replica.#note(file));
     await bucket.watch({

@@ -3,36 +3,54 @@ import type { Logger } from "pino";
 import type { MasterConfig } from "../../config/load.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { batchesRunningMax, batchLogsMax } from "../../limits.ts";
-import { batchDirectory, hasBatch, listBatches, readBatchSummary, removeBatch } from "../../store/jobs/batch-log.ts";
-import { type BatchCounts, readBatchOptions } from "../../wire/batch-options.ts";
+import {
+  BatchLog,
+  batchDirectory,
+  hasBatch,
+  listBatches,
+  readBatchSummary,
+  removeBatch,
+} from "../../store/jobs/batch-log.ts";
+import { readBatchOptions } from "../../wire/batch-options.ts";
 import { jidTime } from "../../wire/jid.ts";
 import type { ValueMap } from "../../wire/values.ts";
 import type { JobTracker } from "../jobs/tracker.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Job, Published, Publisher } from "../publish/publisher.ts";
 import { bootMs, ClockStep } from "../upkeep/clock-step.ts";
-import { type BatchControl, BatchJob } from "./job.ts";
+import { BatchJob } from "./job.ts";
 import type { BatchEffects, BatchTimes } from "./ping.ts";
 import { recoverBatch } from "./recovery.ts";
-import type { BatchState } from "./run.ts";
+import type { BatchControl, BatchSharing, RunningBatch } from "./sharing.ts";
 
-export type BatchesOptions = Omit<BatchEffects, "onOver"> & {
+export type BatchesOptions = Omit<BatchEffects, "onOver" | "logs"> & {
+  /** Undefined without a cluster. */
+  readonly sharing?: BatchSharing | undefined;
   /** Age at which the log of a finished batch job is removed; 0 keeps all. */
   readonly keepMs: number;
 };
 
-export type RunningBatch = { readonly state: BatchState } & BatchCounts;
-
-type BatchesParts = { readonly config: MasterConfig; readonly logger: Logger; readonly bus: Pick<Bus, "fire"> };
+export type BatchesParts = {
+  readonly config: MasterConfig;
+  readonly logger: Logger;
+  readonly bus: Pick<Bus, "fire">;
+  /** Undefined without a cluster. `demand` throws unless this member may act for the jobs that it owns. */
+  readonly leases: { readonly batches: BatchSharing; readonly demand: () => void } | undefined;
+};
 type BatchesJobs = Pick<BatchEffects, "readJob" | "retcodes"> & {
   readonly publisher: Publisher;
   readonly tracker: JobTracker;
 };
 
-export function batchesOf({ config, logger, bus }: BatchesParts, jobs: BatchesJobs): Batches {
+export function batchesOf({ config, logger, bus, leases }: BatchesParts, jobs: BatchesJobs): Batches {
   const { publisher, tracker, readJob, retcodes } = jobs;
   return new Batches({
-    publish: (job, onAccepted) => publisher.publish(job, onAccepted),
+    publish: (job, onAccepted) =>
+      publisher.publish(job, (published) => {
+        onAccepted?.(published);
+        leases?.demand();
+      }),
+    sharing: leases?.batches,
     untilWritten: () => publisher.untilWritten(),
     hasLowerMasters: config.order_masters,
     newJid: () => publisher.newJid(),
@@ -102,9 +120,10 @@ export class Batches {
     }
   }
 
-  /** Running batch jobs, by job id. */
+  /** Running batch jobs of all members, by job id. */
   states(): ReadonlyMap<string, RunningBatch> {
-    return new Map([...this.#running].map(([jid, { run }]) => [jid, { state: run.state, ...run.counts }]));
+    const own = [...this.#running].map(([jid, { run }]) => [jid, { state: run.state, ...run.counts }] as const);
+    return new Map([...(this.#options.sharing?.states() ?? []), ...own]);
   }
 
   /**
@@ -115,6 +134,8 @@ export class Batches {
    */
   async control(action: BatchControl, jid: string, user: string): Promise<string> {
     const batch = this.#running.get(jid);
+    const elsewhere = batch === undefined ? this.#options.sharing?.control(action, jid, user) : undefined;
+    if (elsewhere !== undefined) return await elsewhere;
     try {
       if (batch !== undefined) return (await batch.control(action, user)) ? "changed" : batch.run.state;
       return action === "abort" ? await this.#abortStopped(jid, user) : "unknown";
@@ -124,23 +145,38 @@ export class Batches {
     }
   }
 
-  /** Resumes the unfinished batch jobs of an earlier master process. */
+  /** Resumes the unfinished batch jobs of an earlier master process. Those of a cluster have an owner by lease, which `takeOver` makes this member. */
   resume(): void {
     const { directory, logger } = this.#options;
     for (const jid of listBatches(directory)) {
       try {
-        if (readBatchSummary(directory, jid)?.last.kind === "done") continue;
-        const batch = BatchJob.reopen(jid, this.#effectsOf());
-        if (batch === undefined) continue;
-        this.#running.set(jid, batch);
-        this.counters.resumed += 1;
-        logger.info({ batch: jid }, "a batch job is resumed");
-        recoverBatch(batch).catch((error: Error) => batch.fail(error));
+        const summary = readBatchSummary(directory, jid);
+        if (summary?.last.kind !== "done" && summary?.first.cluster === undefined) this.takeOver(jid);
       } catch (error) {
         logger.error({ err: error, batch: jid }, "a batch job cannot be resumed");
       }
     }
     this.#sweep();
+  }
+
+  /** Goes on with a batch job from its log. @throws SaltworksError STORE_FAILED */
+  takeOver(jid: string): void {
+    const batch = BatchJob.reopen(jid, this.#effectsOf());
+    if (batch === undefined) return;
+    this.#running.set(jid, batch);
+    this.counters.resumed += 1;
+    this.#options.logger.info({ batch: jid }, "a batch job is resumed");
+    recoverBatch(batch).catch((error: Error) => batch.fail(error));
+  }
+
+  isRunning(jid: string): boolean {
+    return this.#running.has(jid);
+  }
+
+  /** Stops a batch job here. Another member, or this one later, goes on with it. */
+  release(jid: string): void {
+    this.#running.get(jid)?.close();
+    this.#running.delete(jid);
   }
 
   /** Stops all batch jobs. Unfinished ones are resumed at the next start. */
@@ -174,7 +210,7 @@ export class Batches {
   }
 
   #effectsOf(): BatchEffects {
-    return { ...this.#options, onOver: () => this.#noteOver() };
+    return { ...this.#options, logs: this.#options.sharing?.logs ?? BatchLog, onOver: () => this.#noteOver() };
   }
 
   #noteOver(): void {
@@ -188,17 +224,21 @@ export class Batches {
 
   /** Removes old logs of finished batch jobs. */
   #sweep(): void {
-    const { directory, keepMs, nowMs, logger } = this.#options;
+    const { directory, keepMs, nowMs, logger, sharing } = this.#options;
+    // Until then a log without an end may be of a batch job that another member goes on with.
+    if (sharing?.isCopied === false) return;
     this.#clock.look(nowMs());
     // After the clock was set forward, ages may be wrong.
     const isAgeKnown = keepMs > 0 && this.#clock.isTrusted;
     try {
-      const finished = listBatches(directory).filter((jid) => !this.#running.has(jid));
+      const states = this.states();
+      const finished = listBatches(directory).filter((jid) => !states.has(jid));
       const surplus = finished.length - batchLogsMax;
       for (const [index, jid] of finished.entries()) {
         const isOld = isAgeKnown && jidTime(jid).getTime() < nowMs() - keepMs;
         if (!isOld && index >= surplus) break;
         removeBatch(directory, jid);
+        sharing?.forget(jid);
       }
     } catch (error) {
       logger.error({ err: error }, "logs of old batch jobs cannot be removed");

@@ -2,8 +2,9 @@
  * Runs a batch job: its ping, its steps (each a separate job), its log and its events. `BatchRun` decides the next move; this file executes it.
  * docs/decisions/0020-batches-in-the-master.md.
  */
+import { hasCode } from "../../errors.ts";
 import { batchGatherMs, batchLateMs, batchSendWaitsMs, batchStepsMax } from "../../limits.ts";
-import { BatchLog, type PlacedEntry } from "../../store/jobs/batch-log.ts";
+import type { OpenBatchLog, PlacedEntry } from "../../store/jobs/batch-log.ts";
 import { type BatchEntry, type BatchOptions, parseShare, windowOf } from "../../wire/batch-options.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
 import { retcodeIn } from "../../wire/return.ts";
@@ -12,12 +13,11 @@ import { type Encodable, Packed, type ValueMap } from "../../wire/values.ts";
 import type { Job, Published } from "../publish/publisher.ts";
 import { bootMs, ClockStep } from "../upkeep/clock-step.ts";
 import { type BatchEffects, type BatchTimes, Ping, type PingAnswers } from "./ping.ts";
-import { type BatchMove, BatchRun } from "./run.ts";
+import { type BatchMove, BatchRun, inOrder } from "./run.ts";
+import type { BatchControl } from "./sharing.ts";
 
 /** Smaller steps of the clock are not corrected, because slots wait for seconds. */
 const batchClockStepMs = 500;
-
-export type BatchControl = "pause" | "resume" | "abort";
 
 export class BatchJob {
   readonly jid: string;
@@ -25,7 +25,7 @@ export class BatchJob {
   readonly job: Job;
   readonly times: BatchTimes;
   readonly effects: BatchEffects;
-  readonly #log: BatchLog;
+  readonly #log: OpenBatchLog;
   #timer: NodeJS.Timeout | undefined;
   #wakesAtMs = Number.POSITIVE_INFINITY;
   readonly #clock: ClockStep;
@@ -38,7 +38,14 @@ export class BatchJob {
   /** Job id of the ping. Minions that answer it late join the queue. */
   #latePing: string | undefined;
 
-  private constructor(jid: string, run: BatchRun, job: Job, times: BatchTimes, log: BatchLog, effects: BatchEffects) {
+  private constructor(
+    jid: string,
+    run: BatchRun,
+    job: Job,
+    times: BatchTimes,
+    log: OpenBatchLog,
+    effects: BatchEffects,
+  ) {
     this.jid = jid;
     this.run = run;
     this.job = job;
@@ -65,7 +72,7 @@ export class BatchJob {
     if (pinged === undefined) return undefined;
     const published = { ...pinged, jid: effects.newJid() };
     await effects.record(job, published);
-    const log = BatchLog.create(effects.directory, published.jid);
+    const log = effects.logs.create(effects.directory, published.jid);
     const batch = new BatchJob(published.jid, new BatchRun(batchStepsMax), job, times, log, effects);
     batch.note({
       kind: "new",
@@ -94,7 +101,7 @@ export class BatchJob {
    * @throws SaltworksError STORE_FAILED
    */
   static reopen(jid: string, effects: BatchEffects): BatchJob | undefined {
-    const { log, entries } = BatchLog.reopen(effects.directory, jid);
+    const { log, entries } = effects.logs.reopen(effects.directory, jid);
     const run = new BatchRun(batchStepsMax);
     for (const entry of entries) run.apply(entry);
     const { plan } = run;
@@ -185,7 +192,7 @@ export class BatchJob {
   /** Begins the first step, when the ping is over. */
   beginSteps(pingJid: string, { answered, absent }: PingAnswers): void {
     if (this.#isClosed) return;
-    const ids = this.#inOrder(answered);
+    const ids = inOrder(answered, this.job.target);
     const share = parseShare(this.run.plan?.size ?? "") ?? { kind: "count", count: 1 };
     this.note({ kind: "queue", ids, absent: [...absent].sort(), window: windowOf(share, ids.length) });
     if (absent.length > 0) this.#awaitLate(pingJid, absent);
@@ -292,7 +299,8 @@ export class BatchJob {
    * A failed write also ends the step that wrote, which fails with the same error.
    */
   fail(error: Error): void {
-    if (error === this.#failure) return;
+    // The owner changed, and the step under way met it.
+    if (error === this.#failure || (this.#isClosed && hasCode(error, "CLUSTER_UNAVAILABLE"))) return;
     this.#failure = error;
     this.effects.logger.error({ err: error, batch: this.jid }, "a batch job stops after an error");
     if (this.#isClosed) return;
@@ -348,15 +356,6 @@ export class BatchJob {
 
   #noteReturn(jid: string, id: string, body: Uint8Array): void {
     if (this.run.isAwaited(jid, id)) this.noteRetcode(jid, id, retcodeIn(body), body);
-  }
-
-  /** In the order of `-L`, or by name, so that operators know which minions are the canaries. */
-  #inOrder(ids: readonly string[]): string[] {
-    const sorted = [...new Set(ids)].sort();
-    const { target } = this.job;
-    if (typeof target === "string") return sorted;
-    const places = new Map(target.map((id, index) => [id, index]));
-    return sorted.sort((a, b) => (places.get(a) ?? target.length) - (places.get(b) ?? target.length));
   }
 
   #awaitLate(pingJid: string, absent: readonly string[]): void {

@@ -4,6 +4,7 @@ import type { Encodable, ValueMap } from "../../wire/values.ts";
 import type { FollowOptions } from "../jobs/followed.ts";
 import type { Fire, Job, Published } from "../publish/publisher.ts";
 import { syndicFieldNames } from "../publish/syndic-fields.ts";
+import type { BatchLogs } from "./sharing.ts";
 
 export type BatchTimes = { readonly timeoutMs: number; readonly gatherTimeoutMs: number };
 
@@ -25,6 +26,7 @@ export type BatchEffects = {
   readonly fire: Fire;
   readonly logger: Logger;
   readonly directory: string;
+  readonly logs: BatchLogs;
   /** `nowMs`: the wall clock. `steadyMs`: a monotonic clock. */
   readonly nowMs: () => number;
   readonly steadyMs?: () => number;

@@ -239,3 +239,11 @@ export class BatchRun {
       this.#stop ??= { outcome: "failures", culprit: id };
   }
 }
+
+/** Minions in the order of `-L`, or by name, so that operators know which are the canaries. */
+export function inOrder(ids: readonly string[], target: string | readonly string[]): string[] {
+  const sorted = [...new Set(ids)].sort();
+  if (typeof target === "string") return sorted;
+  const places = new Map(target.map((id, index) => [id, index]));
+  return sorted.sort((a, b) => (places.get(a) ?? target.length) - (places.get(b) ?? target.length));
+}

@@ -2,8 +2,6 @@
  * This master as a member of a cluster: before the start it takes the cluster's key pair, after it it shares the AES key with the other members. A member
  * that has joined once starts without the others, and joins them when they answer.
  */
-import { createHash, createPublicKey } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { JetStreamApiCodes, JetStreamApiError } from "@nats-io/jetstream";
 import type { KV } from "@nats-io/kv";
@@ -26,9 +24,8 @@ import { shareIdentity } from "../../cluster/secrets/identity.ts";
 import { demandNoneTrusted, tellTrusted } from "../../cluster/secrets/trusted.ts";
 import { ServerWatch, type WatchedServers } from "../../cluster/server-watch.ts";
 import { type SharedTokens, TokenReplica } from "../../cluster/tokens/replica.ts";
-import { hasCodeIn } from "../../config/files/system-errors.ts";
 import type { MasterConfig } from "../../config/load.ts";
-import { hasCode, SaltworksError } from "../../errors.ts";
+import { hasCode } from "../../errors.ts";
 import { clusterAttachRetryMs } from "../../limits.ts";
 import { replaceDurably } from "../../store/disk/durable-file.ts";
 import {
@@ -38,7 +35,6 @@ import {
   presentMasterKeys,
   takeMasterKeys,
 } from "../../store/keys/keys.ts";
-import type { MasterKeyPair } from "../../store/keys/master-keys.ts";
 import { type SecretBox, secretBoxWith } from "../../store/secrets/sealed.ts";
 import type { MasterSecrets } from "../../store/secrets/secrets.ts";
 import type { WorkerStart } from "../../workers/messages/worker.ts";
@@ -48,6 +44,8 @@ import { JoiningSequence } from "../publish/sequence.ts";
 import type { KeyManagement } from "../upkeep/key-management.ts";
 import { type ClusterReport, sampleCluster } from "./cluster-metrics.ts";
 import { ClusterSecrets } from "./cluster-secrets.ts";
+import { markOf, markText, readMark } from "./joined-mark.ts";
+import { JobLeases, type OwnedJobs, sampleLeases } from "./leases/job-leases.ts";
 import { openLikeness } from "./likeness.ts";
 import { followMemberReturns, type ReturnParts, sampleMemberReturns } from "./member-returns.ts";
 import { MinionSharing, type SharingWorkers } from "./minion-sharing.ts";
@@ -67,19 +65,20 @@ export type ClusterStart = {
 
 type JoinParts = { readonly start: ClusterStart; readonly config: MasterConfig; readonly logger: Logger };
 
-export type AttachParts = SharingWorkers & {
-  readonly secrets: MasterSecrets;
-  readonly keyManagement: Pick<KeyManagement, "follow" | "onAccepted">;
-  /** The master started without a single accepted key. Then keys that were in step before count as lost with the disk, and not as deleted. */
-  readonly areKeysLost: boolean;
-  readonly metrics: Pick<Metrics, "addSource">;
-  /** Applies what other members changed in the accepted keys; the files are written already. */
-  readonly applyKeys: (change: KeyChange) => void;
-  readonly returns: ReturnParts;
-  readonly tokens: SharedTokens;
-  /** Ends the master, because it cannot go on. */
-  readonly fail: (error: Error) => void;
-};
+export type AttachParts = SharingWorkers &
+  OwnedJobs & {
+    readonly secrets: MasterSecrets;
+    readonly keyManagement: Pick<KeyManagement, "follow" | "onAccepted">;
+    /** The master started without a single accepted key. Then keys that were in step before count as lost with the disk, and not as deleted. */
+    readonly areKeysLost: boolean;
+    readonly metrics: Pick<Metrics, "addSource">;
+    /** Applies what other members changed in the accepted keys; the files are written already. */
+    readonly applyKeys: (change: KeyChange) => void;
+    readonly returns: ReturnParts;
+    readonly tokens: SharedTokens;
+    /** Ends the master, because it cannot go on. */
+    readonly fail: (error: Error) => void;
+  };
 
 export class Cluster {
   /** For the publisher. It refuses jobs until this member has joined. */
@@ -88,6 +87,8 @@ export class Cluster {
   readonly #box: SecretBox;
   /** Presence and minions' data, which the master's parts hold from its start on. */
   readonly minions: MinionSharing;
+  /** Which member goes on with which batch job and waiting job. */
+  readonly leases: JobLeases;
   readonly #ending = new AbortController();
   #connection: ClusterConnection | undefined;
   /** Undefined before anything of the master holds the connection. */
@@ -113,7 +114,9 @@ export class Cluster {
     const { logger } = parts;
     const { clusterId, name, replicas } = member;
     this.#watch = new ServerWatch({ ...watched, member: name, logger });
-    this.minions = new MinionSharing({ clusterId, member: name, replicas, box: this.#box, logger });
+    const common = { clusterId, member: name, replicas, box: this.#box, logger };
+    this.minions = new MinionSharing(common);
+    this.leases = new JobLeases({ ...common, cachedir: parts.config.cachedir });
   }
 
   /**
@@ -155,6 +158,7 @@ export class Cluster {
     this.#watch.start();
     parts.keyManagement.onAccepted((ids) => this.noteKeys({ added: [...ids], removed: [], changed: [] }));
     parts.metrics.addSource((samples) => sampleCluster(samples, this.#report()));
+    parts.metrics.addSource((samples) => sampleLeases(samples, this.leases));
     this.#tryToAttach(parts);
   }
 
@@ -193,7 +197,9 @@ export class Cluster {
   async #close(): Promise<void> {
     this.#ending.abort();
     clearTimeout(this.#retry);
+    this.leases.release();
     await this.sequence.close();
+    await this.leases.close();
     const shared = this.#sharing?.close();
     const parts = [this.minions.close(), this.#returns?.close(), this.#keys?.close(), this.#watch.close()];
     await Promise.all([...parts, this.#tokens?.close(), this.#likeness?.close()]);
@@ -238,6 +244,9 @@ export class Cluster {
     if (this.#ending.signal.aborted) return await this.#returns?.close();
     this.minions.shareMinions(await this.#connect(), parts);
     await this.#shareTokens(parts);
+    await this.#untilAnswered("the cluster's bucket of job leases", async () =>
+      this.leases.open(await this.#connect(), parts),
+    );
     if (this.#ending.signal.aborted) return await this.#tokens?.close();
     logger.info({ cluster: start.member.clusterId, member: start.member.name }, "joined the cluster");
   }
@@ -376,23 +385,5 @@ export class Cluster {
         logger.warn({ err: error }, `${what} does not answer: this member goes on alone and tries again`);
       }
     }
-  }
-}
-
-/** Says which cluster's key pair this master has. */
-const markOf = (member: Member) => join(member.directory, "joined");
-const markText = ({ clusterId }: Member, { privatePem }: MasterKeyPair) =>
-  `${clusterId} ${createHash("sha256")
-    .update(createPublicKey(privatePem).export({ type: "spki", format: "der" }))
-    .digest("hex")}\n`;
-
-/** @throws SaltworksError STORE_FAILED if it is there and cannot be read: this member would wait for a majority as if it had never joined */
-function readMark(member: Member): string | undefined {
-  const file = markOf(member);
-  try {
-    return readFileSync(file, "utf8");
-  } catch (cause) {
-    if (hasCodeIn(cause, "ENOENT")) return undefined;
-    throw new SaltworksError("STORE_FAILED", `${file} cannot be read`, { file }, { cause });
   }
 }

@@ -20,6 +20,7 @@ import type { WorkerPool } from "../../workers/threads/worker-pool.ts";
 import type { Jobs } from "../jobs/jobs.ts";
 import type { Samples } from "../metrics/samples.ts";
 import type { Bus } from "../ports/bus.ts";
+import type { OwnedJobs } from "./leases/job-leases.ts";
 
 /** The master's parts that returns of other members go to. */
 export type ReturnParts = {
@@ -31,7 +32,7 @@ export type ReturnParts = {
 };
 
 /** What a member gives the cluster of its own. */
-export type MemberParts = ReturnParts & { readonly tokens: SharedTokens };
+export type MemberParts = ReturnParts & OwnedJobs & { readonly tokens: SharedTokens };
 
 type FollowParts = ReturnParts & {
   readonly connection: Pick<ClusterConnection, "jetstream" | "manager" | "seal">;

@@ -2,21 +2,18 @@
  * Keeps jobs for absent minions until a deadline. When a minion comes back, asks the job cache whether it has returned and, up to `deliveryAsksMax`
  * times, the minion whether it runs the job; then sends the job to it alone, under the same job id. docs/decisions/0019-jobs-for-absent-minions.md.
  */
-import { SaltworksError } from "../../errors.ts";
 import {
   deliveryAsksMax,
   deliveryBatchMax,
   deliveryFaultDelayMsMax,
-  deliveryPublishesPerSecondMax,
   deliveryReconciledMax,
   deliveryRoundsMax,
   deliveryScannedMax,
-  pendingJobsMax,
-  pendingMinionsMax,
 } from "../../limits.ts";
-import type { PendingJobRecord } from "../../store/jobs/pending-jobs.ts";
+import type { PendingJobRecord, StoredPendingJob } from "../../store/jobs/pending-jobs.ts";
 import { bootMs } from "../upkeep/clock-step.ts";
-import { type Appearance, type DeliveriesOptions, settleMs } from "./delivery-effects.ts";
+import { noRoom, PublishBudget } from "./delivery-bounds.ts";
+import { type Appearance, type DeliveriesOptions, newDeliveryCounters, settleMs } from "./delivery-effects.ts";
 import { FaultDelay } from "./fault-delay.ts";
 import { marksDamaged, PendingJob } from "./pending-job.ts";
 
@@ -29,19 +26,7 @@ type Due = { readonly atMs: number; readonly asksLeft: number };
 type Round = { readonly job: PendingJob; readonly ids: readonly string[]; readonly asksLeft: number };
 
 export class Deliveries {
-  readonly counters = {
-    kept: 0,
-    refused: 0,
-    appearances: 0,
-    asked: 0,
-    sent: 0,
-    foundReturned: 0,
-    foundRunning: 0,
-    unanswered: 0,
-    spent: 0,
-    withdrawn: 0,
-    expired: 0,
-  };
+  readonly counters = newDeliveryCounters();
   readonly #options: DeliveriesOptions;
   readonly #now: () => number;
   readonly #steadyMs: () => number;
@@ -54,8 +39,7 @@ export class Deliveries {
   readonly #scan: NodeJS.Timeout;
   #tick: NodeJS.Timeout | undefined;
   #roundsUnderWay = 0;
-  #budget = 0;
-  #budgetMs = 0;
+  readonly #budget: PublishBudget;
   #minionCount = 0;
   /** Jobs that the present pass has not scanned yet. */
   #scannedJobs: PendingJob[] = [];
@@ -67,7 +51,7 @@ export class Deliveries {
     this.#now = options.now ?? Date.now;
     this.#steadyMs = options.steadyMs ?? (() => performance.now());
     this.#bootMs = options.bootMs ?? bootMs;
-    this.#budgetMs = this.#steadyMs();
+    this.#budget = new PublishBudget(this.#steadyMs());
     this.#scan = setInterval(() => this.scan(), scanMs).unref();
   }
 
@@ -101,18 +85,10 @@ export class Deliveries {
    * @throws SaltworksError QUEUE_FULL, STORE_FAILED
    */
   async keep(record: PendingJobRecord): Promise<void> {
-    const full =
-      this.#jobs.size >= pendingJobsMax
-        ? `${pendingJobsMax} jobs wait for minions already`
-        : this.#minionCount + record.minions.length > pendingMinionsMax
-          ? `jobs wait for ${this.#minionCount} minions already, at most ${pendingMinionsMax} may`
-          : undefined;
-    if (full !== undefined) {
+    const refusal = noRoom(this.#jobs.size, this.#minionCount, record.minions.length);
+    if (refusal !== undefined) {
       this.counters.refused += 1;
-      throw new SaltworksError("QUEUE_FULL", `${full}; see jobs.pending and jobs.cancel`, {
-        pendingJobsMax,
-        pendingMinionsMax,
-      });
+      throw refusal;
     }
     // Users may choose a job id. The new job replaces one that waits under the same id.
     for (let former = this.job(record.jid); former; former = this.job(record.jid)) await this.#end(former);
@@ -147,8 +123,11 @@ export class Deliveries {
     if (this.#watched.size > 0 && this.#watched.delete(id) && !this.#due.has(id)) this.noteAppearance(id, "contact");
   }
 
-  noteAppearance(id: string, how: Appearance): void {
-    if (this.#jobs.size === 0 || !this.#isWanted(id)) return;
+  /** `isTold`: another member has said so. */
+  noteAppearance(id: string, how: Appearance, isTold = false): void {
+    // Other members hear of a contact by presence.
+    if (!isTold && how !== "contact" && this.#isWanted(id, false)) this.#options.sharing?.appeared(id, how);
+    if (!this.#isWanted(id)) return;
     this.counters.appearances += 1;
     this.#watched.delete(id);
     this.#due.set(id, { atMs: this.#steadyMs() + settleMs[how], asksLeft: deliveryAsksMax });
@@ -178,12 +157,37 @@ export class Deliveries {
   async cancel(jid: string, minionId?: string): Promise<string[] | undefined> {
     const job = this.#jobs.get(jid);
     if (job === undefined) return undefined;
+    if (!job.isActive && this.#options.sharing !== undefined) return this.#options.sharing.cancel(jid, minionId);
     const wanted = minionId === undefined ? job.left() : [minionId];
     const withdrawn = wanted.filter((id) => job.settle(id, "withdrawn"));
     this.counters.withdrawn += withdrawn.length;
     if (job.leftCount === 0) await this.#end(job);
     else await this.#write(job);
     return withdrawn.sort();
+  }
+
+  /** Keeps a job that another member owns. */
+  async adopt(stored: StoredPendingJob): Promise<void> {
+    if (this.#isClosed) return;
+    const former = this.#jobs.get(stored.record.jid);
+    if (former !== undefined) this.#drop(former);
+    const job = new PendingJob(stored, this.#options.numbers);
+    job.isChanged = true;
+    this.#keep(job);
+    await this.#options.store.put(job.record);
+  }
+
+  /** Sends the job from here on. Minions that lack it and are connected count as coming back. */
+  async takeOver(job: PendingJob): Promise<void> {
+    job.isActive = true;
+    await this.#reconcile(job);
+    for (const id of job.left()) if (this.#options.isConnected(id)) this.noteAppearance(id, "contact", true);
+  }
+
+  /** Forgets a job that is over. */
+  async dropOver(jid: string): Promise<void> {
+    const job = this.#jobs.get(jid);
+    if (job !== undefined) await this.#end(job);
   }
 
   /** Ends jobs past their deadline, writes changed marks, and notes absent minions. */
@@ -226,8 +230,9 @@ export class Deliveries {
     this.#due.clear();
   }
 
-  #isWanted(id: string): boolean {
-    for (const job of this.#jobs.values()) if (job.lacks(id)) return true;
+  /** Whether a job of this master waits for the minion; with `isActive` false, a job that another member owns. */
+  #isWanted(id: string, isActive = true): boolean {
+    for (const job of this.#jobs.values()) if (job.isActive === isActive && job.lacks(id)) return true;
     return false;
   }
 
@@ -277,13 +282,9 @@ export class Deliveries {
     if (this.#isClosed) return;
     const nowMs = this.#steadyMs();
     if (this.#rounds.length < deliveryRoundsMax) this.#planRounds(nowMs);
-    const earned = ((nowMs - this.#budgetMs) / 1_000) * deliveryPublishesPerSecondMax;
-    this.#budget = Math.min(deliveryPublishesPerSecondMax, this.#budget + Math.max(0, earned));
-    this.#budgetMs = nowMs;
-    while (this.#rounds.length > 0 && this.#budget >= 1 && this.#roundsUnderWay < deliveryRoundsMax) {
+    this.#budget.earn(nowMs);
+    while (this.#rounds.length > 0 && this.#roundsUnderWay < deliveryRoundsMax && this.#budget.takeRound()) {
       const round = this.#rounds.shift() as Round;
-      // Two publishes: find_job and the job itself.
-      this.#budget -= 2;
       this.#roundsUnderWay += 1;
       this.#go(round)
         .catch((error: Error) => this.#noteFault(error, round.ids, round.asksLeft))
@@ -312,6 +313,7 @@ export class Deliveries {
 
   #planRound(appeared: readonly string[], asksLeft: number, nowMs: number): void {
     for (const job of this.#jobs.values()) {
+      if (!job.isActive) continue;
       const lacking = appeared.filter((id) => job.lacks(id) && this.#options.isAccepted(id));
       // A minion that appeared again while it is asked may not have got the question, so it is asked again later.
       for (const id of lacking) if (job.isBusy(id)) this.#due.set(id, { atMs: nowMs + scanMs, asksLeft });
@@ -381,12 +383,12 @@ export class Deliveries {
       if (!isAllowed) this.counters.spent += 1;
       return isAllowed;
     });
-    if (this.#jobs.get(job.jid) !== job) return;
+    if (this.#jobs.get(job.jid) !== job || !job.isActive) return;
     let taken = tried;
     try {
       await this.#write(job);
       const isInTime = this.#bootMs() < job.endsMs && !this.#isClosed && this.#jobs.get(job.jid) === job;
-      taken = isInTime ? tried.filter((id) => job.lacks(id)) : [];
+      taken = isInTime && job.isActive ? tried.filter((id) => job.lacks(id)) : [];
       if (taken.length > 0) await this.#options.send(job.record, taken);
       this.counters.sent += taken.length;
     } catch (error) {

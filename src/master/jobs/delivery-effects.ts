@@ -14,6 +14,21 @@ export const settleMs: Readonly<Record<Appearance, number>> = { start: 1_000, au
 
 export type Grantees = { readonly granted: readonly string[]; readonly undecided: readonly string[] };
 
+/** What deliveries need of the cluster that the master is a member of. */
+export interface DeliverySharing {
+  /** Tells the other members of a minion that has come back, and that a job of theirs waits for. */
+  appeared(id: string, how: Appearance): void;
+  /** Withdraws a job at its owner. @throws SaltworksError CLUSTER_UNAVAILABLE */
+  cancel(jid: string, minionId: string | undefined): Promise<string[] | undefined>;
+}
+
+export function newDeliveryCounters() {
+  return {
+    ...{ kept: 0, refused: 0, appearances: 0, asked: 0, sent: 0, foundReturned: 0, foundRunning: 0, unanswered: 0 },
+    ...{ spent: 0, withdrawn: 0, expired: 0 },
+  };
+}
+
 export type DeliveriesOptions = {
   readonly store: PendingJobs;
   readonly numbers: MinionNumbers;
@@ -33,6 +48,8 @@ export type DeliveriesOptions = {
   readonly isConnected: (id: string) => boolean;
   readonly gatherTimeoutMs: number;
   readonly onFault: (error: Error) => void;
+  /** Undefined without a cluster. */
+  readonly sharing?: DeliverySharing | undefined;
   /** `now`: the wall clock, in which deadlines are stored. `steadyMs`: a monotonic clock. */
   readonly now?: () => number;
   readonly steadyMs?: () => number;

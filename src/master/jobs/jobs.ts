@@ -24,7 +24,7 @@ import type { Job, Published, Publisher } from "../publish/publisher.ts";
 import { noteBelow, type Syndics } from "../syndic/syndics.ts";
 import { openKeptMinions } from "../upkeep/kept-minions.ts";
 import { Deliveries } from "./deliveries.ts";
-import type { Grantees } from "./delivery-effects.ts";
+import type { DeliverySharing, Grantees } from "./delivery-effects.ts";
 import { readFindJobAnswer } from "./find-job.ts";
 import { keyReason, type ReasonSources, reasonFor } from "./reasons.ts";
 import { funText, type JobRecord, type SilentReason } from "./record.ts";
@@ -44,6 +44,8 @@ export type JobsParts = {
   readonly presence: Presence;
   readonly syndics: Syndics | undefined;
   readonly authorisation: { readonly mayStillPublish: MayStillPublish };
+  /** Undefined without a cluster. `demand` throws unless this member may act for the jobs that it owns. */
+  readonly leases: { readonly deliveries: DeliverySharing; readonly demand: () => void } | undefined;
 };
 /** Whether the grants that a job was published with still cover these minions. `isHopeful`: minions without data count as covered. */
 type MayStillPublish = (
@@ -111,6 +113,7 @@ export class Jobs {
     this.deliveries = Deliveries.open({
       store: parts.pendingJobs,
       numbers: this.tracker.numbers,
+      sharing: parts.leases?.deliveries,
       send: (record, ids) => this.#send(record, ids),
       stillGranted: (record, ids) => this.#stillGranted(record, ids),
       askRunning: (jid, ids, timeoutMs, onAnswer) => this.tracker.askRunning(jid, ids, timeoutMs, onAnswer),
@@ -335,6 +338,7 @@ export class Jobs {
     const publishFields = fields.get("publishFields") as ReadonlyMap<string, Encodable>;
     const field = (name: string) => fields.get(name) ?? "";
     const job = { fun: field("fun"), arg: field("arg"), ret: field("ret"), user: String(field("user")), publishFields };
+    this.#parts.leases?.demand();
     this.tracker.record(jid)?.noteDelivered(ids, Date.now());
     await this.#parts.publisher.deliver(job, jid, ids);
     this.#parts.bus.fire(`saltworks/job/${jid}/deliver`, { jid, minions: ids });

@@ -1,13 +1,18 @@
 /** One job that waits for absent minions: which of them lack it, and how often it was sent to each. */
 import { SaltworksError } from "../../errors.ts";
 import { deliveryTriesMax } from "../../limits.ts";
-import type { PendingJobRecord, StoredPendingJob } from "../../store/jobs/pending-jobs.ts";
+import { clusterField, type PendingJobRecord, type StoredPendingJob } from "../../store/jobs/pending-jobs.ts";
 import { JobMinions, type MinionNumbers } from "./minion-numbers.ts";
 
 /** A minion's mark, one byte. Low four bits: how often the job was sent to it alone. Higher bits: why it no longer needs the job. */
 const triesMask = 0x0f;
 const settledBits = { returned: 0x10, withdrawn: 0x20, spent: 0x40 } as const;
 const settledMask = 0x70;
+
+/** Marks without the returns, which each member of a cluster knows by itself. */
+export function marksToShare(marks: Uint8Array): Uint8Array {
+  return marks.map((mark) => mark & ~settledBits.returned);
+}
 
 /** For damaged marks: withdrawn minions stay withdrawn. All others count as waiting, until their returns are found. */
 function unlessWithdrawn(mark: number): number {
@@ -26,6 +31,8 @@ export class PendingJob {
   readonly #busy = new Set<string>();
   /** The deadline by a monotonic clock, so that setting the wall clock does not move it. */
   endsMs = Number.POSITIVE_INFINITY;
+  /** Whether this master sends it. In a cluster only the job's owner does. */
+  isActive: boolean;
   /** Marks have changed since they were written. */
   isChanged = false;
   /** Set while the job is being removed. Resolves when the store does not hold it any more. */
@@ -34,6 +41,7 @@ export class PendingJob {
 
   constructor({ record, marks, areMarksDamaged = false }: StoredPendingJob, numbers: MinionNumbers) {
     this.record = record;
+    this.isActive = !record.fields.has(clusterField);
     this.marks = areMarksDamaged ? marks.map(unlessWithdrawn) : marks;
     this.isChanged = areMarksDamaged;
     this.#minions = new JobMinions(numbers, record.minions);
@@ -103,6 +111,19 @@ export class PendingJob {
       const tries = this.tries(id);
       if (tries === 0) continue;
       this.marks[place] = ((this.marks[place] ?? 0) & ~triesMask) | (tries - 1);
+      this.isChanged = true;
+    }
+  }
+
+  /** Takes the marks of the member that owned the job: what is settled stays so, and the higher number of tries counts. */
+  merge(marks: Uint8Array): void {
+    for (let place = 0; place < Math.min(marks.length, this.marks.length); place += 1) {
+      const [mine, theirs] = [this.marks[place] ?? 0, marks[place] ?? 0];
+      const settled = mine & settledMask || theirs & settledMask;
+      const merged = Math.max(mine & triesMask, theirs & triesMask) | settled;
+      if (merged === mine) continue;
+      if ((mine & settledMask) === 0 && settled !== 0) this.#left -= 1;
+      this.marks[place] = merged;
       this.isChanged = true;
     }
   }

@@ -180,6 +180,10 @@ const members = {
   presenceMembersMax: at("saltworks_cluster_presence_total", { what: "dropped" }),
   sharedPutMs: at("saltworks_cluster_minion_data_total", { outcome: "failures" }),
   sharedMessageRoomBytes: at("saltworks_cluster_minion_data_total", { outcome: "dropped" }),
+  jobLeaseMs: at("saltworks_cluster_job_leases_total", { what: "lapsed" }),
+  jobLeaseMarginMs: at("saltworks_cluster_owned_jobs_total", { kind: "batch", what: "taken" }),
+  ownedEntryBytesMax: at("saltworks_cluster_owned_jobs_total", { kind: "waiting", what: "too_large" }),
+  sharedLogKeptMs: at("saltworks_cluster_owned_jobs_total", { kind: "batch", what: "broken" }),
   sharedKeylessMax: at("saltworks_cluster_minion_data_total", { outcome: "dropped" }),
 } as const;
 

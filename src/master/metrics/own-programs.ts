@@ -106,3 +106,22 @@ export const clusterJobs = {
   ),
   saltworks_cluster_jobs_behind: metric("gauge", [], "Jobs in the cluster's sequence that this member has not taken."),
 };
+
+/** Only on a member of a cluster. */
+export const clusterLeases = {
+  saltworks_cluster_job_lease: metric(
+    "gauge",
+    [],
+    "1 if this member may act for the batch jobs and waiting jobs that it owns. 0 without a majority.",
+  ),
+  saltworks_cluster_job_leases_total: metric(
+    "counter",
+    ["what"],
+    "This member's lease: `renewed`; `unconfirmed`: renewals without an answer, or after another write; `lapsed`: times that it ended, after which other members may go on with this one's jobs.",
+  ),
+  saltworks_cluster_owned_jobs_total: metric(
+    "counter",
+    ["kind", "what"],
+    "Batch jobs (`batch`) and jobs that wait for absent minions (`waiting`): `taken` over by this member, or taken up again; `lost` to another member; `broken`: batch jobs whose log cannot be copied here; `too_large`: waiting jobs that stay with this member because of their size.",
+  ),
+};

@@ -6,7 +6,7 @@ import { delayBounds, itemsBounds, secondsBounds } from "../../workers/measures/
 import { pillars, reactor } from "./content-table.ts";
 import { histogram, type Metric, metric } from "./metric.ts";
 import { clusterMinions, minionBounds } from "./minion-bounds.ts";
-import { apiProcess, cluster, clusterJobs, gitFetches, sitePython } from "./own-programs.ts";
+import { apiProcess, cluster, clusterJobs, clusterLeases, gitFetches, sitePython } from "./own-programs.ts";
 import { clusterReturns, databases, eventReturns, saltFiles } from "./store-copies.ts";
 
 export type { Metric } from "./metric.ts";
@@ -351,7 +351,7 @@ export const metricGroups = {
   "Returners of events": eventReturns,
   ...{ Reactor: reactor, "HTTP API": apiProcess, Git: gitFetches, "The site's own Python": sitePython },
   "Cluster of masters": cluster,
-  "Jobs of a cluster": clusterJobs,
+  "Jobs of a cluster": { ...clusterJobs, ...clusterLeases },
   "Returns of a cluster": clusterReturns,
   Events: events,
   Limits: limits,
@@ -372,7 +372,7 @@ export const metrics = {
   ...databases,
   ...eventReturns,
   ...{ ...reactor, ...apiProcess, ...gitFetches, ...sitePython },
-  ...{ ...cluster, ...clusterJobs, ...clusterReturns },
+  ...{ ...cluster, ...clusterJobs, ...clusterLeases, ...clusterReturns },
   ...events,
   ...limits,
   ...process,

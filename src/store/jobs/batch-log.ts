@@ -4,6 +4,7 @@
  */
 import {
   closeSync,
+  constants,
   fdatasync,
   fstatSync,
   ftruncateSync,
@@ -46,8 +47,21 @@ function logFile(directory: string, jid: string): string {
   return join(directory, `${jid}${suffix}`);
 }
 
+/** A log that is open for appending. In a cluster its entries go to the other members, too. */
+export interface OpenBatchLog {
+  append(entry: BatchEntry): PlacedEntry;
+  /** Resolves when all appended entries are safe. */
+  sync(): Promise<void>;
+  close(): void;
+}
+
+/** An entry as its line in the log. */
+export function batchLine(entry: BatchEntry): Buffer {
+  return Buffer.from(`${JSON.stringify(entry)}\n`, "utf8");
+}
+
 /** A log that is open for appending. Only the master opens one. Every method throws SaltworksError STORE_FAILED on an error of the disk. */
-export class BatchLog {
+export class BatchLog implements OpenBatchLog {
   readonly #fd: number;
   #end: number;
   #syncs = 0;
@@ -88,7 +102,7 @@ export class BatchLog {
   }
 
   append(entry: BatchEntry): PlacedEntry {
-    const line = Buffer.from(`${JSON.stringify(entry)}\n`, "utf8");
+    const line = batchLine(entry);
     const offset = this.#end;
     attempt(() => {
       for (let written = 0; written < line.length; ) written += writeSync(this.#fd, line, written);
@@ -140,6 +154,46 @@ export function removeBatch(directory: string, jid: string): void {
 }
 
 /**
+ * Writes a part of a log that another member owns. What the file has beyond it is void, and is cut off.
+ *
+ * @param isKnown the file may have this part and later ones already; then nothing is written
+ * @throws SaltworksError STORE_FAILED, also if the file ends before the part
+ */
+export function copyBatchPart(
+  directory: string,
+  jid: string,
+  offset: number,
+  bytes: Uint8Array,
+  isKnown: boolean,
+): void {
+  attempt(() => {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    const fd = openSync(logFile(directory, jid), constants.O_RDWR | constants.O_CREAT, 0o600);
+    try {
+      const { size } = fstatSync(fd);
+      if (size < offset) throw new Error(`the copy of ${jid} ends at ${size}, before ${offset}`);
+      if (isKnown && readAt(fd, offset, bytes.byteLength).equals(bytes)) return;
+      ftruncateSync(fd, offset);
+      for (let written = 0; written < bytes.byteLength; )
+        written += writeSync(fd, bytes, written, bytes.byteLength - written, offset + written);
+    } finally {
+      closeSync(fd);
+    }
+  });
+}
+
+/** Adds the whole lines in `bytes` to `found`. @returns where the last of them ends */
+export function placeLines(bytes: Buffer, at: number, found: PlacedEntry[]): number {
+  let start = 0;
+  for (let end = bytes.indexOf(newline) + 1; end > 0; end = bytes.indexOf(newline, start) + 1) {
+    const entry = JSON.parse(bytes.toString("utf8", start, end)) as BatchEntry;
+    found.push({ offset: at + start, end: at + end, entry });
+    start = end;
+  }
+  return at + start;
+}
+
+/**
  * Reads whole entries from `offset` on: at least one if there is any, and more until `bytesMax` is reached.
  *
  * @throws SaltworksError FUNCTION_ARGUMENTS if the batch job has no log, STORE_FAILED
@@ -159,17 +213,6 @@ export function readBatchEntries(directory: string, jid: string, offset: number,
       at = end;
     }
   });
-}
-
-/** Adds the whole lines in `bytes` to `found`. @returns where the last of them ends */
-function placeLines(bytes: Buffer, at: number, found: PlacedEntry[]): number {
-  let start = 0;
-  for (let end = bytes.indexOf(newline) + 1; end > 0; end = bytes.indexOf(newline, start) + 1) {
-    const entry = JSON.parse(bytes.toString("utf8", start, end)) as BatchEntry;
-    found.push({ offset: at + start, end: at + end, entry });
-    start = end;
-  }
-  return at + start;
 }
 
 /** Reads the first and the last entry, and not those between. */

@@ -14,6 +14,9 @@ import { closeEnvironment, makeDatabases, openDatabase, openEnvironment, putLate
 const dataFile = "data.mdb";
 const directoryMode = 0o700;
 
+/** In `fields` of a stored job of a cluster: only its owner by lease sends it. */
+export const clusterField = "cluster";
+
 /** `fields`: the publish without target and job id. `minions`: the expected minions; marks are in their order. */
 export type PendingJobRecord = {
   readonly jid: string;
@@ -63,7 +66,7 @@ export function openPendingJobs(path: string): PendingJobs {
       }),
     put: async (record) => {
       const key = keyOf(record.jid);
-      const value = checkedValue(key, writeRecord(record));
+      const value = checkedValue(key, packPendingJob(record));
       await later(value.byteLength, () => jobs.put(key, value));
     },
     putMarks: async (jid, marks) => {
@@ -92,7 +95,8 @@ function readMarks(key: Buffer, value: Buffer | undefined, count: number): Omit<
   return { marks: damaged, areMarksDamaged: true };
 }
 
-function writeRecord({ fields, minions, publishedMs, deadlineMs }: PendingJobRecord): Buffer {
+/** All but the job id. */
+export function packPendingJob({ fields, minions, publishedMs, deadlineMs }: PendingJobRecord): Buffer {
   return Buffer.from(encode({ fields: new Map(fields), minions, publishedMs, deadlineMs }, "bin"));
 }
 
@@ -100,6 +104,11 @@ function readRecord(key: Buffer, value: Buffer): PendingJobRecord {
   const jid = key.toString("utf8");
   const bytes = openValue(key, value);
   if (bytes === undefined) throw storeDamaged(`the pending job ${jid} is not what was stored`);
+  return unpackPendingJob(jid, bytes);
+}
+
+/** @throws SaltworksError STORE_FAILED */
+export function unpackPendingJob(jid: string, bytes: Uint8Array): PendingJobRecord {
   try {
     const map = decode(bytes) as ValueMap;
     return {

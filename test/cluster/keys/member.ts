@@ -42,14 +42,15 @@ export class TestMember {
     return this.#replica;
   }
 
-  async start(): Promise<void> {
+  /** `through`: what stands between the member and its server. */
+  async start(through: (clients: NatsClients) => NatsClients = (clients) => clients): Promise<void> {
     this.#clients ??= await this.#server.connect();
     const note = (level: string) => (fields: unknown, text?: string) => {
       if (typeof fields === "string") this.lines.push({ level, text: fields, fields: {} });
       else this.lines.push({ level, text: text ?? "", fields: fields as Record<string, unknown> });
     };
     this.#replica = await KeyReplica.open({
-      clients: this.#clients,
+      clients: through(this.#clients),
       bucket: this.#bucket,
       replicas: 1,
       pkiDir: this.pkiDir,

@@ -3,13 +3,31 @@ import assert from "node:assert/strict";
 import { cpSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, afterEach, before, describe, it } from "node:test";
+import type { ConsumeOptions, JsMsg } from "@nats-io/jetstream";
 import { bucketKeyOf, encodeEntry } from "../../../src/cluster/keys/entry.ts";
 import { natsServerSkip } from "../../services/nats-server.ts";
 import { temporaryDirectories } from "../../store/temporary.ts";
-import { NatsServer } from "../nats.ts";
+import { type NatsClients, NatsServer } from "../nats.ts";
 import { pem, TestMember } from "./member.ts";
 
 const ids = ["web1", "web2", "web3", "web4"];
+
+/** Clients of a server that was down a moment ago, and has none of the entries until it has caught up. */
+function behind(clients: NatsClients, onAsked: () => void, caughtUp: Promise<void>): NatsClients {
+  const { consumers } = clients.jetstream;
+  const get = async (...asked: Parameters<typeof consumers.get>) => {
+    const consumer = await consumers.get(...asked);
+    const info = async () => ({ ...(await consumer.info()), num_pending: 0 });
+    const consume = async (options: ConsumeOptions = {}) => {
+      onAsked();
+      const callback = (message: JsMsg) => void caughtUp.then(() => options.callback?.(message));
+      return await consumer.consume({ ...options, callback });
+    };
+    return Object.assign(Object.create(consumer) as typeof consumer, { info, consume });
+  };
+  const jetstream = Object.create(clients.jetstream, { consumers: { value: { get } } }) as NatsClients["jetstream"];
+  return { ...clients, jetstream };
+}
 
 describe("a member that was down", { skip: await natsServerSkip() }, () => {
   const temporary = temporaryDirectories();
@@ -51,6 +69,24 @@ describe("a member that was down", { skip: await natsServerSkip() }, () => {
     await bothHold("web2", {});
     await bothHold("web9", { accepted: pem("web9") });
     assert.deepEqual(b.warnings(""), []);
+  });
+
+  it("deletes nothing that its own server has not caught up with", async () => {
+    await begin();
+    let catchUp = (): void => assert.fail("nothing was asked");
+    const caughtUp = new Promise<void>((resolve) => {
+      catchUp = resolve;
+    });
+    let starting: Promise<void> = Promise.resolve();
+    await new Promise<void>((asked) => {
+      starting = b.start((clients) => behind(clients, asked, caughtUp));
+    });
+    catchUp();
+    await starting;
+    await b.untilInStep();
+    for (const id of ids) await bothHold(id, { accepted: pem(id) });
+    await b.stop();
+    assert.deepEqual(b.changes, []);
   });
 
   it("sends a deletion of a key that came in the second before it was killed", async () => {

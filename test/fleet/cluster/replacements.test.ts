@@ -15,6 +15,8 @@ import { Subscriber } from "./subscriber.ts";
 
 const skip = await natsServerSkip();
 const cliTimeoutMs = 60_000;
+/** A new server takes its records one after the other. */
+const takenMs = 180_000;
 const places = [0, 1, 2] as const;
 
 describe("a machine in a cluster that is replaced, and a secret that is changed", { skip, timeout: 600_000 }, () => {
@@ -35,7 +37,8 @@ describe("a machine in a cluster that is replaced, and a secret that is changed"
     const { servers } = JSON.parse(stdout) as { servers: { isAnswering: boolean }[] };
     return servers.filter(({ isAnswering }) => isAnswering).length;
   };
-  const untilAllAnswer = (at: number) => untilSo("all servers answer", async () => (await answering(at)) === 3);
+  const untilAllAnswer = (at: number) =>
+    untilSo("all servers answer", async () => (await answering(at)) === 3, takenMs);
   const masterKey = (at: number) => readFileSync(join(member(at).pkiDirectory, "master.pem"), "utf8");
   const hasKeys = (at: number) => ids.every((id) => existsSync(join(member(at).pkiDirectory, "minions", id)));
   const configure = (at: number, changes: object) => {
@@ -90,8 +93,8 @@ describe("a machine in a cluster that is replaced, and a secret that is changed"
     await killMachine(member(2));
     await member(2).remove();
     members[2] = await startOurMaster(20, config ?? {});
-    await untilSo("it has joined", () => joins(2) === 1);
-    await untilSo("it has the keys", () => hasKeys(2));
+    await untilSo("it has joined", () => joins(2) === 1, takenMs);
+    await untilSo("it has the keys", () => hasKeys(2), takenMs);
     assert.equal(masterKey(2), key);
     await untilAllAnswer(0);
     await works(2, "web1");
@@ -114,7 +117,7 @@ describe("a machine in a cluster that is replaced, and a secret that is changed"
       await untilSo("two answer at least", async () => (await answering(at)) >= 2);
     }
     await untilAllAnswer(1);
-    await untilSo("it has the keys", () => hasKeys(2));
+    await untilSo("it has the keys", () => hasKeys(2), takenMs);
     await works(2, "web2");
   });
 
@@ -129,7 +132,7 @@ describe("a machine in a cluster that is replaced, and a secret that is changed"
     }
     const before = places.map(joins);
     await Promise.all(members.map((one) => one.restart()));
-    for (const at of places) await untilSo(`member ${at} has joined`, () => joins(at) > (before[at] ?? 0));
+    for (const at of places) await untilSo(`member ${at} has joined`, () => joins(at) > (before[at] ?? 0), takenMs);
     for (const at of places) assert.equal(masterKey(at), key);
     assert.ok(places.every(hasKeys));
     await untilAllAnswer(0);

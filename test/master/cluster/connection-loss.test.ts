@@ -68,7 +68,7 @@ describe("a member whose connection to its own server ends for good", {
   it("ends the master, which its service manager starts again", async () => {
     const access = accessTo(server.clientPort, keys, "client", "member1");
     const config = {
-      ...{ pki_dir: temporary(), keysize: 2_048, key_pass: null, cluster_join_timeout: 60 },
+      ...{ pki_dir: temporary(), cachedir: temporary(), keysize: 2_048, key_pass: null, cluster_join_timeout: 60 },
     } as unknown as MasterConfig;
     const { privatePem } = ensureMasterKeys(config.pki_dir, config.keysize, "master");
     const spki = createPublicKey(privatePem).export({ type: "spki", format: "der" });

@@ -1,6 +1,6 @@
 /**
- * A key-value bucket, of minion keys or of tokens: compare-and-set writes, and a watch that delivers each newest entry in order, also after the server was away.
- * The watch is the only reader, because a plain read may be answered by a follower that is behind.
+ * A key-value bucket that is watched, of minion keys, tokens or job leases: compare-and-set writes, and a watch that delivers each newest entry in order,
+ * also after the server was away. The watch is the only reader, because a plain read may be answered by a follower that is behind.
  */
 import {
   type ConsumerMessages,
@@ -15,12 +15,12 @@ import {
 } from "@nats-io/jetstream";
 import type { Kvm } from "@nats-io/kv";
 import { headers, type MsgHdrs } from "@nats-io/nats-core";
-import { within } from "../../deadline.ts";
-import { hasCode, SaltworksError } from "../../errors.ts";
-import { keyBucketAnswerMs, keyEntryBytesMax, keyMarkKeptMs, keyPutTimeoutMs, keyRescanMs } from "../../limits.ts";
-import { isConflict } from "../conflict.ts";
-import { type RecordSeal, sealRoomBytes } from "../record-seal.ts";
-import { identityOf } from "../stream-identity.ts";
+import { within } from "../deadline.ts";
+import { hasCode, SaltworksError } from "../errors.ts";
+import { keyBucketAnswerMs, keyMarkKeptMs, keyPutTimeoutMs, keyRescanMs } from "../limits.ts";
+import { isConflict } from "./conflict.ts";
+import { type RecordSeal, sealRoomBytes } from "./record-seal.ts";
+import { identityOf } from "./stream-identity.ts";
 
 const operationHeader = "KV-Operation";
 const markReasonHeader = "Nats-Marker-Reason";
@@ -55,12 +55,6 @@ export type BucketOptions = {
   readonly valueBytesMax: number;
   readonly endMarkMs: number;
 };
-/** Twice the largest entry, because a name may take as much again. */
-export const keyBucketForm = {
-  what: "minion keys",
-  valueBytesMax: 2 * keyEntryBytesMax,
-  endMarkMs: keyMarkKeptMs,
-} as const;
 export type BucketWatcher = {
   readonly onEntry: (entry: BucketEntry) => void;
   /** The bucket was deleted and made anew while it was watched. The watch has ended. */
@@ -69,7 +63,7 @@ export type BucketWatcher = {
   readonly onFault: (error: unknown) => void;
 };
 
-export class KeyBucket {
+export class WatchedBucket {
   readonly #clients: BucketClients;
   readonly #name: string;
   /** When the bucket was made: it differs for a bucket of the same name that was made anew. */
@@ -93,7 +87,7 @@ export class KeyBucket {
   }
 
   /** Opens the bucket; makes it with `replicas` copies if there is none. @throws SaltworksError CLUSTER_UNAVAILABLE */
-  static async open(clients: BucketClients, name: string, options: BucketOptions): Promise<KeyBucket> {
+  static async open(clients: BucketClients, name: string, options: BucketOptions): Promise<WatchedBucket> {
     const { replicas, what, valueBytesMax, endMarkMs } = options;
     try {
       const opening = clients.kvm.create(name, {
@@ -105,7 +99,7 @@ export class KeyBucket {
       await within(opening, keyBucketAnswerMs, () => {
         throw new Error("no answer in time");
       });
-      return new KeyBucket(clients, name, await withBatches(clients.manager, streamOf(name)));
+      return new WatchedBucket(clients, name, await withBatches(clients.manager, streamOf(name)));
     } catch (cause) {
       throw unavailable(`the bucket of ${what} cannot be opened`, cause);
     }
@@ -166,9 +160,19 @@ export class KeyBucket {
     }
   }
 
+  /** Removes all entries of a key, or of a form of keys, and leaves no mark. @throws SaltworksError CLUSTER_UNAVAILABLE */
+  async purge(keys: string): Promise<void> {
+    try {
+      await this.#clients.manager.streams.purge(streamOf(this.#name), { filter: this.#subjectOf(keys) });
+    } catch (cause) {
+      throw unavailable("entries were not removed", cause);
+    }
+  }
+
   /** Delivers the newest entry of every key, then each change. Resolves when all entries that were there are delivered. @throws SaltworksError CLUSTER_UNAVAILABLE */
   async watch(watcher: BucketWatcher): Promise<void> {
     try {
+      const newest = await this.#newestRevision();
       await new Promise<void>((resolve, reject) => {
         let atMs = performance.now();
         const overdue = setInterval(() => {
@@ -178,7 +182,9 @@ export class KeyBucket {
           atMs = performance.now();
           watcher.onEntry(entry);
         };
+        // A server that was down a moment ago delivers what it has, and the rest when it has caught up.
         const done = () => {
+          if (this.#seenRevision < newest) return;
           clearInterval(overdue);
           resolve();
         };
@@ -193,6 +199,17 @@ export class KeyBucket {
     }
     this.#check = setInterval(() => void this.#lookAfter(watcher), keyRescanMs);
     this.#check.unref();
+  }
+
+  /** Of the entries that there are; 0 without any. The leader of the stream answers, and the servers that follow it may be behind. */
+  async #newestRevision(): Promise<number> {
+    const asking = this.#clients.manager.streams.getMessage(streamOf(this.#name), {
+      last_by_subj: this.#subjectOf(">"),
+    });
+    const found = await within(asking, keyBucketAnswerMs, () => {
+      throw new Error("no answer in time");
+    });
+    return found?.seq ?? 0;
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,168 @@
+/**
+ * Each member's lease, by which it may act for the jobs that it owns. The member renews it. Its own lease ends `jobLeaseMs` after it *sent* the latest
+ * renewal that the cluster confirmed. For the others it ends `jobLeaseMs` and a margin after they *saw* that renewal. So the owner stops before another
+ * member may take over, whatever their clocks show.
+ */
+import { randomBytes } from "node:crypto";
+import { jobLeaseKeptMs, jobLeaseMarginMs, jobLeaseMs, jobLeaseRenewMs } from "../../limits.ts";
+import type { SecretBox } from "../../store/secrets/sealed.ts";
+import type { BucketWrite } from "../watched-bucket.ts";
+import { type LeaseContent, type LeaseKey, leaseKeyText, type Owner, openLease, sealLease } from "./record.ts";
+
+export type MemberLeasesOptions = {
+  /** This member's name. */
+  readonly member: string;
+  readonly box: SecretBox;
+  /** Writes by compare-and-set; undefined if another revision is the newest. */
+  readonly put: (write: BucketWrite) => Promise<number | undefined>;
+  /** A monotonic clock that counts while the machine sleeps, milliseconds. */
+  readonly now: () => number;
+  readonly onGained: () => void;
+  /** The own lease has ended. This member must not act any more. */
+  readonly onLapsed: () => void;
+  readonly onFault: (error: unknown) => void;
+  /** Tests use less. */
+  readonly times?: { readonly leaseMs: number; readonly marginMs: number; readonly renewMs: number };
+};
+
+type Seen = LeaseContent & { readonly revision: number; readonly seenMs: number };
+
+const usualTimes = { leaseMs: jobLeaseMs, marginMs: jobLeaseMarginMs, renewMs: jobLeaseRenewMs };
+
+export class MemberLeases {
+  readonly counters = { renewed: 0, unconfirmed: 0, lapsed: 0 };
+  /** This process as an owner. */
+  readonly self: Owner;
+  readonly #options: MemberLeasesOptions;
+  readonly #times: typeof usualTimes;
+  readonly #key: LeaseKey;
+  readonly #members = new Map<string, Seen>();
+  #untilMs = Number.NEGATIVE_INFINITY;
+  /** Since when this member has its lease. What others wrote before was perhaps not read yet. */
+  #gainedMs = Number.POSITIVE_INFINITY;
+  #isHeld = false;
+  #isEnding = false;
+  #renewing: Promise<void> | undefined;
+  #renewTimer: NodeJS.Timeout | undefined;
+  #endTimer: NodeJS.Timeout | undefined;
+
+  constructor(options: MemberLeasesOptions) {
+    this.#options = options;
+    this.#times = options.times ?? usualTimes;
+    this.self = { member: options.member, session: randomBytes(9).toString("base64url") };
+    this.#key = { kind: "lease", member: options.member };
+  }
+
+  /** Begins to renew. Resolves after the first try. */
+  async start(): Promise<void> {
+    this.#renewTimer = setInterval(() => void this.renew(), this.#times.renewMs).unref();
+    await this.renew();
+  }
+
+  /** Whether this member may act now. */
+  get holds(): boolean {
+    return !this.#isEnding && this.#options.now() < this.#untilMs;
+  }
+
+  /** Takes a lease from the bucket. `value`: undefined for one that was removed. */
+  note(member: string, revision: number, value: Uint8Array | undefined): void {
+    if (value === undefined) {
+      this.#members.delete(member);
+      return;
+    }
+    const content = openLease<LeaseContent>(this.#options.box, { kind: "lease", member }, value);
+    if (revision > (this.#members.get(member)?.revision ?? 0))
+      this.#members.set(member, { ...content, revision, seenMs: this.#options.now() });
+  }
+
+  /** Whether another owner may take over from this one. Only a member with a lease of its own can tell. */
+  hasLapsed(owner: Owner): boolean {
+    if (!this.holds) return false;
+    if (owner.member === this.self.member) return owner.session !== this.self.session;
+    const seen = this.#members.get(owner.member);
+    if (seen !== undefined && (seen.session !== owner.session || seen.isOver)) return true;
+    const sinceMs = Math.max(seen?.seenMs ?? 0, this.#gainedMs);
+    return this.#options.now() - sinceMs > this.#times.leaseMs + this.#times.marginMs;
+  }
+
+  renew(): Promise<void> {
+    this.#renewing ??= this.#renew().finally(() => {
+      this.#renewing = undefined;
+    });
+    return this.#renewing;
+  }
+
+  /** From here on this member does not act. */
+  release(): void {
+    this.#isEnding = true;
+    clearInterval(this.#renewTimer);
+    clearTimeout(this.#endTimer);
+  }
+
+  /** Tells the others that they may take over at once. Call it when nothing of this member is under way. */
+  async end(): Promise<void> {
+    this.release();
+    await this.#renewing;
+    try {
+      await this.#write(true);
+    } catch (error) {
+      this.#options.onFault(error);
+    }
+  }
+
+  async #renew(): Promise<void> {
+    if (this.#isEnding) return;
+    const sentMs = this.#options.now();
+    try {
+      if (await this.#write(false)) {
+        this.counters.renewed += 1;
+        this.#extend(sentMs + this.#times.leaseMs);
+        return;
+      }
+    } catch (error) {
+      if (!this.#isEnding) this.#options.onFault(error);
+    }
+    // After a write without an answer the revision is another. The watch brings it.
+    this.counters.unconfirmed += 1;
+  }
+
+  async #write(isOver: boolean): Promise<boolean> {
+    const { box, put, now } = this.#options;
+    const content: LeaseContent = { session: this.self.session, isOver };
+    const revision = await put({
+      key: leaseKeyText(this.#key),
+      value: sealLease(box, this.#key, content),
+      revision: this.#members.get(this.self.member)?.revision ?? 0,
+      lifeMs: jobLeaseKeptMs,
+    });
+    if (revision === undefined) return false;
+    this.#members.set(this.self.member, { ...content, revision, seenMs: now() });
+    return true;
+  }
+
+  #extend(untilMs: number): void {
+    if (this.#isEnding || untilMs <= this.#untilMs) return;
+    this.#untilMs = untilMs;
+    const leftMs = untilMs - this.#options.now();
+    if (leftMs <= 0) return;
+    clearTimeout(this.#endTimer);
+    this.#endTimer = setTimeout(() => this.#lookAtEnd(), leftMs);
+    if (this.#isHeld) return;
+    this.#isHeld = true;
+    this.#gainedMs = this.#options.now();
+    this.#options.onGained();
+  }
+
+  #lookAtEnd(): void {
+    if (this.#isEnding || !this.#isHeld) return;
+    const leftMs = this.#untilMs - this.#options.now();
+    if (leftMs > 0) {
+      this.#endTimer = setTimeout(() => this.#lookAtEnd(), leftMs);
+      return;
+    }
+    this.#isHeld = false;
+    this.#gainedMs = Number.POSITIVE_INFINITY;
+    this.counters.lapsed += 1;
+    this.#options.onLapsed();
+  }
+}

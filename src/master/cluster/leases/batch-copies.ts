@@ -1,0 +1,277 @@
+/**
+ * The logs of the cluster's batch jobs. The owner of one sends its log part by part. Every other member writes the parts into a log of its own, so that it
+ * shows the job as the owner does, and can go on with it. docs/decisions/0049-job-leases.md.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import type { Logger } from "pino";
+import type { OwnerQuestion } from "../../../cluster/leases/asks.ts";
+import type { LeaseBucket } from "../../../cluster/leases/bucket.ts";
+import { LogSender } from "../../../cluster/leases/log-sender.ts";
+import type { MemberLeases } from "../../../cluster/leases/member-leases.ts";
+import { isSameOwner, type Owner, type PartContent } from "../../../cluster/leases/record.ts";
+import { SaltworksError } from "../../../errors.ts";
+import {
+  batchStepsMax,
+  clusterRetryMs,
+  jobClaimsUnderWayMax,
+  ownWriteLookMs,
+  sharedLogKeptMs,
+} from "../../../limits.ts";
+import {
+  BatchLog,
+  batchLine,
+  copyBatchPart,
+  type OpenBatchLog,
+  type PlacedEntry,
+  placeLines,
+} from "../../../store/jobs/batch-log.ts";
+import type { Batches } from "../../batch-jobs/batches.ts";
+import { BatchRun } from "../../batch-jobs/run.ts";
+import type { BatchControl, BatchLogs, BatchSharing, RunningBatch } from "../../batch-jobs/sharing.ts";
+
+/** A batch job that is not over. */
+type Copy = {
+  owner: Owner;
+  /** Number of the part that comes next. */
+  next: number;
+  /** Where the last whole line ends, and the bytes after it. */
+  end: number;
+  rest: Buffer;
+  readonly run: BatchRun;
+  /** Parts are missing here, or could not be written. */
+  isBroken: boolean;
+};
+
+export type BatchCopiesOptions = {
+  readonly clusterId: string;
+  readonly directory: string;
+  readonly leases: MemberLeases;
+  readonly bucket: () => Pick<LeaseBucket, "put" | "removeParts" | "noteFault"> | undefined;
+  readonly ask: (owner: string, question: OwnerQuestion) => Promise<unknown>;
+  readonly logger: Logger;
+};
+
+export type RunBatches = Pick<Batches, "takeOver" | "isRunning" | "release" | "control">;
+
+export class BatchCopies implements BatchSharing {
+  /** `taken`: taken over from another owner. `lost`: taken over by another one. `broken`: that this member cannot go on with. */
+  readonly counters = { taken: 0, lost: 0, broken: 0 };
+  readonly #options: BatchCopiesOptions;
+  readonly #copies = new Map<string, Copy>();
+  readonly #senders = new Map<string, LogSender>();
+  readonly #claiming = new Set<string>();
+  /** Batch jobs that have run here while this member holds its lease. One that stopped after an error is not tried again. */
+  readonly #ran = new Set<string>();
+  #batches: RunBatches | undefined;
+  isCopied = false;
+
+  constructor(options: BatchCopiesOptions) {
+    this.#options = options;
+  }
+
+  readonly logs: BatchLogs = {
+    create: (directory, jid) => this.#shared(jid, BatchLog.create(directory, jid), { next: 0, end: 0 }),
+    reopen: (directory, jid) => {
+      const { log, entries } = BatchLog.reopen(directory, jid);
+      const copy = this.#copies.get(jid);
+      return { log: copy === undefined ? log : this.#shared(jid, log, copy), entries };
+    },
+  };
+
+  use(batches: RunBatches): void {
+    this.#batches = batches;
+  }
+
+  states(): ReadonlyMap<string, RunningBatch> {
+    return new Map([...this.#copies].map(([jid, { run }]) => [jid, { state: run.state, ...run.counts }] as const));
+  }
+
+  control(action: BatchControl, jid: string, user: string): Promise<string> | undefined {
+    const { leases, ask } = this.#options;
+    const copy = this.#copies.get(jid);
+    if (copy === undefined || isSameOwner(copy.owner, leases.self)) return undefined;
+    return ask(copy.owner.member, { kind: "control", action, jid, user }) as Promise<string>;
+  }
+
+  forget(jid: string): void {
+    const { bucket } = this.#options;
+    bucket()
+      ?.removeParts(jid)
+      .catch((error: Error) => bucket()?.noteFault(error));
+  }
+
+  /** Takes a part of a log. */
+  note(jid: string, number: number, part: PartContent): void {
+    const { leases, logger } = this.#options;
+    const copy = this.#copyOf(jid, number, part);
+    if (copy === undefined || number < copy.next) return;
+    if (number > copy.next) this.#break(copy, jid, new Error(`part ${copy.next} is missing`));
+    copy.next = number + 1;
+    copy.owner = part.owner;
+    const isOwn = isSameOwner(part.owner, leases.self);
+    if (!isOwn && this.#senders.has(jid)) {
+      logger.warn({ batch: jid, owner: part.owner.member }, "another member goes on with a batch job");
+      this.counters.lost += 1;
+      this.#release(jid);
+    }
+    this.#copy(copy, jid, part, isOwn);
+    if (part.isClaim && isOwn) this.#begin(jid, copy);
+  }
+
+  /** All parts that were there at the start are read. */
+  noteCopied(): void {
+    this.isCopied = true;
+    const nothing = { bytes: Buffer.alloc(0), isClaim: true } as const;
+    for (const [jid, copy] of this.#copies) {
+      // Lines that this member wrote before its end and that the cluster lacks.
+      const offset = copy.end + copy.rest.byteLength;
+      this.#copy(copy, jid, { ...nothing, owner: copy.owner, offset }, false);
+    }
+  }
+
+  /** Claims the batch jobs whose owner's lease has ended, and its own ones that rest. */
+  look(): void {
+    const { leases } = this.#options;
+    if (!this.isCopied || !leases.holds) return;
+    for (const [jid, copy] of this.#copies) {
+      if (this.#claiming.size >= jobClaimsUnderWayMax) return;
+      if (copy.isBroken || this.#batches?.isRunning(jid) !== false || this.#ran.has(jid)) continue;
+      if (isSameOwner(copy.owner, leases.self) || leases.hasLapsed(copy.owner)) void this.#claim(jid, copy);
+    }
+  }
+
+  /** This member must not act any more. */
+  releaseAll(): void {
+    for (const jid of [...this.#senders.keys()]) this.#release(jid);
+    this.#ran.clear();
+  }
+
+  /** Ends the batch jobs here. Resolves when the cluster has what they wrote. */
+  async finish(): Promise<void> {
+    for (const jid of this.#senders.keys()) this.#batches?.release(jid);
+    await Promise.all([...this.#senders.values()].map((sender) => sender.drained()));
+  }
+
+  abort(): void {
+    for (const sender of this.#senders.values()) sender.abort();
+  }
+
+  #copyOf(jid: string, number: number, { owner }: PartContent): Copy | undefined {
+    const known = this.#copies.get(jid);
+    if (known !== undefined || number > 0) return known;
+    const run = new BatchRun(batchStepsMax);
+    const copy = { owner, next: 0, end: 0, rest: Buffer.alloc(0), run, isBroken: false };
+    this.#copies.set(jid, copy);
+    return copy;
+  }
+
+  #copy(copy: Copy, jid: string, { offset, bytes, isClaim }: PartContent, isOwn: boolean): void {
+    if (copy.isBroken) return;
+    try {
+      // What a former owner wrote and the cluster lacks ends with the claim of the next one.
+      const isKnown = !isClaim && (isOwn || !this.isCopied);
+      copyBatchPart(this.#options.directory, jid, offset, bytes, isKnown);
+      const placed: PlacedEntry[] = [];
+      const whole = Buffer.concat([copy.rest.subarray(0, offset - copy.end), bytes]);
+      const end = placeLines(whole, copy.end, placed);
+      copy.rest = whole.subarray(end - copy.end);
+      copy.end = end;
+      for (const { entry } of placed) copy.run.apply(entry);
+      if (placed.at(-1)?.entry.kind === "done") this.#copies.delete(jid);
+    } catch (error) {
+      this.#break(copy, jid, error);
+    }
+  }
+
+  #break(copy: Copy, jid: string, err: unknown): void {
+    if (copy.isBroken) return;
+    copy.isBroken = true;
+    this.counters.broken += 1;
+    this.#options.logger.error({ err, batch: jid }, "the log of another member's batch job cannot be copied");
+  }
+
+  #begin(jid: string, copy: Copy): void {
+    const { leases, logger } = this.#options;
+    // A claim may come late. The next look claims again.
+    if (!leases.holds || copy.isBroken || this.#batches === undefined || this.#batches.isRunning(jid)) return;
+    this.#ran.add(jid);
+    this.counters.taken += 1;
+    try {
+      this.#batches.takeOver(jid);
+    } catch (error) {
+      logger.error({ err: error, batch: jid }, "a batch job cannot be resumed");
+    }
+  }
+
+  async #claim(jid: string, copy: Copy): Promise<void> {
+    if (this.#claiming.has(jid)) return;
+    this.#claiming.add(jid);
+    const claim = { offset: copy.end, bytes: new Uint8Array(0), isClaim: true };
+    try {
+      // The watch brings this member's claim, or another's.
+      await this.#putPart(jid, copy.next, claim);
+    } catch (error) {
+      this.#options.bucket()?.noteFault(error);
+    } finally {
+      this.#claiming.delete(jid);
+    }
+  }
+
+  #release(jid: string): void {
+    this.#senders.get(jid)?.abort();
+    this.#senders.delete(jid);
+    this.#ran.delete(jid);
+    this.#batches?.release(jid);
+  }
+
+  #shared(jid: string, log: OpenBatchLog, { next, end: offset }: Pick<Copy, "next" | "end">): OpenBatchLog {
+    this.#ran.add(jid);
+    const sender = new LogSender({
+      ...{ jid, next, offset },
+      put: (number, at, bytes) => this.#send(jid, number, at, bytes),
+      onLost: () => this.#release(jid),
+      onFault: (error) => this.#options.bucket()?.noteFault(error),
+    });
+    this.#senders.set(jid, sender);
+    const cluster = this.#options.clusterId;
+    return {
+      append: (entry) => {
+        const placed = log.append(entry.kind === "new" ? { ...entry, cluster } : entry);
+        sender.add(batchLine(placed.entry));
+        return placed;
+      },
+      sync: async () => {
+        await Promise.all([log.sync(), sender.synced()]);
+      },
+      close: () => {
+        log.close();
+        void sender.drained().then(() => {
+          if (this.#senders.get(jid) === sender) this.#senders.delete(jid);
+        });
+      },
+    };
+  }
+
+  /** @returns false if another owner has written a part of this number */
+  async #send(jid: string, number: number, offset: number, bytes: Uint8Array): Promise<boolean> {
+    if ((await this.#putPart(jid, number, { offset, bytes, isClaim: false })) !== undefined) return true;
+    // An earlier try may have written it. The watch tells.
+    const untilMs = performance.now() + ownWriteLookMs;
+    while (performance.now() < untilMs) {
+      const copy = this.#copies.get(jid);
+      // The job is over: its last part was this one.
+      if (copy === undefined && number > 0) return true;
+      if (copy !== undefined && copy.next > number) return isSameOwner(copy.owner, this.#options.leases.self);
+      await pause(clusterRetryMs);
+    }
+    throw new SaltworksError("CLUSTER_UNAVAILABLE", `a part of the batch job ${jid} was not read back`, { jid });
+  }
+
+  async #putPart(jid: string, number: number, part: Omit<PartContent, "owner">): Promise<number | undefined> {
+    const bucket = this.#options.bucket();
+    if (bucket === undefined)
+      throw new SaltworksError("CLUSTER_UNAVAILABLE", "this member has not joined its cluster yet");
+    const content: PartContent = { ...part, owner: this.#options.leases.self };
+    return await bucket.put({ kind: "part", jid, number }, content, { revision: 0, lifeMs: sharedLogKeptMs });
+  }
+}
