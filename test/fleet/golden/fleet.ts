@@ -267,6 +267,16 @@ export class GoldenFleet {
     }
   }
 
+  /** Waits until no minion runs a job: one of Salt's may count a job as running for a minute after its return. */
+  async untilAtRest(): Promise<void> {
+    const deadlineMs = performance.now() + startTimeoutMs;
+    for (;;) {
+      const { stdout } = await this.ask(["salt-run", "jobs.active", "--out=json"]);
+      if (stdout.trim() === "{}") return;
+      if (performance.now() > deadlineMs) throw new Error(`jobs run still: ${stdout}`);
+    }
+  }
+
   /** Stops the minion's processes as `kill -STOP` does; processes of its jobs continue. */
   freeze(id: string): void {
     process.kill(this.#minion(id).pid, "SIGSTOP");

@@ -29,6 +29,7 @@ describe("what commands printed on Salt's fleet is printed with Salt's minions o
     fleets.push(fleet);
     replay = new Replay(fleet, true);
     targets = await TargetReplay.run(fleet);
+    await fleet.untilAtRest();
     // Runs alone, because it shows which jobs run.
     await replay.runLanes(topicLanes(jobsRunner, decisions));
     await replay.runLanes(plans.flatMap((plan) => topicLanes(plan, decisions)));
