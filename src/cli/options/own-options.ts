@@ -69,7 +69,8 @@ const clusterOptions = {
 
 export const clusterCommand: CommandTable<typeof generalOptions & typeof clusterOptions> = {
   program: "saltworks cluster",
-  usage: `saltworks cluster ${Object.keys(clusterWords).join("|")} [options]`,
+  // All words beside each other would be wider than a terminal.
+  usage: "saltworks cluster COMMAND [options]",
   about:
     "Several masters as one. init: writes master.d/cluster.conf with a new secret, and prints what to run on the others. join: asks for the secret on the terminal, or reads it from a pipe, checks it against a peer's server if one can be reached, and writes the same file. leave: needs the master stopped; the other servers forget this one. check: compares what the members have of their own. Exit code 0: all alike. 1: something differs. 2: a member could not be asked. permissions: prints, as JSON for the configuration of nats-server, the subjects that a member of the cluster --id uses on an operator's own NATS. secret: prints a new cluster_secret. status: shows the cluster's servers as this machine's member or witness sees them. Exit code 0: the cluster takes changes. 1: too few servers answer. 2: this machine's server cannot be asked.",
   groups: [{ title: "", options: { ...generalOptions, ...clusterOptions } }],
