@@ -106,11 +106,12 @@ function operatorOptions({ operatorNats, inboxPrefix }: OperatorAccess): NodeCon
  */
 function identityCheck(servers: readonly string[]): typeof checkServerIdentity {
   const hosts = servers.map((server) => server.slice(0, server.lastIndexOf(":")).replace(/^\[|\]$/g, ""));
-  const addresses = hosts.filter((host) => isIP(host) !== 0);
+  const listed = hosts.filter((host) => isIP(host) !== 0 || host === "localhost");
   return (host, certificate) => {
-    const fault = checkServerIdentity(host, certificate);
-    if (fault === undefined || host !== "localhost") return fault;
-    return addresses.some((address) => checkServerIdentity(address, certificate) === undefined) ? undefined : fault;
+    if (host !== "localhost") return checkServerIdentity(host, certificate);
+    const faults = listed.map((name) => checkServerIdentity(name, certificate));
+    if (faults.includes(undefined)) return undefined;
+    return faults[0] ?? new Error("cluster_nats_servers lists no such server");
   };
 }
 

@@ -57,6 +57,8 @@ const fileOptions = [
 /** Options that mean something only beside `cluster_nats_servers`. */
 const besideServers = [...fileOptions, "cluster_nats_user"] as const;
 
+const loopbackForm = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]):\d+$/;
+
 function refuse(why: string): never {
   throw new SaltworksError("CONFIG_INVALID", why);
 }
@@ -85,7 +87,10 @@ export function operatorNatsOf(config: OperatorNatsConfig): OperatorNats | undef
   ];
   if ((certFile === undefined) !== (keyFile === undefined))
     refuse("cluster_nats_tls_cert and cluster_nats_tls_key belong together: one of them is missing");
+  const credentials = credentialsOf(config);
   const isTls = servers.some((one) => one.isTls) || handshakeFirst || caFile !== undefined || certFile !== undefined;
+  if (credentials.kind === "password" && !isTls && !servers.every(({ address }) => loopbackForm.test(address)))
+    refuse("cluster_nats_user: its password would go over the network in clear: use tls:// or cluster_nats_tls_ca");
   const files = {
     ...(caFile !== undefined && { caFile }),
     ...(certFile !== undefined && { certFile }),
@@ -93,7 +98,7 @@ export function operatorNatsOf(config: OperatorNatsConfig): OperatorNats | undef
   };
   return {
     servers: servers.map(({ address }) => address),
-    credentials: credentialsOf(config),
+    credentials,
     tls: isTls ? { ...files, handshakeFirst } : undefined,
   };
 }

@@ -73,13 +73,14 @@ export class ServerWatch {
     try {
       this.#connection ??= await this.#connect();
       this.#note(await this.#options.read(this.#connection));
-      await this.#mendOwn();
     } catch (err) {
       if (signal.aborted) return;
       this.counters.unanswered += 1;
       if (this.status !== undefined) this.#options.logger.warn({ err }, "no server of the cluster answers this member");
       this.status = undefined;
+      return;
     }
+    await this.#mendOwn();
   }
 
   async #connect(): Promise<ClusterConnection> {
@@ -95,9 +96,14 @@ export class ServerWatch {
 
   async #mendOwn(): Promise<void> {
     const { mendStore, member, logger } = this.#options;
-    if (mendStore === undefined || !this.#storeless.includes(member) || !(await mendStore())) return;
-    this.counters.storesMended += 1;
-    logger.warn("this member's server had turned its store off, and its disk has room again: it is started again");
+    if (mendStore === undefined || !this.#storeless.includes(member)) return;
+    try {
+      if (!(await mendStore())) return;
+      this.counters.storesMended += 1;
+      logger.warn("this member's server had turned its store off, and its disk has room again: it is started again");
+    } catch (err) {
+      logger.warn({ err }, "it is not known whether the disk of this member's server has room again");
+    }
   }
 
   #note(status: ClusterStatus): void {

@@ -1,6 +1,6 @@
 /** What a member sees of the cluster's servers: which answer, which keep records, and what it says when that changes. */
 import assert from "node:assert/strict";
-import { rmSync, writeFileSync } from "node:fs";
+import { statfsSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { connectCluster, retried } from "../../src/cluster/connection.ts";
@@ -55,7 +55,7 @@ describe("a member's watch of the servers", { skip: await natsServerSkip(), time
   let unmounted: string | false = "not tried";
   before(async () => {
     small = temporary();
-    unmounted = mountSmall(small, 12);
+    unmounted = mountSmall(small, 16);
     const members = await testMembers([small, temporary(), temporary()]);
     servers.push(...(await Promise.all(members.map((member) => startPrepared(member, keys)))));
     const [first] = servers;
@@ -97,8 +97,8 @@ describe("a member's watch of the servers", { skip: await natsServerSkip(), time
     const [{ clientPort: port } = { clientPort: 0 }] = servers;
     const own = await connectCluster({ ...accessTo(port, keys, "client", "w"), name: "w", waitMs: 10_000 });
     const bucket = await retried("the cluster", 60_000, () => own.kvm.create("filled", { replicas: 3 }));
-    const filler = join(small, "filler");
-    writeFileSync(filler, Buffer.alloc(10 * megabyte));
+    const { bavail, bsize } = statfsSync(small);
+    writeFileSync(join(small, "filler"), Buffer.alloc(bavail * bsize - megabyte));
     const isOff = () => watch.counters.storesLost > 0;
     for (let count = 0; count < 100 && !isOff(); count += 1)
       await bucket.put(`key${count}`, Buffer.alloc(megabyte / 8)).catch(() => undefined);
@@ -117,12 +117,19 @@ describe("a member's watch of the servers", { skip: await natsServerSkip(), time
   it("has the server started again once its disk has room, and not before", async (test) => {
     if (unmounted !== false) return test.skip(unmounted);
     assert.equal(watch.counters.storesMended, 0);
-    rmSync(join(small, "filler"));
+    const filler = join(small, "filler");
+    truncateSync(filler, statSync(filler).size - 6 * megabyte);
     await untilSo("it is started again", () => watch.counters.storesMended === 1);
     await untilSo(
       "it stores",
       () => watch.status?.servers.some(({ name, isStoring }) => name === "member1" && isStoring) === true,
     );
+    const [{ clientPort: port } = { clientPort: 0 }] = servers;
+    const own = await connectCluster({ ...accessTo(port, keys, "client", "w"), name: "w", waitMs: 10_000 });
+    // With the third server away, each record needs this one.
+    const bucket = await own.kvm.open("filled");
+    await retried("the cluster", 60_000, () => bucket.put("after", Buffer.alloc(megabyte / 8)));
+    await own.close();
   });
 
   it("counts that its own server does not answer", async () => {

@@ -9,7 +9,7 @@ import { operatorServers } from "../../cluster/operator/servers.ts";
 import type { OperatorNats } from "../../cluster/operator-nats.ts";
 import { deriveKeys } from "../../cluster/secret.ts";
 import { accessTo } from "../../cluster/server/access.ts";
-import { prepareServer } from "../../cluster/server/prepare.ts";
+import { prepareServer, serverFiles } from "../../cluster/server/prepare.ts";
 import { findNatsServer } from "../../cluster/server/program.ts";
 import { StoreAgain } from "../../cluster/server/store-again.ts";
 import { watchedOwnServers } from "../../cluster/server/watched.ts";
@@ -56,7 +56,10 @@ export async function startOwnServer(
   const program = new WatchedProgram({ name: "nats-server", ...ending, log, hasOwnSession: true });
   program.start();
   const access = accessTo(clientPort, keys, "client", member.name);
-  const store = new StoreAgain({ directory: member.directory, endServer: () => void program.endOnce() });
+  const store = new StoreAgain({
+    directory: serverFiles(member.directory).store,
+    endServer: () => void program.endOnce(),
+  });
   const watched = watchedOwnServers(clientPort, keys, member.name, store);
   return { member, keys, access, watched, restarts: () => program.restarts, stop: () => program.stop() };
 }

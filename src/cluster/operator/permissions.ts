@@ -22,7 +22,7 @@ export type NatsPermissions = { readonly publish: readonly string[]; readonly su
 
 /** Everything that members do, and nothing of another cluster or program. */
 export function natsPermissions(clusterId: string): NatsPermissions {
-  const { jobs, returnStreams, inboxPrefix } = clusterNames(clusterId);
+  const { jobs, returnStreams, leaseBucket, inboxPrefix } = clusterNames(clusterId);
   const told = [`sw_${clusterId}.>`, `sw.${clusterId}.>`, `${inboxPrefix}.>`];
   const streams = streamNames(clusterId);
   return {
@@ -31,6 +31,8 @@ export function natsPermissions(clusterId: string): NatsPermissions {
       ...[jobs, ...returnStreams],
       ...bucketNames(clusterId).map((bucket) => `$KV.${bucket}.>`),
       "$JS.API.INFO",
+      // The log of a batch job that is removed.
+      `$JS.API.STREAM.PURGE.KV_${leaseBucket}`,
       ...streams.flatMap((stream) => [
         ...streamQuestions.map((question) => `$JS.API.${question}.${stream}`),
         ...streamQuestionsWithMore.map((question) => `$JS.API.${question}.${stream}.>`),

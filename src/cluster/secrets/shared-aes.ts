@@ -2,6 +2,7 @@
  * The AES key that seals publications, shared by all members: one member rotates, the others follow. It lies sealed in the bucket `secrets` and changes
  * by compare-and-set only, so that of two rotations at the same time one wins on every member.
  */
+import { createHash } from "node:crypto";
 import { JetStreamApiCodes, JetStreamApiError } from "@nats-io/jetstream";
 import type { KV, KvWatchEntry } from "@nats-io/kv";
 import type { QueuedIterator } from "@nats-io/nats-core";
@@ -16,6 +17,8 @@ const recordName = "aes";
 /** A removed key makes every member rotate. This soon after another member's rotation, by this member's clock, it was for the same removal. */
 const sameCauseMsMax = 5_000;
 const conflictTriesMax = 10;
+/** Former keys that a member tells from new ones. */
+const formerKeysMax = 64;
 
 type AesRecord = PresentKeys & { readonly by: string };
 type Known = { readonly revision: number; readonly record: AesRecord };
@@ -48,6 +51,8 @@ export class SharedAes {
   readonly #created: string;
   #look: NodeJS.Timeout | undefined;
   #isClosed = false;
+  /** Digests of former keys. The set keeps their order. */
+  readonly #former = new Set<string>();
 
   /** Whether this member gave the key, because there was none. */
   readonly isGiven: boolean;
@@ -91,6 +96,7 @@ export class SharedAes {
     try {
       const sealed = sealRecord(box, recordName, record);
       const revision = await bucket.put(recordName, sealed, { previousSeq: this.#known.revision });
+      this.#retire(record);
       this.#known = { revision, record };
       this.counters.rotations += 1;
     } catch (error) {
@@ -144,16 +150,41 @@ export class SharedAes {
     this.#options.onLost();
   }
 
-  /** @returns whether another member made it the key */
+  /** The present key becomes a former one. */
+  #retire(next: AesRecord): void {
+    const { aes } = this.#known.record;
+    if (aes === next.aes) return;
+    this.#former.add(digestOf(aes));
+    const [oldest] = this.#former;
+    if (oldest !== undefined && this.#former.size > formerKeysMax) this.#former.delete(oldest);
+  }
+
+  /**
+   * @returns whether another member made it the key
+   * @throws SaltworksError CLUSTER_REFUSED for a former key: no member goes back to one, which the holder of a removed key may know
+   */
   #note(known: Known): boolean {
     if (known.revision <= this.#known.revision) return false;
+    if (this.#former.has(digestOf(known.record.aes))) {
+      // The next rotation replaces this revision.
+      this.#known = { ...this.#known, revision: known.revision };
+      throw new SaltworksError(
+        "CLUSTER_REFUSED",
+        "a former AES key was put back into the cluster's record: not followed",
+      );
+    }
     const isNew = known.record.aes !== this.#known.record.aes;
+    this.#retire(known.record);
     this.#known = known;
     if (!isNew || known.record.by === this.#options.member) return false;
     this.#followedMs = performance.now();
     this.counters.followed += 1;
     return true;
   }
+}
+
+function digestOf(aes: string): string {
+  return createHash("sha256").update(aes).digest("base64");
 }
 
 async function read(options: SharedAesOptions): Promise<Known | undefined> {

@@ -2,6 +2,9 @@
 import { clusterServerLogBytesMax, clusterServerLogsMax, natsMessageBytesMax } from "../../limits.ts";
 import { isAnyAddress, type Member } from "../member.ts";
 
+/** More than any disk has: the disk itself is the bound. */
+const fileStoreBytes = 2 ** 50;
+
 export type ServerFiles = {
   readonly configuration: string;
   readonly authority: string;
@@ -40,7 +43,8 @@ export function serverConfiguration(
     logfile_max_num: clusterServerLogsMax,
     max_payload: natsMessageBytesMax,
     // JetStream acknowledges before it syncs otherwise, every two minutes.
-    jetstream: { store_dir: files.store, sync_interval: "always" },
+    // Without a size it takes three quarters of what is free at its start, also if its own records fill the rest, and then keeps nothing new.
+    jetstream: { store_dir: files.store, sync_interval: "always", max_file_store: fileStoreBytes },
     accounts: {
       MASTERS: { jetstream: "enabled", users: [{ nkey: users.client }] },
       SYSTEM: { users: [{ nkey: users.system }] },

@@ -6,7 +6,7 @@ import { statfs } from "node:fs/promises";
 import { clusterStoreAgainMs, clusterStoreRoomBytes } from "../../limits.ts";
 
 export type StoreAgainOptions = {
-  /** Of the server, on the disk of its store. */
+  /** Of the server's store. */
   readonly directory: string;
   /** Ends the server, which its watcher then starts. */
   readonly endServer: () => void;

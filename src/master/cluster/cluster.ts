@@ -347,11 +347,11 @@ export class Cluster {
 
   async #openBucket(): Promise<KV> {
     const { kvm } = await this.#connect();
-    const { clusterId, replicas } = this.#parts.start.member;
+    const { clusterId, replicas, operatorNats } = this.#parts.start.member;
     try {
       return await kvm.create(clusterNames(clusterId).secretBucket, { replicas });
     } catch (error) {
-      throw explained(error);
+      throw operatorNats === undefined ? error : explained(error);
     }
   }
 

@@ -55,9 +55,11 @@ describe("the options of an operator's own NATS", () => {
     assert.deepEqual(natsWith({})?.credentials, { kind: "none" });
     assert.deepEqual(natsWith({ cluster_nats_credentials: file })?.credentials, { kind: "creds", file });
     assert.deepEqual(natsWith({ cluster_nats_nkey_file: file })?.credentials, { kind: "nkey", file });
-    assert.deepEqual(natsWith({ cluster_nats_user: "u", cluster_nats_password_file: file })?.credentials, {
-      ...{ kind: "password", user: "u", file },
-    });
+    const password = { cluster_nats_user: "u", cluster_nats_password_file: file };
+    for (const server of ["tls://n1", "127.0.0.1", "[::1]:4222", "localhost"])
+      assert.deepEqual(natsWith({ ...password, cluster_nats_servers: [server] })?.credentials, {
+        ...{ kind: "password", user: "u", file },
+      });
   });
 
   const refused: readonly (readonly [string, () => Partial<MemberConfig>, RegExp])[] = [
@@ -69,6 +71,14 @@ describe("the options of an operator's own NATS", () => {
     ["a number", () => ({ cluster_nats_servers: [1] }), /cluster_nats_servers: 1 is not HOST/],
     ["a user without a password", () => ({ cluster_nats_user: "u" }), /belong together/],
     ["a password without a user", () => ({ cluster_nats_password_file: file }), /belong together/],
+    [
+      "a password in clear on a network",
+      () => ({
+        ...{ cluster_nats_user: "u", cluster_nats_password_file: file },
+        cluster_nats_servers: ["127.0.0.1", "n1"],
+      }),
+      /^cluster_nats_user: its password would go over the network in clear/,
+    ],
     ["a certificate without a key", () => ({ cluster_nats_tls_cert: file }), /cluster_nats_tls_key belong together/],
     [
       "two kinds of credentials",

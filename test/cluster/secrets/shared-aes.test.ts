@@ -6,6 +6,7 @@ import type { KV } from "@nats-io/kv";
 import { SharedAes } from "../../../src/cluster/secrets/shared-aes.ts";
 import { secretBoxWith } from "../../../src/store/secrets/sealed.ts";
 import type { PresentKeys } from "../../../src/store/secrets/secrets.ts";
+import { untilSo } from "../../fleet/cluster/members.ts";
 import { natsServerSkip } from "../../services/nats-server.ts";
 import { type NatsClients, NatsServer } from "../nats.ts";
 
@@ -76,6 +77,24 @@ describe("the AES key of a cluster", { skip: await natsServerSkip(), timeout: 60
     // For the same removal the other one rotates, too.
     assert.equal((await b.rotate(keysOf("key-2"))).aes, "key-1");
     assert.deepEqual(heardByA, []);
+  });
+
+  it("is not followed back to a former one, and is replaced by the next rotation", async () => {
+    const bucket = await newBucket();
+    const { shared: a } = await open(bucket, "a", "key-0");
+    const { shared: b, faults } = await open(bucket, "b", "unused");
+    const first = (await bucket.get("aes"))?.value ?? assert.fail("no record");
+    const heard: string[] = [];
+    await b.follow(({ aes }) => heard.push(aes));
+    await a.rotate(keysOf("key-1"));
+    await untilSo("the new one is followed", () => heard.length === 1);
+    await bucket.put("aes", first);
+    await untilSo("it is refused", () => faults.length > 0);
+    assert.match(String(faults[0]), /a former AES key was put back/);
+    assert.deepEqual([heard, b.keys.aes], [["key-1"], "key-1"]);
+    await assert.rejects(a.rotate(keysOf("key-2")), /a former AES key was put back|not known yet/);
+    assert.equal((await a.rotate(keysOf("key-2"))).aes, "key-2");
+    await untilSo("the next one is followed", () => heard.length === 2);
   });
 
   it("is not rotated in a bucket that was made anew, and its loss is told", async () => {

@@ -35,6 +35,8 @@ type Entry = {
   overMs: number | undefined;
   /** How long the bucket keeps it. */
   endsMs: number;
+  /** When the job was published; 0 until it is known. It tells a job that is over from another one with its id. */
+  publishedMs: number;
 };
 
 export type WaitingJobsOptions = {
@@ -99,8 +101,16 @@ export class WaitingJobs {
       if (this.#isShared(jid)) this.#later(this.#deliveries?.dropOver(jid));
       return;
     }
-    entry.overMs = undefined;
     const record = unpackPendingJob(jid, Buffer.from(content.packed));
+    if (entry.overMs !== undefined && entry.publishedMs === record.publishedMs) {
+      this.#options.logger.warn(
+        { jid },
+        "a waiting job that is over was put back into the cluster's records: left alone",
+      );
+      return;
+    }
+    entry.overMs = undefined;
+    entry.publishedMs = record.publishedMs;
     entry.endsMs = record.deadlineMs;
     const known = this.#deliveries?.job(jid)?.record;
     if (known?.publishedMs !== record.publishedMs) this.#later(this.#adopt(record, entry));
@@ -175,6 +185,7 @@ export class WaitingJobs {
     const entry: Entry = {
       ...{ record: 0, state: 0, owner: undefined, marks: new Uint8Array(0), overMs: undefined },
       endsMs: Number.POSITIVE_INFINITY,
+      publishedMs: 0,
     };
     this.#entries.set(jid, entry);
     return entry;
@@ -238,6 +249,7 @@ export class WaitingJobs {
     await store.put(this.#marked(record));
     const entry = this.#entryOf(jid);
     entry.endsMs = record.deadlineMs;
+    entry.publishedMs = record.publishedMs;
     entry.overMs = undefined;
     const content: WaitingContent = { packed };
     entry.record = Math.max(entry.record, await this.#put({ kind: "record", jid }, content, entry, entry.record));

@@ -114,6 +114,22 @@ describe("waiting jobs of a cluster", { skip, timeout: 120_000 }, () => {
     assert.ok(!isKept(await openMember("b", b.directory)));
   });
 
+  it("do not come back when their record is put back after they were withdrawn", async () => {
+    const [a, b] = await openPair();
+    const { kvm } = await server.connect();
+    const records = await kvm.open(`waiting_${bucketCount}`);
+    const kept: (readonly [string, Uint8Array])[] = [];
+    for await (const key of await records.keys()) kept.push([key, (await records.get(key))?.value ?? new Uint8Array()]);
+    assert.ok(kept.length >= 2);
+    await a.deliveries.cancel(jid);
+    await untilSo("the other has it no more", () => !isKept(b));
+    for (const [key, value] of kept) await records.put(key, value);
+    const later = { ...record(), jid: "20260101000000000001" };
+    await a.deliveries.keep(later);
+    await untilSo("a later one is there", () => b.deliveries.job(later.jid) !== undefined);
+    assert.deepEqual([isKept(a), isKept(b)], [false, false]);
+  });
+
   it("are taken over, and not sent by a former owner that believes to be it still", async () => {
     const [a, b] = await openPair();
     b.returned.add("m2");
