@@ -29,7 +29,14 @@ export type Written = {
   readonly counted: Record<DiskFaultKind, number>;
 };
 
-type Work = { readonly directory: string; readonly thread: number; readonly untilMs: number; readonly file?: string };
+type Work = {
+  readonly directory: string;
+  readonly thread: number;
+  readonly threads: number;
+  readonly opened: Int32Array;
+  readonly untilMs: number;
+  readonly file?: string;
+};
 
 export const returnsPerBatch = 32;
 const batchesPerJob = 20;
@@ -66,6 +73,8 @@ export async function assertThere(directory: string, acknowledged: readonly stri
 
 /** A thread writes for this long after the last call that failed, milliseconds, to see what the failure led to. */
 const afterFailureMs = 1_000;
+/** Of all threads, on a slow machine. */
+const openMs = 60_000;
 
 /** Whether a call was made to fail (disk-faults.c), and its effects had time to show. Without rules: whether the disk has failed by itself. */
 function hasFailed(failures: number): boolean {
@@ -75,7 +84,16 @@ function hasFailed(failures: number): boolean {
   return hits !== undefined && Date.now() - hits.mtimeMs >= afterFailureMs;
 }
 
-async function write({ directory, thread, untilMs, file }: Work): Promise<Written> {
+/** Waits until all threads have come here. */
+function untilAllOpened(opened: Int32Array, threads: number): void {
+  Atomics.add(opened, 0, 1);
+  Atomics.notify(opened, 0);
+  for (let count = Atomics.load(opened, 0); count < threads; count = Atomics.load(opened, 0)) {
+    if (Atomics.wait(opened, 0, count, openMs) === "timed-out") throw new Error("a thread does not open its store");
+  }
+}
+
+async function write({ directory, thread, threads, opened, untilMs, file }: Work): Promise<Written> {
   let refused = 0;
   let faults = 0;
   const acknowledged: string[] = [];
@@ -97,6 +115,8 @@ async function write({ directory, thread, untilMs, file }: Work): Promise<Writte
   };
   const cache = openLmdbJobCache({ path: `${directory}/jobs.lmdb`, shards: 1, durability: "fsync", onFault });
   const minions = openMinionData({ path: `${directory}/minions.lmdb` });
+  // A store that fails before another thread has opened it is another case.
+  untilAllOpened(opened, threads);
   const isOver = () => {
     const overMs = Date.now() - untilMs;
     return refused >= refusalsWanted || overMs >= lateMs || (overMs >= 0 && hasFailed(refused + faults));
@@ -120,13 +140,14 @@ async function write({ directory, thread, untilMs, file }: Work): Promise<Writte
 
 async function main([directory = "", threads = "2", milliseconds = "1000", file]: readonly string[]): Promise<void> {
   const untilMs = Date.now() + Number(milliseconds);
+  const opened = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const answers = await Promise.all(
     Array.from(
       { length: Number(threads) },
       (_, thread) =>
         new Promise<Written>((resolve, reject) => {
           const worker = new Worker(fileURLToPath(import.meta.url), {
-            workerData: { directory, thread, untilMs, file },
+            workerData: { directory, thread, threads: Number(threads), opened, untilMs, file },
           });
           worker.once("message", resolve);
           worker.once("error", reject);
