@@ -18,7 +18,7 @@ const testRoot = join(root, "dist", "test");
 const heavyFolders = ["cluster", "fault", "fleet", "interop", "security"];
 const nodeFolders = ["client", "crypto", "fileserver", "store", "transport", "wire", "workers"];
 const nodeFiles = [
-  /^(?:cli\/(?:call|check-store|completion|daemon|host|log|run|terminal)|master\/(?:ports|shutdown|upkeep)|minion\/(?:call|jobs|minion|modules\/(?:cmd|file)|session)|bench\/(?:master-process|zmtp)|config\/yaml|pillar\/external|python)/,
+  /^(?:cli\/(?:call|check-store|completion|daemon|host|log|run|terminal)|master\/(?:ports|shutdown|upkeep)|minion\/(?:call|jobs|minion|modules\/(?:cmd|file)|session)|bench\/(?:servers\/master-process|zmtp)|config\/yaml|pillar\/external|python)/,
   // SQLite comes with Node.js, but not with Node 20.
   /^(?:databases|interop\/databases|interop\/returners)\/sqlite3[.-]/,
 ];

@@ -5,9 +5,9 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { freePorts, keepPort } from "../../bench/free-ports.ts";
+import { freePorts, keepPort } from "../../../bench/free-ports.ts";
 
-const compiled = fileURLToPath(new URL("../../bench/free-ports.js", import.meta.url));
+const compiled = fileURLToPath(new URL("../../../bench/free-ports.js", import.meta.url));
 
 it("keeps ports of a process from others until it ends, also by KILL", async () => {
   const program = `const { freePorts } = await import(${JSON.stringify(compiled)});

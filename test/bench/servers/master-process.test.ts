@@ -1,7 +1,7 @@
 /** The bench starts a master although its own environment has variables that a daemon refuses. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { startOurMaster } from "../fleet/our-master.ts";
+import { startOurMaster } from "../../fleet/our-master.ts";
 
 it("a master of the bench starts though NODE_OPTIONS are for the program that starts it", async () => {
   const { NODE_OPTIONS: before } = process.env;
