@@ -144,7 +144,8 @@ export class WaitingJobs {
     for (const { jid, record } of this.#deliveries?.jobs() ?? []) {
       const isMarked = record.fields.get(clusterField) === identity;
       if (this.#isShared(jid)) {
-        if (!isMarked && this.#entries.get(jid)?.overMs === undefined) this.#later(this.#store?.put(this.#marked(record)));
+        if (!isMarked && this.#entries.get(jid)?.overMs === undefined)
+          this.#later(this.#store?.put(this.#marked(record)));
       } else if (isMarked) over.push(jid);
       else this.#ungiven.add(jid);
     }
