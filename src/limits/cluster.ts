@@ -169,7 +169,7 @@ export const jobLeaseMarginMs = 5_000;
 export const jobLeaseRenewMs = 2_500;
 /** How often a member looks for jobs whose owner's lease has ended, milliseconds. */
 export const jobLeaseLookMs = 1_000;
-/** Jobs of a former owner that a member claims at once. More wait for the next look. */
+/** Jobs that a member claims, gives to the cluster or removes from it at once. More wait for the next look. */
 export const jobClaimsUnderWayMax = 256;
 /** How long the bucket keeps the lease of a member that is gone, milliseconds. */
 export const jobLeaseKeptMs = 7 * 86_400_000;

@@ -1,9 +1,13 @@
 /** The bucket of leases and of the jobs that have an owner: sealed entries, written by compare-and-set only and read by a watch. */
 import type { Logger } from "pino";
+import { SaltworksError } from "../../errors.ts";
 import { jobLeaseFaultLogMs, ownedEntryBytesMax, ownedMarkKeptMs } from "../../limits.ts";
 import type { SecretBox } from "../../store/secrets/sealed.ts";
 import { type BucketClients, type BucketWrite, WatchedBucket } from "../watched-bucket.ts";
 import { type LeaseKey, leaseKeyText, openLease, partsOf, readLeaseKey, sealLease } from "./record.ts";
+
+const lost =
+  "the cluster's bucket of job leases was deleted while this master ran: it ends, and gives its waiting jobs to a new bucket after its next start";
 
 export type LeaseBucketOptions = {
   readonly clients: BucketClients;
@@ -13,6 +17,8 @@ export type LeaseBucketOptions = {
   readonly logger: Pick<Logger, "warn" | "error">;
   /** `value`: sealed, valid until the call returns; undefined if the entry was removed. */
   readonly onEntry: (key: LeaseKey, revision: number, value: Uint8Array | undefined) => void;
+  /** It was deleted, or made anew, while it was watched. */
+  readonly onLost: (error: SaltworksError) => void;
 };
 
 export class LeaseBucket {
@@ -39,7 +45,7 @@ export class LeaseBucket {
 
   /** Resolves when all present entries are read. @throws SaltworksError CLUSTER_UNAVAILABLE */
   async watch(): Promise<void> {
-    const { onEntry, logger } = this.#options;
+    const { onEntry, onLost, logger } = this.#options;
     await this.#bucket.watch({
       onEntry: ({ key: text, revision, value }) => {
         const key = readLeaseKey(text);
@@ -50,8 +56,7 @@ export class LeaseBucket {
           logger.error({ err: error, key: text }, "a record of the cluster's jobs cannot be taken");
         }
       },
-      onReplaced: () =>
-        logger.error("the cluster's bucket of job leases was deleted: its batch jobs and waiting jobs stop"),
+      onReplaced: () => onLost(new SaltworksError("CLUSTER_UNAVAILABLE", lost)),
       onFault: (error) => this.noteFault(error),
     });
   }

@@ -41,6 +41,9 @@ export class MemberLeases {
   /** Since when this member has its lease. What others wrote before was perhaps not read yet. */
   #gainedMs = Number.POSITIVE_INFINITY;
   #isHeld = false;
+  /** Revisions of this member's latest renewal: that the cluster confirmed, and that the watch has brought. */
+  #confirmedRevision = 0;
+  #watchedRevision = 0;
   #isEnding = false;
   #renewing: Promise<void> | undefined;
   #renewTimer: NodeJS.Timeout | undefined;
@@ -66,6 +69,7 @@ export class MemberLeases {
 
   /** Takes a lease from the bucket. `value`: undefined for one that was removed. */
   note(member: string, revision: number, value: Uint8Array | undefined): void {
+    if (member === this.self.member) this.#watchedRevision = Math.max(this.#watchedRevision, revision);
     if (value === undefined) {
       this.#members.delete(member);
       return;
@@ -75,9 +79,12 @@ export class MemberLeases {
       this.#members.set(member, { ...content, revision, seenMs: this.#options.now() });
   }
 
-  /** Whether another owner may take over from this one. Only a member with a lease of its own can tell. */
+  /**
+   * Whether another owner may take over from this one. Only a member with a lease of its own can tell, and only while its watch is not behind: it has
+   * brought the member's own latest renewal, and with it all that is older.
+   */
   hasLapsed(owner: Owner): boolean {
-    if (!this.holds) return false;
+    if (!this.holds || this.#watchedRevision < this.#confirmedRevision) return false;
     if (owner.member === this.self.member) return owner.session !== this.self.session;
     const seen = this.#members.get(owner.member);
     if (seen !== undefined && (seen.session !== owner.session || seen.isOver)) return true;
@@ -136,12 +143,16 @@ export class MemberLeases {
       lifeMs: jobLeaseKeptMs,
     });
     if (revision === undefined) return false;
+    this.#confirmedRevision = revision;
     this.#members.set(this.self.member, { ...content, revision, seenMs: now() });
     return true;
   }
 
   #extend(untilMs: number): void {
-    if (this.#isEnding || untilMs <= this.#untilMs) return;
+    if (this.#isEnding) return;
+    // After a sleep of the machine the renewal may come before the timer. Others may have taken over meanwhile.
+    this.#lapseIfPast();
+    if (untilMs <= this.#untilMs) return;
     this.#untilMs = untilMs;
     const leftMs = untilMs - this.#options.now();
     if (leftMs <= 0) return;
@@ -154,12 +165,13 @@ export class MemberLeases {
   }
 
   #lookAtEnd(): void {
-    if (this.#isEnding || !this.#isHeld) return;
-    const leftMs = this.#untilMs - this.#options.now();
-    if (leftMs > 0) {
-      this.#endTimer = setTimeout(() => this.#lookAtEnd(), leftMs);
-      return;
-    }
+    if (this.#isEnding) return;
+    this.#lapseIfPast();
+    if (this.#isHeld) this.#endTimer = setTimeout(() => this.#lookAtEnd(), this.#untilMs - this.#options.now());
+  }
+
+  #lapseIfPast(): void {
+    if (!this.#isHeld || this.#options.now() < this.#untilMs) return;
     this.#isHeld = false;
     this.#gainedMs = Number.POSITIVE_INFINITY;
     this.counters.lapsed += 1;

@@ -194,7 +194,7 @@ export class Deliveries {
   scan(): void {
     const nowMs = this.#bootMs();
     for (const job of this.#jobs.values()) {
-      if (job.endsMs <= nowMs || job.leftCount === 0) this.#end(job).catch(this.#options.onFault);
+      if (job.endsMs <= nowMs || job.isDone(this.#options.sharing)) this.#end(job).catch(this.#options.onFault);
       else if (job.isChanged) this.#write(job).catch(this.#options.onFault);
     }
     if (this.#scannedJobs.length === 0) this.#scannedJobs = this.jobs();
@@ -237,7 +237,7 @@ export class Deliveries {
   }
 
   #finishIfDone(job: PendingJob): void {
-    if (job.leftCount === 0) this.#end(job).catch(this.#options.onFault);
+    if (job.isDone(this.#options.sharing)) this.#end(job).catch(this.#options.onFault);
   }
 
   /** Removes the job from the store, then from memory. If the store fails, the job stays, and the next scan tries again. */

@@ -2,6 +2,7 @@
 import { SaltworksError } from "../../errors.ts";
 import { deliveryTriesMax } from "../../limits.ts";
 import { clusterField, type PendingJobRecord, type StoredPendingJob } from "../../store/jobs/pending-jobs.ts";
+import type { DeliverySharing } from "./delivery-effects.ts";
 import { JobMinions, type MinionNumbers } from "./minion-numbers.ts";
 
 /** A minion's mark, one byte. Low four bits: how often the job was sent to it alone. Higher bits: why it no longer needs the job. */
@@ -64,6 +65,11 @@ export class PendingJob {
   /** Number of minions that lack it. */
   get leftCount(): number {
     return this.#left;
+  }
+
+  /** Whether it may end before its deadline. In a cluster the owner ends it: what another member knows of it may not be in the cluster yet. */
+  isDone(sharing: DeliverySharing | undefined): boolean {
+    return this.#left === 0 && (this.isActive || sharing === undefined);
   }
 
   lacks(id: string): boolean {

@@ -16,11 +16,14 @@ describe("leases of members", () => {
   let newest = new Map<string, number>();
   /** Set while the cluster does not answer. */
   let isDown = false;
+  /** While the watches bring nothing. */
+  let held: (() => void)[] | undefined;
 
   afterEach(() => {
     for (const one of opened.splice(0)) one.release();
     newest = new Map();
     isDown = false;
+    held = undefined;
   });
 
   /** Each member has a clock of its own. */
@@ -34,8 +37,10 @@ describe("leases of members", () => {
         if ((newest.get(write.key) ?? 0) !== write.revision) return undefined;
         revision += 1;
         newest.set(write.key, revision);
-        tell(write, revision);
-        return revision;
+        const at = revision;
+        if (held === undefined) tell(write, at);
+        else held.push(() => tell(write, at));
+        return at;
       },
       onGained: () => events.push("gained"),
       onLapsed: () => events.push("lapsed"),
@@ -95,5 +100,27 @@ describe("leases of members", () => {
     assert.equal(again.leases.hasLapsed(third.leases.self), true);
     assert.equal(other.leases.hasLapsed(third.leases.self), true);
     assert.equal(other.leases.hasLapsed(again.leases.self), false);
+  });
+
+  it("lapse for an owner whose machine slept past their end, though it renews them at once", async () => {
+    const { leases, clock, events } = member("a", 0);
+    await leases.renew();
+    clock.ms += 60_000;
+    await leases.renew();
+    assert.deepEqual([leases.holds, events], [true, ["gained", "lapsed", "gained"]]);
+    assert.equal(leases.counters.lapsed, 1);
+  });
+
+  it("are not over for a member whose watch is behind", async () => {
+    const [owner, other] = [member("a", 0), member("b", 0)];
+    await Promise.all([owner.leases.renew(), other.leases.renew()]);
+    held = [];
+    for (let seconds = 1; seconds <= 30; seconds += 1) {
+      for (const { clock } of [owner, other]) clock.ms += 1_000;
+      await Promise.all([owner.leases.renew(), other.leases.renew()]);
+      assert.equal(other.leases.hasLapsed(owner.leases.self), false, `after ${seconds} s`);
+    }
+    for (const tellNow of held) tellNow();
+    assert.equal(other.leases.hasLapsed(owner.leases.self), false);
   });
 });

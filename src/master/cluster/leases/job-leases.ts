@@ -99,7 +99,10 @@ export class JobLeases {
   };
 
   /** Reads the cluster's jobs, and takes part. @throws SaltworksError CLUSTER_UNAVAILABLE */
-  async open({ nats, jetstream, manager, kvm }: ClusterConnection, owned: OwnedJobs): Promise<void> {
+  async open(
+    { nats, jetstream, manager, kvm }: ClusterConnection,
+    { fail, ...owned }: OwnedJobs & { readonly fail: (error: Error) => void },
+  ): Promise<void> {
     if (this.#bucket !== undefined || this.#isReleased) return;
     const { clusterId, replicas, box, logger, member } = this.#options;
     const { leaseBucket, ownerSubject: subject } = clusterNames(clusterId);
@@ -109,6 +112,11 @@ export class JobLeases {
     const bucket = await LeaseBucket.open({
       ...{ clients: { jetstream, manager, kvm }, bucket: leaseBucket, replicas, box, logger },
       onEntry: (key, revision, value) => this.#note(key, revision, value),
+      // This member's parts know the old one, so that the new one takes a new start.
+      onLost: (error) => {
+        logger.error({ err: error }, "the cluster's job leases are lost");
+        if (!this.#isReleased) fail(error);
+      },
     });
     await bucket.watch();
     this.#bucket = bucket;

@@ -13,7 +13,13 @@ import {
   type WaitingContent,
 } from "../../../cluster/leases/record.ts";
 import { SaltworksError } from "../../../errors.ts";
-import { jobClaimsUnderWayMax, ownedEntryBytesMax, ownedMarkKeptMs } from "../../../limits.ts";
+import {
+  jobClaimsUnderWayMax,
+  jobLeaseMarginMs,
+  logItemsMax,
+  ownedEntryBytesMax,
+  ownedMarkKeptMs,
+} from "../../../limits.ts";
 import {
   clusterField,
   type PendingJobRecord,
@@ -22,28 +28,16 @@ import {
   unpackPendingJob,
 } from "../../../store/jobs/pending-jobs.ts";
 import type { Deliveries } from "../../jobs/deliveries.ts";
-import { marksToShare } from "../../jobs/pending-job.ts";
-
-/** A job in the bucket. Revisions are 0 until they are known. */
-type Entry = {
-  record: number;
-  state: number;
-  owner: Owner | undefined;
-  /** As the bucket has them. */
-  marks: Uint8Array;
-  /** Since when the job is over, by the steady clock. */
-  overMs: number | undefined;
-  /** How long the bucket keeps it. */
-  endsMs: number;
-  /** When the job was published; 0 until it is known. It tells a job that is over from another one with its id. */
-  publishedMs: number;
-};
+import { marksToShare, type PendingJob } from "../../jobs/pending-job.ts";
+import { inTurn, newWaitingEntry, type WaitingEntry } from "./waiting-entry.ts";
 
 export type WaitingJobsOptions = {
   readonly leases: MemberLeases;
   readonly bucket: () => Pick<LeaseBucket, "put" | "valueAt" | "noteFault"> | undefined;
   readonly demand: () => void;
   readonly logger: Logger;
+  /** A steady clock. */
+  readonly now?: () => number;
 };
 
 export type KeptDeliveries = Pick<Deliveries, "job" | "jobs" | "adopt" | "takeOver" | "dropOver">;
@@ -52,8 +46,10 @@ export class WaitingJobs {
   /** `tooLarge`: jobs that stay with this member because of their size. */
   readonly counters = { taken: 0, lost: 0, tooLarge: 0 };
   readonly #options: WaitingJobsOptions;
-  readonly #entries = new Map<string, Entry>();
-  readonly #claiming = new Set<string>();
+  readonly #entries = new Map<string, WaitingEntry>();
+  /** Jobs that are being claimed, given or removed. */
+  readonly #underWay = new Set<string>();
+  readonly #now: () => number;
   /** Jobs that were refused to their client, and of which the bucket may have something. */
   readonly #unwanted = new Set<string>();
   #deliveries: KeptDeliveries | undefined;
@@ -65,6 +61,7 @@ export class WaitingJobs {
 
   constructor(options: WaitingJobsOptions) {
     this.#options = options;
+    this.#now = options.now ?? (() => performance.now());
   }
 
   use(deliveries: KeptDeliveries): void {
@@ -82,7 +79,7 @@ export class WaitingJobs {
       },
       putMarks: async (jid, marks) => {
         await store.putMarks(jid, marks);
-        await this.#giveMarks(jid, marks);
+        await this.#giveMarks(jid);
       },
       remove: async (jid) => {
         await this.#takeAway(jid);
@@ -97,7 +94,7 @@ export class WaitingJobs {
     if (revision <= entry.record) return;
     entry.record = revision;
     if (content === undefined) {
-      entry.overMs = performance.now();
+      entry.overMs = this.#now();
       if (this.#isShared(jid)) this.#later(this.#deliveries?.dropOver(jid));
       return;
     }
@@ -112,7 +109,9 @@ export class WaitingJobs {
     entry.overMs = undefined;
     entry.publishedMs = record.publishedMs;
     entry.endsMs = record.deadlineMs;
+    entry.seenMs = this.#now();
     const known = this.#deliveries?.job(jid)?.record;
+    if (this.#unwanted.has(jid)) return;
     if (known?.publishedMs !== record.publishedMs) this.#later(this.#adopt(record, entry));
   }
 
@@ -120,7 +119,10 @@ export class WaitingJobs {
     const entry = this.#entryOf(jid);
     if (revision <= entry.state) return;
     entry.state = revision;
-    if (content === undefined) return;
+    if (content === undefined) {
+      if (entry.record === 0) entry.overMs = this.#now();
+      return;
+    }
     const { self } = this.#options.leases;
     entry.owner = content.owner;
     entry.marks = content.marks;
@@ -138,30 +140,31 @@ export class WaitingJobs {
    */
   noteCopied(identity: string): void {
     this.#identity = identity;
+    const over: string[] = [];
     for (const { jid, record } of this.#deliveries?.jobs() ?? []) {
-      if ((this.#entries.get(jid)?.record ?? 0) > 0) continue;
-      if (record.fields.get(clusterField) === identity) this.#later(this.#deliveries?.dropOver(jid));
+      const isMarked = record.fields.get(clusterField) === identity;
+      if (this.#isShared(jid)) {
+        if (!isMarked && this.#entries.get(jid)?.overMs === undefined)
+          this.#later(this.#store?.put(this.#marked(record)));
+      } else if (isMarked) over.push(jid);
       else this.#ungiven.add(jid);
     }
+    if (over.length === 0) return;
+    const about = { count: over.length, jids: over.slice(0, logItemsMax) };
+    this.#options.logger.warn(about, "waiting jobs that the cluster has no more are over: this member drops them");
+    for (const jid of over) this.#later(this.#deliveries?.dropOver(jid));
   }
 
   /** Takes over the jobs whose owner's lease has ended, and its own ones that rest. */
   look(): void {
-    const { leases } = this.#options;
-    if (this.#identity === undefined || !leases.holds) return;
-    const nowMs = performance.now();
-    const ungiven = [...this.#ungiven];
-    this.#ungiven.clear();
-    for (const jid of ungiven) this.#later(this.#giveKept(jid));
+    if (this.#identity === undefined || !this.#options.leases.holds) return;
+    const nowMs = this.#now();
+    for (const jid of this.#unwanted) if (!this.#begin(jid, () => this.#removeUnwanted(jid))) return;
+    for (const jid of this.#ungiven) if (!this.#begin(jid, () => this.#giveKept(jid))) return;
     for (const [jid, entry] of this.#entries) {
-      if (this.#claiming.size >= jobClaimsUnderWayMax) return;
       if (entry.overMs !== undefined) {
         if (nowMs - entry.overMs > ownedMarkKeptMs) this.#entries.delete(jid);
-        continue;
-      }
-      if (this.#unwanted.has(jid)) this.#later(this.#removeUnwanted(jid));
-      else if (entry.owner === undefined || this.#deliveries?.job(jid)?.isActive === true) continue;
-      else if (isSameOwner(entry.owner, leases.self) || leases.hasLapsed(entry.owner)) void this.#claim(jid, entry);
+      } else if (this.#mayClaim(jid, entry, nowMs) && !this.#begin(jid, () => this.#claim(jid, entry))) return;
     }
   }
 
@@ -179,41 +182,74 @@ export class WaitingJobs {
     return (this.#entries.get(jid)?.record ?? 0) > 0;
   }
 
-  #entryOf(jid: string): Entry {
+  #mayClaim(jid: string, { record, owner, seenMs }: WaitingEntry, nowMs: number): boolean {
+    if (record === 0 || this.#deliveries?.job(jid)?.isActive === true) return false;
+    // Its member died before it wrote the owner, as an earlier release could.
+    if (owner === undefined) return nowMs - seenMs > jobLeaseMarginMs;
+    return isSameOwner(owner, this.#options.leases.self) || this.#options.leases.hasLapsed(owner);
+  }
+
+  /** @returns false if `jobClaimsUnderWayMax` jobs are under way; the next look tries again */
+  #begin(jid: string, step: () => Promise<void>): boolean {
+    if (this.#underWay.has(jid)) return true;
+    if (this.#underWay.size >= jobClaimsUnderWayMax) return false;
+    this.#underWay.add(jid);
+    void step()
+      .catch((error: Error) => this.#options.bucket()?.noteFault(error))
+      .finally(() => this.#underWay.delete(jid));
+    return true;
+  }
+
+  #entryOf(jid: string): WaitingEntry {
     const known = this.#entries.get(jid);
     if (known !== undefined) return known;
-    const entry: Entry = {
-      ...{ record: 0, state: 0, owner: undefined, marks: new Uint8Array(0), overMs: undefined },
-      endsMs: Number.POSITIVE_INFINITY,
-      publishedMs: 0,
-    };
+    const entry = newWaitingEntry();
     this.#entries.set(jid, entry);
     return entry;
   }
 
-  #marked(record: PendingJobRecord): PendingJobRecord {
-    return { ...record, fields: new Map([...record.fields, [clusterField, this.#identity ?? ""]]) };
+  #marked(record: PendingJobRecord, identity = this.#identity ?? ""): PendingJobRecord {
+    return { ...record, fields: new Map([...record.fields, [clusterField, identity]]) };
   }
 
   /** Another member may be first. Its entry then comes by the watch. */
   async #giveKept(jid: string): Promise<void> {
     const job = this.#deliveries?.job(jid);
     const store = this.#store;
-    if (job === undefined || store === undefined || this.#isShared(jid)) return;
-    const fields = new Map([...job.record.fields].filter(([name]) => name !== clusterField));
-    try {
-      await this.#give(store, { ...job.record, fields }, job.marks);
-      await this.#deliveries?.takeOver(job);
-    } catch (error) {
-      this.#options.bucket()?.noteFault(error);
-      if (!this.#isShared(jid)) this.#ungiven.add(jid);
-    }
+    if (job !== undefined && store !== undefined) await this.#giveJob(store, job);
+    this.#ungiven.delete(jid);
+    const owner = this.#isShared(jid) ? this.#entries.get(jid)?.owner : this.#options.leases.self;
+    if (job === undefined || owner === undefined || !isSameOwner(owner, this.#options.leases.self)) return;
+    if (this.#deliveries?.job(jid) === job) await this.#deliveries.takeOver(job);
   }
 
-  /** A job that is refused to its client must not run later. */
+  /** What is on disk here counts as a job of this bucket when the bucket has it, and not before. */
+  async #giveJob(store: PendingJobs, job: PendingJob): Promise<void> {
+    const { jid, publishedMs } = job.record;
+    const record = { ...job.record, fields: new Map([...job.record.fields].filter(([name]) => name !== clusterField)) };
+    if (!this.#isShared(jid) && this.#staysHere(record)) {
+      await store.put(record);
+      return;
+    }
+    if (!this.#isShared(jid)) {
+      // A master that stops before the cluster has the job does not send it at its start, and gives it again.
+      await store.put(this.#marked(record, ""));
+      await this.#give(record, job.marks);
+    }
+    const present = this.#deliveries?.job(jid);
+    if (present === job) await store.put(this.#marked(record));
+    // It ended here while it was given. Another job may have its id.
+    else if (present === undefined || present.record.publishedMs === publishedMs) this.#unwanted.add(jid);
+  }
+
+  /** On disk here and in the cluster before it is published. A job that is refused to its client must not run later. */
   async #giveNew(store: PendingJobs, record: PendingJobRecord): Promise<void> {
+    if (this.#staysHere(record)) return await store.put(record);
+    this.#options.demand();
+    this.#unwanted.delete(record.jid);
     try {
-      await this.#give(store, record);
+      await store.put(this.#marked(record));
+      await this.#give(record, new Uint8Array(record.minions.length));
     } catch (error) {
       this.#unwanted.add(record.jid);
       await store.remove(record.jid);
@@ -221,101 +257,107 @@ export class WaitingJobs {
     }
   }
 
-  async #adopt(record: PendingJobRecord, entry: Entry): Promise<void> {
+  async #adopt(record: PendingJobRecord, entry: WaitingEntry): Promise<void> {
     if (record.deadlineMs <= Date.now()) return;
     const marks = new Uint8Array(record.minions.length);
     marks.set(entry.marks.subarray(0, marks.length));
     await this.#deliveries?.adopt({ record: this.#marked(record), marks });
   }
 
-  /** On disk here and in the cluster before it is published. */
-  async #give(
-    store: PendingJobs,
-    record: PendingJobRecord,
-    marks: Uint8Array = new Uint8Array(record.minions.length),
-  ): Promise<void> {
+  #staysHere(record: PendingJobRecord): boolean {
+    const bytes = packPendingJob(record).byteLength;
+    if (bytes + record.minions.length <= ownedEntryBytesMax) return false;
+    this.counters.tooLarge += 1;
+    const about = "a waiting job is too large for the cluster: it stays here";
+    this.#options.logger.warn({ jid: record.jid, bytes }, about);
+    return true;
+  }
+
+  /** The state is first: a record always has an owner, and a state without a record means nothing. */
+  async #give(record: PendingJobRecord, marks: Uint8Array): Promise<void> {
     const { jid } = record;
-    const packed = packPendingJob(record);
-    if (packed.byteLength + record.minions.length > ownedEntryBytesMax) {
-      this.counters.tooLarge += 1;
-      this.#options.logger.warn(
-        { jid, bytes: packed.byteLength },
-        "a waiting job is too large for the cluster: it stays here",
-      );
-      await store.put(record);
-      return;
-    }
-    this.#options.demand();
-    await store.put(this.#marked(record));
     const entry = this.#entryOf(jid);
-    entry.endsMs = record.deadlineMs;
-    entry.publishedMs = record.publishedMs;
-    entry.overMs = undefined;
-    const content: WaitingContent = { packed };
-    entry.record = Math.max(entry.record, await this.#put({ kind: "record", jid }, content, entry, entry.record));
-    await this.#putState(jid, entry, marksToShare(marks));
-    this.#unwanted.delete(jid);
+    await inTurn(entry, async () => {
+      this.#options.demand();
+      entry.endsMs = record.deadlineMs;
+      entry.publishedMs = record.publishedMs;
+      entry.overMs = undefined;
+      await this.#putState(jid, entry, marksToShare(marks));
+      const content: WaitingContent = { packed: packPendingJob(record) };
+      entry.record = Math.max(entry.record, await this.#put({ kind: "record", jid }, content, entry, entry.record));
+    });
   }
 
   /** Returns alone are not told: each member has them. */
-  async #giveMarks(jid: string, marks: Uint8Array): Promise<void> {
+  async #giveMarks(jid: string): Promise<void> {
     const entry = this.#entries.get(jid);
-    if (entry === undefined || this.#deliveries?.job(jid)?.isActive !== true) return;
-    const shared = marksToShare(marks);
-    if (Buffer.compare(shared, entry.marks) === 0) return;
-    this.#options.demand();
-    await this.#putState(jid, entry, shared);
+    if (entry === undefined || !this.#isShared(jid)) return;
+    entry.nextMarks ??= inTurn(entry, async () => {
+      entry.nextMarks = undefined;
+      const job = this.#deliveries?.job(jid);
+      if (job?.isActive !== true || entry.overMs !== undefined) return;
+      const shared = marksToShare(job.marks);
+      if (Buffer.compare(shared, entry.marks) === 0) return;
+      this.#options.demand();
+      await this.#putState(jid, entry, shared);
+    });
+    await entry.nextMarks;
   }
 
   async #takeAway(jid: string): Promise<void> {
     const entry = this.#entries.get(jid);
-    if (entry === undefined || this.#deliveries?.job(jid)?.isActive !== true) return;
-    this.#options.demand();
-    await this.#delete(jid, entry);
+    const job = this.#deliveries?.job(jid);
+    if (entry === undefined || !this.#isShared(jid) || job?.isActive !== true) return;
+    await inTurn(entry, async () => {
+      this.#options.demand();
+      if (!job.isActive) throw changed();
+      await this.#delete(jid, entry);
+    });
   }
 
-  async #delete(jid: string, entry: Entry): Promise<void> {
-    for (const kind of ["state", "record"] as const) {
-      if (entry[kind] === 0) continue;
+  /** The record is first, because a record without a state would get an owner. A record that is still on its way is refused then. */
+  async #delete(jid: string, entry: WaitingEntry): Promise<void> {
+    for (const kind of ["record", "state"] as const) {
+      if (kind === "state" && entry.state === 0) continue;
       entry[kind] = Math.max(entry[kind], await this.#put({ kind, jid }, undefined, entry, entry[kind]));
     }
-    entry.overMs = performance.now();
+    entry.overMs = this.#now();
   }
 
   async #removeUnwanted(jid: string): Promise<void> {
-    await this.#delete(jid, this.#entryOf(jid));
-    this.#unwanted.delete(jid);
+    const entry = this.#entryOf(jid);
+    await inTurn(entry, async () => {
+      if (this.#unwanted.has(jid)) await this.#delete(jid, entry);
+    });
+    if (!this.#unwanted.delete(jid)) return;
+    await this.#deliveries?.dropOver(jid);
   }
 
-  async #claim(jid: string, entry: Entry): Promise<void> {
-    const { leases, bucket, logger } = this.#options;
-    if (this.#claiming.has(jid)) return;
-    this.#claiming.add(jid);
-    const isTaken = !isSameOwner(entry.owner ?? leases.self, leases.self);
-    try {
-      if (this.#deliveries?.job(jid) === undefined) await this.#fetch(jid, entry);
-      const job = this.#deliveries?.job(jid);
-      await this.#putState(jid, entry, marksToShare(job?.marks ?? entry.marks));
-      if (isTaken) this.counters.taken += 1;
-      if (job === undefined) await this.#delete(jid, entry);
-      else if (leases.holds && isSameOwner(entry.owner ?? leases.self, leases.self)) {
-        logger.info({ jid, waiting: job.leftCount }, "goes on with a job that waits for absent minions");
-        await this.#deliveries?.takeOver(job);
-      }
-    } catch (error) {
-      bucket()?.noteFault(error);
-    } finally {
-      this.#claiming.delete(jid);
+  async #claim(jid: string, entry: WaitingEntry): Promise<void> {
+    const { leases, logger } = this.#options;
+    const { state, owner } = entry;
+    if (this.#deliveries?.job(jid) === undefined) await this.#fetch(jid, entry);
+    await inTurn(entry, async () => {
+      // Who may claim was decided by this revision.
+      if (entry.state !== state) throw changed();
+      await this.#putState(jid, entry, marksToShare(this.#deliveries?.job(jid)?.marks ?? entry.marks));
+    });
+    if (owner === undefined || !isSameOwner(owner, leases.self)) this.counters.taken += 1;
+    const job = this.#deliveries?.job(jid);
+    if (job === undefined) await inTurn(entry, () => this.#delete(jid, entry));
+    else if (leases.holds && isSameOwner(entry.owner ?? leases.self, leases.self)) {
+      logger.info({ jid, waiting: job.leftCount }, "goes on with a job that waits for absent minions");
+      await this.#deliveries?.takeOver(job);
     }
   }
 
   /** A job that has ended here and not for its owner. The job cache says who has returned. */
-  async #fetch(jid: string, entry: Entry): Promise<void> {
+  async #fetch(jid: string, entry: WaitingEntry): Promise<void> {
     const content = await this.#options.bucket()?.valueAt<WaitingContent>({ kind: "record", jid }, entry.record);
     if (content !== undefined) await this.#adopt(unpackPendingJob(jid, Buffer.from(content.packed)), entry);
   }
 
-  async #putState(jid: string, entry: Entry, marks: Uint8Array): Promise<void> {
+  async #putState(jid: string, entry: WaitingEntry, marks: Uint8Array): Promise<void> {
     const content: StateContent = { owner: this.#options.leases.self, marks };
     const revision = await this.#put({ kind: "state", jid }, content, entry, entry.state);
     // The watch may have brought a later one.
@@ -326,12 +368,12 @@ export class WaitingJobs {
   }
 
   /** @throws SaltworksError CLUSTER_UNAVAILABLE if another revision is the newest, or the cluster does not answer */
-  async #put(key: LeaseKey, content: object | undefined, entry: Entry, revision: number): Promise<number> {
+  async #put(key: LeaseKey, content: object | undefined, entry: WaitingEntry, revision: number): Promise<number> {
     const leftMs = entry.endsMs === Number.POSITIVE_INFINITY ? 0 : Math.max(0, entry.endsMs - Date.now());
     const lifeMs = content === undefined ? ownedMarkKeptMs : leftMs + ownedMarkKeptMs;
     const written = await this.#options.bucket()?.put(key, content, { revision, lifeMs });
     if (written !== undefined) return written;
-    throw new SaltworksError("CLUSTER_UNAVAILABLE", "another member has changed a waiting job: this one tries again");
+    throw changed();
   }
 
   #later(step: Promise<void> | undefined): void {
@@ -339,4 +381,8 @@ export class WaitingJobs {
       this.#options.logger.error({ err: error }, "a waiting job of the cluster met a fault"),
     );
   }
+}
+
+function changed(): SaltworksError {
+  return new SaltworksError("CLUSTER_UNAVAILABLE", "another member has changed a waiting job: this one tries again");
 }

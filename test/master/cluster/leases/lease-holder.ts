@@ -33,7 +33,13 @@ export async function openBucket(
   { box, logger, take }: { readonly box: SecretBox; readonly logger: Logger; readonly take: Take },
 ): Promise<LeaseBucket> {
   const clients = await server.connect();
-  const opened = await LeaseBucket.open({ ...{ clients, bucket, replicas: 1, box, logger }, onEntry: take });
+  const opened = await LeaseBucket.open({
+    ...{ clients, bucket, replicas: 1, box, logger },
+    onEntry: take,
+    onLost: (error) => {
+      throw error;
+    },
+  });
   await opened.watch();
   return opened;
 }

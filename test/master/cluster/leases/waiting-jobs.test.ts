@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { after, afterEach, before, describe, it } from "node:test";
 import pino from "pino";
 import type { LeaseBucket } from "../../../../src/cluster/leases/bucket.ts";
-import { openLease } from "../../../../src/cluster/leases/record.ts";
+import { type LeaseKey, openLease } from "../../../../src/cluster/leases/record.ts";
 import { SaltworksError } from "../../../../src/errors.ts";
 import { WaitingJobs } from "../../../../src/master/cluster/leases/waiting-jobs.ts";
 import { Deliveries } from "../../../../src/master/jobs/deliveries.ts";
 import { MinionNumbers } from "../../../../src/master/jobs/minion-numbers.ts";
-import { openPendingJobs, type PendingJobRecord } from "../../../../src/store/jobs/pending-jobs.ts";
+import { openPendingJobs, type PendingJobRecord, packPendingJob } from "../../../../src/store/jobs/pending-jobs.ts";
 import { secretBoxWith } from "../../../../src/store/secrets/sealed.ts";
 import { NatsServer } from "../../../cluster/nats.ts";
 import { untilSo } from "../../../fleet/cluster/members.ts";
@@ -26,6 +26,13 @@ const record = (): PendingJobRecord => ({
   ...{ jid, minions: ["m1", "m2"], publishedMs: Date.now(), deadlineMs: Date.now() + 3_600_000 },
   fields: new Map([["fun", "cmd.run"]]),
 });
+
+type Put = LeaseBucket["put"];
+type Hooks = { onSend: () => void; onPut: (key: LeaseKey, content: object | undefined) => Promise<void> };
+
+const cutOff = async () => {
+  throw new SaltworksError("CLUSTER_UNAVAILABLE", "no majority");
+};
 
 describe("waiting jobs of a cluster", { skip, timeout: 120_000 }, () => {
   const server = new NatsServer();
@@ -43,16 +50,23 @@ describe("waiting jobs of a cluster", { skip, timeout: 120_000 }, () => {
   async function openMember(name: string, directory = temporary()) {
     const holder = new Holder(name);
     let bucket: LeaseBucket | undefined;
+    const clock = { ms: 0 };
+    const put: Put = async (key, content, rest) => {
+      await hooks.onPut(key, content);
+      return await bucket?.put(key, content, rest);
+    };
     const waiting = new WaitingJobs({
-      ...{ leases: holder.asLeases, bucket: () => bucket, logger },
+      ...{ leases: holder.asLeases, logger, now: () => clock.ms },
+      bucket: () => bucket && { put, valueAt: bucket.valueAt.bind(bucket), noteFault: () => undefined },
       demand: () => {
         if (!holder.holds) throw new SaltworksError("CLUSTER_UNAVAILABLE", "no lease");
       },
     });
     const [sent, returned, told]: [string[], Set<string>, string[]] = [[], new Set(), []];
-    const hooks = { onSend: (): void => undefined };
+    const hooks: Hooks = { onSend: () => undefined, onPut: async () => undefined };
+    const store = waiting.share(openPendingJobs(join(directory, "pending")));
     const deliveries = Deliveries.open({
-      store: waiting.share(openPendingJobs(join(directory, "pending"))),
+      store,
       numbers: new MinionNumbers(),
       sharing: { appeared: (id) => told.push(id), cancel: async () => [] },
       send: async (_, ids) => {
@@ -67,7 +81,7 @@ describe("waiting jobs of a cluster", { skip, timeout: 120_000 }, () => {
       isAccepted: () => true,
       isConnected: () => false,
       gatherTimeoutMs: 1_000,
-      onFault: (error) => assert.match(error.message, /lease|another member/),
+      onFault: (error) => assert.match(error.message, /lease|another member|no majority/),
     });
     waiting.use(deliveries);
     bucket = await openBucket(server, `waiting_${bucketCount}`, {
@@ -84,7 +98,8 @@ describe("waiting jobs of a cluster", { skip, timeout: 120_000 }, () => {
       await deliveries.close();
     };
     closing.push(close);
-    return Object.assign(hooks, { holder, waiting, deliveries, sent, returned, told, directory, close });
+    const rest = { holder, waiting, deliveries, sent, returned, told, directory, close };
+    return Object.assign(hooks, { ...rest, store, clock, bucket: opened });
   }
   const isKept = ({ deliveries }: Awaited<ReturnType<typeof openMember>>) => deliveries.job(jid) !== undefined;
   async function openPair() {
@@ -185,5 +200,112 @@ describe("waiting jobs of a cluster", { skip, timeout: 120_000 }, () => {
     again.waiting.look();
     await untilSo("it owns the job", () => again.deliveries.job(jid)?.isActive === true);
     await untilSo("the other has it", () => isKept(other));
+  });
+
+  it("that were withdrawn without a majority do not come back with it", async () => {
+    const [a, b] = await openPair();
+    a.onPut = cutOff;
+    await assert.rejects(a.deliveries.cancel(jid), { code: "CLUSTER_UNAVAILABLE" });
+    a.holder.holds = false;
+    a.waiting.releaseAll();
+    a.deliveries.scan();
+    await a.close();
+    closing.shift();
+    const again = await openMember("a", a.directory);
+    again.deliveries.scan();
+    await untilSo("it is over for all", () => {
+      again.waiting.look();
+      return !isKept(again) && !isKept(b);
+    });
+    assert.deepEqual([a.sent, again.sent, b.sent], [[], [], []]);
+  });
+
+  it("are not refused because of the owner's own writes", async () => {
+    const [a, b] = await openPair();
+    const job = a.deliveries.job(jid);
+    assert.ok(job !== undefined);
+    job.countTry("m1");
+    const first = a.store.putMarks(jid, job.marks);
+    job.countTry("m2");
+    await Promise.all([first, a.store.putMarks(jid, job.marks)]);
+    const tries = () => ["m1", "m2"].map((id) => b.deliveries.job(jid)?.tries(id));
+    await untilSo("the other knows both tries", () => tries().every((count) => count === 1));
+  });
+
+  it("are nowhere if their member died while it gave them", async () => {
+    bucketCount += 1;
+    const [a, b] = [await openMember("a"), await openMember("b")];
+    let count = 0;
+    a.onPut = async () => {
+      count += 1;
+      if (count > 1) await cutOff();
+    };
+    await assert.rejects(a.deliveries.keep(record()), { code: "CLUSTER_UNAVAILABLE" });
+    a.onPut = async () => undefined;
+    const later = { ...record(), jid: "20260101000000000001" };
+    await a.deliveries.keep(later);
+    await untilSo("a later one is there", () => b.deliveries.job(later.jid) !== undefined);
+    b.holder.lapsed.add("a");
+    await untilSo("the later one is taken over", () => {
+      b.waiting.look();
+      return b.deliveries.job(later.jid)?.isActive === true;
+    });
+    assert.deepEqual([isKept(a), isKept(b), b.waiting.counters.taken], [false, false, 1]);
+  });
+
+  it("that were refused do not come back when their record arrives late", async () => {
+    bucketCount += 1;
+    const a = await openMember("a");
+    const late: (() => ReturnType<Put>)[] = [];
+    let isRemoved = false;
+    a.onPut = async (key, content) => {
+      if (key.kind === "record" && content === undefined) isRemoved = true;
+      if (key.kind !== "record" || content === undefined) return;
+      late.push(() => a.bucket.put(key, content, { revision: 0, lifeMs: 60_000 }));
+      await cutOff();
+    };
+    await assert.rejects(a.deliveries.keep(record()), { code: "CLUSTER_UNAVAILABLE" });
+    a.waiting.look();
+    await untilSo("it is removed", () => isRemoved);
+    assert.deepEqual(await Promise.all(late.map((put) => put())), [undefined]);
+  });
+
+  it("whose owner is not known are claimed after a while", async () => {
+    bucketCount += 1;
+    const [a, b] = [await openMember("a"), await openMember("b")];
+    const packed = packPendingJob(record());
+    await a.bucket.put({ kind: "record", jid }, { packed }, { revision: 0, lifeMs: 3_600_000 });
+    await untilSo("both have it", () => isKept(a) && isKept(b));
+    b.waiting.look();
+    b.clock.ms += 60_000;
+    await untilSo("one owns it", () => {
+      b.waiting.look();
+      return b.deliveries.job(jid)?.isActive === true;
+    });
+    await untilSo("the other knows", () => a.waiting.ownerOf(jid)?.member === "b");
+  });
+
+  it("that could not be given to a bucket that was made anew are kept, and given later", async () => {
+    const [a, b] = await openPair();
+    for (const one of [a, b]) await one.close();
+    closing.length = 0;
+    bucketCount += 1;
+    const again = await openMember("a", a.directory);
+    const tried = new Promise<void>((resolve) => {
+      again.onPut = async () => {
+        resolve();
+        await cutOff();
+      };
+    });
+    again.waiting.look();
+    await tried;
+    await again.close();
+    closing.length = 0;
+    const third = await openMember("a", a.directory);
+    assert.equal(third.deliveries.job(jid)?.isActive, false);
+    await untilSo("it owns the job", () => {
+      third.waiting.look();
+      return third.deliveries.job(jid)?.isActive === true;
+    });
   });
 });
