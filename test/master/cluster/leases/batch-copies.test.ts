@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { after, afterEach, before, describe, it, mock } from "node:test";
 import pino from "pino";
 import type { LeaseBucket } from "../../../../src/cluster/leases/bucket.ts";
-import { openLease } from "../../../../src/cluster/leases/record.ts";
+import { openLease, type PartContent } from "../../../../src/cluster/leases/record.ts";
 import { BatchCopies } from "../../../../src/master/cluster/leases/batch-copies.ts";
 import type { OpenBatchLog } from "../../../../src/store/jobs/batch-log.ts";
 import { secretBoxWith } from "../../../../src/store/secrets/sealed.ts";
@@ -130,7 +130,15 @@ describe("logs of a cluster's batch jobs", { skip, timeout: 120_000 }, () => {
     await log.sync();
     await untilSo("the other has it", () => b.copies.states().get(jid)?.running === 1);
     b.holder.lapsed.add("a");
+    const put = b.bucket.put.bind(b.bucket);
+    const claimed = new Promise<void>((resolve) => {
+      mock.method(b.bucket, "put", (...write: Parameters<LeaseBucket["put"]>) => {
+        if ((write[1] as PartContent).isClaim) resolve();
+        return put(...write);
+      });
+    });
     b.copies.look();
+    await claimed;
     // The claim is under way, and the former owner begins a step.
     log.append(start("s2", "m2"));
     const outcome = await log.sync().then(
@@ -138,7 +146,7 @@ describe("logs of a cluster's batch jobs", { skip, timeout: 120_000 }, () => {
       ({ code }) => code,
     );
     await untilSo("one of them is the owner", () => b.running.has(jid) !== a.running.has(jid));
-    if (outcome === "synced") assert.match(b.text(), /"s2"/, "the new owner knows the step");
+    if (outcome === "synced") await untilSo("the other knows the step", () => b.text().includes('"s2"'));
     else assert.doesNotMatch(b.text(), /"s2"/);
     assert.deepEqual(a.events, b.running.has(jid) ? ["release"] : []);
     const owner = b.running.get(jid) ?? a.running.get(jid);
