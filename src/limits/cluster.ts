@@ -185,6 +185,13 @@ export const sharedLogPartBytesMax = 1_000_000;
 export const sharedLogKeptMs = 30 * 86_400_000;
 /** How long a member looks for its own write in the bucket after another one of the same number, milliseconds. Then it tries the write again. */
 export const ownWriteLookMs = 5_000;
+/**
+ * Parts of other members' batch logs that wait because the disk refuses them, bytes in all. Over it this member does not copy the log to its end, and
+ * cannot go on with its job.
+ */
+export const refusedPartsBytesMax = 64 * 1_048_576;
+/** How often a member writes such parts again, milliseconds. */
+export const refusedPartsRetryMs = 5_000;
 /** How long the owner of a job may take to answer another member, milliseconds. Then the operator is told to try again. */
 export const ownerAnswerMs = 10_000;
 /** How long a member that ends waits until the cluster has what its jobs wrote, milliseconds, before it hands them over. */

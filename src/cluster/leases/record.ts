@@ -7,12 +7,17 @@ export type Owner = { readonly member: string; readonly session: string };
 
 /** `isOver`: the process has stopped in order, so that others may take its jobs over at once. */
 export type LeaseContent = { readonly session: string; readonly isOver: boolean };
-/** Bytes of a batch job's log from `offset` on. What a copy has beyond is void. `isClaim`: a new owner, which adds nothing yet. */
+/**
+ * Bytes of a batch job's log from `offset` on. What a copy has beyond is void. `isClaim`: a new owner, which adds nothing yet. `sender`: the one of the
+ * owner's that wrote it. `isGone`: a mark in the place of a part that was removed with its whole log.
+ */
 export type PartContent = {
   readonly owner: Owner;
   readonly offset: number;
   readonly bytes: Uint8Array;
   readonly isClaim: boolean;
+  readonly sender?: string;
+  readonly isGone?: boolean;
 };
 /** `marks`: one byte for each minion of the job. */
 export type StateContent = { readonly owner: Owner; readonly marks: Uint8Array };

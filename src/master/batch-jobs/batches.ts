@@ -135,14 +135,19 @@ export class Batches {
   async control(action: BatchControl, jid: string, user: string): Promise<string> {
     const batch = this.#running.get(jid);
     const elsewhere = batch === undefined ? this.#options.sharing?.control(action, jid, user) : undefined;
-    if (elsewhere !== undefined) return await elsewhere;
     try {
-      if (batch !== undefined) return (await batch.control(action, user)) ? "changed" : batch.run.state;
-      return action === "abort" ? await this.#abortStopped(jid, user) : "unknown";
+      const answer = await (elsewhere ?? this.#controlHere(batch, action, jid, user));
+      if (action === "abort") this.#owedAborts.delete(jid);
+      return answer;
     } catch (error) {
       if (action === "abort" && hasCode(error, "STORE_FAILED")) this.#owe(jid, user);
       throw error;
     }
+  }
+
+  async #controlHere(batch: BatchJob | undefined, action: BatchControl, jid: string, user: string): Promise<string> {
+    if (batch !== undefined) return (await batch.control(action, user)) ? "changed" : batch.run.state;
+    return action === "abort" ? await this.#abortStopped(jid, user) : "unknown";
   }
 
   /** Resumes the unfinished batch jobs of an earlier master process. Those of a cluster have an owner by lease, which `takeOver` makes this member. */
@@ -156,7 +161,7 @@ export class Batches {
         logger.error({ err: error, batch: jid }, "a batch job cannot be resumed");
       }
     }
-    this.#sweep();
+    this.sweep();
   }
 
   /** Goes on with a batch job from its log. @throws SaltworksError STORE_FAILED */
@@ -171,6 +176,11 @@ export class Batches {
 
   isRunning(jid: string): boolean {
     return this.#running.has(jid);
+  }
+
+  /** Whether an abort waits to be written. The batch job must not run before. */
+  owesAbort(jid: string): boolean {
+    return this.#owedAborts.has(jid);
   }
 
   /** Stops a batch job here. Another member, or this one later, goes on with it. */
@@ -193,7 +203,6 @@ export class Batches {
     // Reads only the end of the log.
     const isOpen = hasBatch(directory, jid) && readBatchSummary(directory, jid)?.last.kind !== "done";
     const isAborted = isOpen && (await BatchJob.abortStopped(jid, user, this.#effectsOf()));
-    this.#owedAborts.delete(jid);
     return isAborted ? "changed" : "unknown";
   }
 
@@ -202,9 +211,10 @@ export class Batches {
     this.#owedTimer ??= setInterval(() => this.#payAborts(), owedAbortRetryMs).unref();
   }
 
+  /** A batch job that runs again, here or at another member, is aborted where it runs. */
   #payAborts(): void {
     for (const [jid, user] of this.#owedAborts)
-      this.#abortStopped(jid, user).catch((error: Error) =>
+      this.control("abort", jid, user).catch((error: Error) =>
         this.#options.logger.error({ err: error, batch: jid }, "the abort of a batch job cannot be written"),
       );
   }
@@ -219,11 +229,11 @@ export class Batches {
       this.#running.delete(jid);
       this.counters.over += 1;
     }
-    this.#sweep();
+    this.sweep();
   }
 
   /** Removes old logs of finished batch jobs. */
-  #sweep(): void {
+  sweep(): void {
     const { directory, keepMs, nowMs, logger, sharing } = this.#options;
     // Until then a log without an end may be of a batch job that another member goes on with.
     if (sharing?.isCopied === false) return;

@@ -207,9 +207,13 @@ export class BatchJob {
     load.set("batch", this.jid);
     const step: Job = { ...this.job, jid, target: ids, targetKind: "list", delimiter: ":", load, isQuiet: isAgain };
     const { hasLowerMasters: isDeep = false } = this.effects;
-    const published = await this.effects.publish(step, ({ minions }) =>
-      this.follow(jid, isAgain || isDeep ? TextList.of(this.run.awaited(jid)) : minions),
-    );
+    const onAccepted = ({ minions }: Published) =>
+      this.follow(jid, isAgain || isDeep ? TextList.of(this.run.awaited(jid)) : minions);
+    const published = await this.effects.publish(step, onAccepted).catch((error: Error) => {
+      // No minion has the job, so it is not followed.
+      this.#following.delete(jid);
+      throw error;
+    });
     if (isDeep) return;
     const reached = new Set(published?.minions.texts() ?? []);
     const unreached = ids.filter((id) => !reached.has(id));
@@ -335,8 +339,6 @@ export class BatchJob {
         if ((await this.effects.untilWritten()) && !this.#isClosed) this.note({ kind: "sent", jid });
         return;
       } catch (error) {
-        // No minion has the job, so it is not followed.
-        this.#following.delete(jid);
         // Waits while the master cannot publish. Else later minions would count as silent without having got the job.
         if (waitMs === undefined) throw error;
         this.effects.logger.error(
@@ -360,13 +362,12 @@ export class BatchJob {
 
   #awaitLate(pingJid: string, absent: readonly string[]): void {
     this.#latePing = pingJid;
-    const { gatherTimeoutMs } = this.times;
     this.effects.follow({
       jid: pingJid,
       minions: TextList.of(absent),
       timeoutMs: batchLateMs,
       isWhole: true,
-      gatherTimeoutMs,
+      gatherTimeoutMs: this.times.gatherTimeoutMs,
       onReturn: (id) =>
         this.#guard(() => {
           if (this.#isClosed || this.run.isKnown(id)) return;

@@ -41,12 +41,23 @@ async function pingUntilBack(batch: BatchJob, needed: readonly string[] | undefi
   return { answered: [...answered], absent };
 }
 
-/** A member of a cluster first waits until enough members answer. @returns undefined if the target expects no minion, or the batch job was closed */
+/** @returns undefined if the target expects no minion, or the batch job was closed */
 async function sentPing(batch: BatchJob, times: BatchTimes): Promise<Ping | undefined> {
-  while (!batch.isClosed) {
+  return await onceAnswered(batch, async () => {
     const ping = new Ping(batch.job, times, batch.effects);
+    return (await ping.send()) === undefined ? undefined : ping;
+  });
+}
+
+/**
+ * A member of a cluster waits until enough members answer. Without them its lease ends, which closes the batch job.
+ *
+ * @returns undefined also if the batch job was closed
+ */
+async function onceAnswered<Result>(batch: BatchJob, step: () => Promise<Result>): Promise<Result | undefined> {
+  while (!batch.isClosed) {
     try {
-      return (await ping.send()) === undefined ? undefined : ping;
+      return await step();
     } catch (error) {
       if (!hasCode(error, "CLUSTER_UNAVAILABLE")) throw error;
       await wait(batchReconnect.roundMs, undefined, { ref: false });
@@ -56,14 +67,16 @@ async function sentPing(batch: BatchJob, times: BatchTimes): Promise<Ping | unde
 }
 
 async function recoverStep(batch: BatchJob, { jid, isSent }: OpenStep): Promise<void> {
-  const again = isSent ? [] : await askIdle(batch, jid);
-  // Minions whose returns were stored meanwhile do not get the job again.
-  await noteStored(batch, jid);
-  const idle = again.filter((id) => batch.run.isAwaited(jid, id));
-  const awaited = batch.run.awaited(jid);
-  if (batch.isClosed || awaited.length === 0) return;
-  if (idle.length > 0) await batch.send(jid, idle, true);
-  else batch.follow(jid, TextList.of(awaited));
+  const again = isSent ? [] : ((await onceAnswered(batch, () => askIdle(batch, jid))) ?? []);
+  await onceAnswered(batch, async () => {
+    // Minions whose returns were stored meanwhile do not get the job again.
+    await noteStored(batch, jid);
+    const idle = again.filter((id) => batch.run.isAwaited(jid, id));
+    const awaited = batch.run.awaited(jid);
+    if (batch.isClosed || awaited.length === 0) return;
+    if (idle.length > 0) await batch.send(jid, idle, true);
+    else batch.follow(jid, TextList.of(awaited));
+  });
   // Reads the store again, for returns that came before the job was followed.
   await noteStored(batch, jid);
 }

@@ -29,6 +29,7 @@ const suffix = ".log";
 const namePattern = /^\d{20}(?:_\d+)?$/;
 const chunkBytes = 65_536;
 const newline = 0x0a;
+const doneStart = '{"kind":"done"';
 const fdatasyncAsync = promisify(fdatasync);
 
 /** `offset` and `end`: start and end of the entry's line in the log. Followers use them to ask for the entries that they lack. */
@@ -231,7 +232,14 @@ export function readBatchSummary(directory: string, jid: string): BatchSummary |
 
 /** The entry `done` in the last line; otherwise `otherwise`. The line may be cut off at its start; then it is not a `done`, which is short. */
 function parsedOr(line: string, otherwise: BatchEntry): BatchEntry {
-  return line.startsWith('{"kind":"done"') ? (JSON.parse(line) as BatchEntry) : otherwise;
+  return line.startsWith(doneStart) ? (JSON.parse(line) as BatchEntry) : otherwise;
+}
+
+/** Whether a part of a log holds the start of its last line. */
+export function isEndOfBatch(part: Uint8Array): boolean {
+  const bytes = Buffer.from(part.buffer, part.byteOffset, part.byteLength);
+  const at = bytes.lastIndexOf(doneStart);
+  return at === 0 || bytes[at - 1] === newline;
 }
 
 function readAt(fd: number, position: number, length: number): Buffer {

@@ -1,12 +1,15 @@
 /** Batch jobs of a cluster: only a lease makes a master go on with one, and no log is removed that another member needs. */
 import assert from "node:assert/strict";
-import { afterEach, beforeEach, describe, it } from "node:test";
+import { afterEach, beforeEach, describe, it, mock } from "node:test";
 import pino from "pino";
+import { SaltworksError } from "../../../src/errors.ts";
 import { Batches } from "../../../src/master/batch-jobs/batches.ts";
 import type { BatchSharing, RunningBatch } from "../../../src/master/batch-jobs/sharing.ts";
 import type { Job } from "../../../src/master/publish/publisher.ts";
-import { BatchLog, listBatches, readBatchSummary } from "../../../src/store/jobs/batch-log.ts";
+import { BatchLog, listBatches, readBatchEntries, readBatchSummary } from "../../../src/store/jobs/batch-log.ts";
 import { encode } from "../../../src/wire/msgpack.ts";
+import { TextList } from "../../../src/wire/text-list.ts";
+import { untilSo } from "../../fleet/cluster/members.ts";
 import { temporaryDirectories } from "../../store/temporary.ts";
 import { Fleet } from "./answering-fleet.ts";
 
@@ -43,8 +46,7 @@ describe("batch jobs of a cluster", () => {
     forget: (id) => void forgotten.push(id),
   };
 
-  function open(shared: BatchSharing | undefined): Batches {
-    const fleet = new Fleet(["a"]);
+  function open(shared: BatchSharing | undefined, keepMs = dayMs, fleet = new Fleet(["a"])): Batches {
     const batches = new Batches({
       publish: (job, onAccepted) => fleet.publish(job, onAccepted),
       untilWritten: async () => true,
@@ -55,7 +57,7 @@ describe("batch jobs of a cluster", () => {
       retcodes: async () => new Map(),
       fire: () => undefined,
       logger: pino({ level: "silent" }),
-      ...{ directory, nowMs: Date.now, keepMs: dayMs, sharing: shared },
+      ...{ directory, nowMs: Date.now, keepMs, sharing: shared },
     });
     opened.push(batches);
     return batches;
@@ -78,7 +80,23 @@ describe("batch jobs of a cluster", () => {
     for (const batches of opened.splice(0)) batches.close();
     forgotten.length = 0;
     asked.length = 0;
+    mock.restoreAll();
+    mock.timers.reset();
   });
+  const kinds = () => readBatchEntries(directory, jid, 0, 1_000_000).map(({ entry }) => entry.kind);
+
+  async function owedAbort(): Promise<Batches> {
+    mock.timers.enable({ apis: ["setInterval"] });
+    const batches = open(sharing, 0);
+    batches.takeOver(jid);
+    const filled = mock.method(BatchLog.prototype, "append", () => {
+      throw new SaltworksError("STORE_FAILED", "no space left on device");
+    });
+    await assert.rejects(batches.control("abort", jid, "ann"), { code: "STORE_FAILED" });
+    filled.mock.restore();
+    assert.equal(batches.owesAbort(jid), true);
+    return batches;
+  }
 
   it("are not resumed by a start, with and without the cluster", () => {
     states.set(jid, running);
@@ -117,5 +135,53 @@ describe("batch jobs of a cluster", () => {
     batches.release(jid);
     assert.equal(batches.isRunning(jid), false);
     assert.equal(readBatchSummary(directory, jid)?.last.kind, "new", "the log has no end");
+  });
+
+  it("are aborted where they run by an abort that could not be written before", async () => {
+    const batches = await owedAbort();
+    batches.takeOver(jid);
+    mock.timers.tick(30_000);
+    await untilSo("it is over", () => !batches.isRunning(jid));
+    assert.equal(batches.owesAbort(jid), false);
+    assert.deepEqual(
+      kinds().filter((kind) => kind !== "queue"),
+      ["new", "restart", "restart", "abort", "done"],
+    );
+  });
+
+  it("are aborted by their next owner if an abort could not be written before", async () => {
+    const batches = await owedAbort();
+    states.set(jid, running);
+    asked.length = 0;
+    mock.timers.tick(30_000);
+    await untilSo("it is aborted", () => !batches.owesAbort(jid));
+    assert.deepEqual([asked, kinds()], [[`abort ${jid} ann`], ["new", "restart"]]);
+  });
+
+  it("go on after a publish that too few members answered", async () => {
+    const log = BatchLog.reopen(directory, jid).log;
+    log.append({ kind: "queue", ids: ["a"], absent: [], window: 1 });
+    log.append({ kind: "start", jid: "20260101000000000009", ids: ["a"], at: 2 });
+    await log.sync();
+    log.close();
+    const fleet = new Fleet(["a"]);
+    fleet.answers = { "test.ping": true, "saltutil.find_job": new Map() };
+    const publish = fleet.publish.bind(fleet);
+    const faults = new Set(["saltutil.find_job", "cmd.run"]);
+    mock.method(fleet, "publish", async (...[job, onAccepted]: Parameters<Fleet["publish"]>) => {
+      if (!faults.delete(String(job.fun))) return await publish(job, onAccepted);
+      onAccepted?.({ jid: job.jid ?? fleet.newJid(), minions: TextList.of(["a"]), missing: [] });
+      throw new SaltworksError("CLUSTER_UNAVAILABLE", "too few members answer");
+    });
+    const batches = open(sharing, 0, fleet);
+    batches.takeOver(jid);
+    const [step] = await fleet.untilPublished("cmd.run");
+    fleet.answer(step?.jid ?? "", "a");
+    await untilSo("it is over", () => !batches.isRunning(jid));
+    const summary = readBatchSummary(directory, jid)?.last;
+    assert.deepEqual(
+      [step?.jid, summary?.kind === "done" && [summary.returned, summary.silent]],
+      ["20260101000000000009", [1, 0]],
+    );
   });
 });

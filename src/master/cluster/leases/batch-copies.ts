@@ -2,6 +2,7 @@
  * The logs of the cluster's batch jobs. The owner of one sends its log part by part. Every other member writes the parts into a log of its own, so that it
  * shows the job as the owner does, and can go on with it. docs/decisions/0049-job-leases.md.
  */
+import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { OwnerQuestion } from "../../../cluster/leases/asks.ts";
@@ -20,7 +21,7 @@ import {
 import {
   BatchLog,
   batchLine,
-  copyBatchPart,
+  isEndOfBatch,
   type OpenBatchLog,
   type PlacedEntry,
   placeLines,
@@ -28,6 +29,7 @@ import {
 import type { Batches } from "../../batch-jobs/batches.ts";
 import { BatchRun } from "../../batch-jobs/run.ts";
 import type { BatchControl, BatchLogs, BatchSharing, RunningBatch } from "../../batch-jobs/sharing.ts";
+import { CopiedLogs } from "./copied-logs.ts";
 
 /** A batch job that is not over. */
 type Copy = {
@@ -42,6 +44,9 @@ type Copy = {
   isBroken: boolean;
 };
 
+/** `id`: of this sender alone. Of two for the same job each knows its own parts by it. `written`: its latest part that the watch brought, or the one before its first. */
+type Sending = { readonly sender: LogSender; readonly id: string; written: number };
+
 export type BatchCopiesOptions = {
   readonly clusterId: string;
   readonly directory: string;
@@ -51,14 +56,15 @@ export type BatchCopiesOptions = {
   readonly logger: Logger;
 };
 
-export type RunBatches = Pick<Batches, "takeOver" | "isRunning" | "release" | "control">;
+export type RunBatches = Pick<Batches, "takeOver" | "isRunning" | "owesAbort" | "release" | "control" | "sweep">;
 
 export class BatchCopies implements BatchSharing {
   /** `taken`: taken over from another owner. `lost`: taken over by another one. `broken`: that this member cannot go on with. */
   readonly counters = { taken: 0, lost: 0, broken: 0 };
   readonly #options: BatchCopiesOptions;
   readonly #copies = new Map<string, Copy>();
-  readonly #senders = new Map<string, LogSender>();
+  readonly #senders = new Map<string, Sending>();
+  readonly #logs: CopiedLogs;
   readonly #claiming = new Set<string>();
   /** Batch jobs that have run here while this member holds its lease. One that stopped after an error is not tried again. */
   readonly #ran = new Set<string>();
@@ -67,6 +73,10 @@ export class BatchCopies implements BatchSharing {
 
   constructor(options: BatchCopiesOptions) {
     this.#options = options;
+    const { directory, logger } = options;
+    const onRefused = (jid: string, err: unknown) =>
+      logger.error({ err, batch: jid }, "the log of another member's batch job cannot be written now: tries again");
+    this.#logs = new CopiedLogs(directory, onRefused);
   }
 
   readonly logs: BatchLogs = {
@@ -89,12 +99,17 @@ export class BatchCopies implements BatchSharing {
   control(action: BatchControl, jid: string, user: string): Promise<string> | undefined {
     const { leases, ask } = this.#options;
     const copy = this.#copies.get(jid);
-    if (copy === undefined || isSameOwner(copy.owner, leases.self)) return undefined;
+    if (copy === undefined) return undefined;
+    // An own one that rests takes no entry: the write would wait for a lease, or meet the claim.
+    const rests = this.#batches?.isRunning(jid) !== true && (!leases.holds || this.#claiming.has(jid));
+    if (isSameOwner(copy.owner, leases.self) && !rests) return undefined;
+    // Asked for one of this member, `ask` says that it has no owner at present.
     return ask(copy.owner.member, { kind: "control", action, jid, user }) as Promise<string>;
   }
 
   forget(jid: string): void {
     const { bucket } = this.#options;
+    this.#logs.forget(jid);
     bucket()
       ?.removeParts(jid)
       .catch((error: Error) => bucket()?.noteFault(error));
@@ -103,13 +118,19 @@ export class BatchCopies implements BatchSharing {
   /** Takes a part of a log. */
   note(jid: string, number: number, part: PartContent): void {
     const { leases, logger } = this.#options;
+    if (part.isGone === true) {
+      this.#drop(jid, number);
+      return;
+    }
+    const sending = this.#senders.get(jid);
+    if (sending !== undefined && sending.id === part.sender) sending.written = Math.max(sending.written, number);
     const copy = this.#copyOf(jid, number, part);
     if (copy === undefined || number < copy.next) return;
     if (number > copy.next) this.#break(copy, jid, new Error(`part ${copy.next} is missing`));
     copy.next = number + 1;
     copy.owner = part.owner;
     const isOwn = isSameOwner(part.owner, leases.self);
-    if (!isOwn && this.#senders.has(jid)) {
+    if (!isOwn && sending !== undefined) {
       logger.warn({ batch: jid, owner: part.owner.member }, "another member goes on with a batch job");
       this.counters.lost += 1;
       this.#release(jid);
@@ -127,15 +148,21 @@ export class BatchCopies implements BatchSharing {
       const offset = copy.end + copy.rest.byteLength;
       this.#copy(copy, jid, { ...nothing, owner: copy.owner, offset }, false);
     }
+    this.#batches?.sweep();
   }
 
   /** Claims the batch jobs whose owner's lease has ended, and its own ones that rest. */
   look(): void {
     const { leases } = this.#options;
+    this.#logs.retry((jid, error) => {
+      const copy = this.#copies.get(jid);
+      if (copy !== undefined) this.#break(copy, jid, error);
+    });
     if (!this.isCopied || !leases.holds) return;
     for (const [jid, copy] of this.#copies) {
       if (this.#claiming.size >= jobClaimsUnderWayMax) return;
-      if (copy.isBroken || this.#batches?.isRunning(jid) !== false || this.#ran.has(jid)) continue;
+      if (copy.isBroken || !this.#logs.isWhole(jid) || this.#ran.has(jid)) continue;
+      if (this.#batches?.isRunning(jid) !== false || this.#batches.owesAbort(jid)) continue;
       if (isSameOwner(copy.owner, leases.self) || leases.hasLapsed(copy.owner)) void this.#claim(jid, copy);
     }
   }
@@ -149,11 +176,11 @@ export class BatchCopies implements BatchSharing {
   /** Ends the batch jobs here. Resolves when the cluster has what they wrote. */
   async finish(): Promise<void> {
     for (const jid of this.#senders.keys()) this.#batches?.release(jid);
-    await Promise.all([...this.#senders.values()].map((sender) => sender.drained()));
+    await Promise.all([...this.#senders.values()].map(({ sender }) => sender.drained()));
   }
 
   abort(): void {
-    for (const sender of this.#senders.values()) sender.abort();
+    for (const { sender } of this.#senders.values()) sender.abort();
   }
 
   #copyOf(jid: string, number: number, { owner }: PartContent): Copy | undefined {
@@ -166,21 +193,31 @@ export class BatchCopies implements BatchSharing {
   }
 
   #copy(copy: Copy, jid: string, { offset, bytes, isClaim }: PartContent, isOwn: boolean): void {
-    if (copy.isBroken) return;
+    if (copy.isBroken) {
+      if (isEndOfBatch(bytes)) this.#over(jid, isOwn);
+      return;
+    }
     try {
       // What a former owner wrote and the cluster lacks ends with the claim of the next one.
       const isKnown = !isClaim && (isOwn || !this.isCopied);
-      copyBatchPart(this.#options.directory, jid, offset, bytes, isKnown);
+      this.#logs.write(jid, { offset, bytes, isKnown });
       const placed: PlacedEntry[] = [];
       const whole = Buffer.concat([copy.rest.subarray(0, offset - copy.end), bytes]);
       const end = placeLines(whole, copy.end, placed);
       copy.rest = whole.subarray(end - copy.end);
       copy.end = end;
       for (const { entry } of placed) copy.run.apply(entry);
-      if (placed.at(-1)?.entry.kind === "done") this.#copies.delete(jid);
+      if (placed.at(-1)?.entry.kind === "done") this.#over(jid, isOwn);
     } catch (error) {
       this.#break(copy, jid, error);
+      if (isEndOfBatch(bytes)) this.#over(jid, isOwn);
     }
+  }
+
+  /** A member that runs no batch job removes old logs at the end of the others'. */
+  #over(jid: string, isOwn: boolean): void {
+    this.#copies.delete(jid);
+    if (!isOwn) this.#batches?.sweep();
   }
 
   #break(copy: Copy, jid: string, err: unknown): void {
@@ -193,7 +230,8 @@ export class BatchCopies implements BatchSharing {
   #begin(jid: string, copy: Copy): void {
     const { leases, logger } = this.#options;
     // A claim may come late. The next look claims again.
-    if (!leases.holds || copy.isBroken || this.#batches === undefined || this.#batches.isRunning(jid)) return;
+    if (!leases.holds || copy.isBroken || !this.#logs.isWhole(jid)) return;
+    if (this.#batches === undefined || this.#batches.isRunning(jid)) return;
     this.#ran.add(jid);
     this.counters.taken += 1;
     try {
@@ -206,10 +244,15 @@ export class BatchCopies implements BatchSharing {
   async #claim(jid: string, copy: Copy): Promise<void> {
     if (this.#claiming.has(jid)) return;
     this.#claiming.add(jid);
-    const claim = { offset: copy.end, bytes: new Uint8Array(0), isClaim: true };
+    const { next: number } = copy;
     try {
+      if (await this.#isGone(jid, number - 1)) {
+        this.#drop(jid, number - 1);
+        return;
+      }
+      await this.#putPart(jid, number, { offset: copy.end, bytes: new Uint8Array(0), isClaim: true });
       // The watch brings this member's claim, or another's.
-      await this.#putPart(jid, copy.next, claim);
+      await this.#untilRead(() => copy.next > number || !this.#options.leases.holds);
     } catch (error) {
       this.#options.bucket()?.noteFault(error);
     } finally {
@@ -217,8 +260,27 @@ export class BatchCopies implements BatchSharing {
     }
   }
 
+  /**
+   * Whether the parts of a log were removed, because its job was over. The watch brings nothing of that, but the leader refuses a part that is there. One
+   * that is not becomes a mark, for other members that were away.
+   */
+  async #isGone(jid: string, number: number): Promise<boolean> {
+    const mark = { offset: 0, bytes: new Uint8Array(0), isClaim: false, isGone: true };
+    return (await this.#putPart(jid, number, mark)) !== undefined;
+  }
+
+  /** Nothing goes on with a log that is gone from this part on. */
+  #drop(jid: string, number: number): void {
+    const copy = this.#copies.get(jid);
+    if (copy === undefined || copy.next > number + 1) return;
+    this.#options.logger.info({ batch: jid }, "a batch job was over while this member was away");
+    this.#release(jid);
+    this.#copies.delete(jid);
+    this.#batches?.sweep();
+  }
+
   #release(jid: string): void {
-    this.#senders.get(jid)?.abort();
+    this.#senders.get(jid)?.sender.abort();
     this.#senders.delete(jid);
     this.#ran.delete(jid);
     this.#batches?.release(jid);
@@ -226,13 +288,15 @@ export class BatchCopies implements BatchSharing {
 
   #shared(jid: string, log: OpenBatchLog, { next, end: offset }: Pick<Copy, "next" | "end">): OpenBatchLog {
     this.#ran.add(jid);
+    const id = randomBytes(9).toString("base64url");
     const sender = new LogSender({
       ...{ jid, next, offset },
-      put: (number, at, bytes) => this.#send(jid, number, at, bytes),
+      put: (number, at, bytes) => this.#send(jid, sending, number, { offset: at, bytes }),
       onLost: () => this.#release(jid),
       onFault: (error) => this.#options.bucket()?.noteFault(error),
     });
-    this.#senders.set(jid, sender);
+    const sending: Sending = { sender, id, written: next - 1 };
+    this.#senders.set(jid, sending);
     const cluster = this.#options.clusterId;
     return {
       append: (entry) => {
@@ -246,25 +310,38 @@ export class BatchCopies implements BatchSharing {
       close: () => {
         log.close();
         void sender.drained().then(() => {
-          if (this.#senders.get(jid) === sender) this.#senders.delete(jid);
+          if (this.#senders.get(jid) === sending) this.#senders.delete(jid);
         });
       },
     };
   }
 
-  /** @returns false if another owner has written a part of this number */
-  async #send(jid: string, number: number, offset: number, bytes: Uint8Array): Promise<boolean> {
-    if ((await this.#putPart(jid, number, { offset, bytes, isClaim: false })) !== undefined) return true;
-    // An earlier try may have written it. The watch tells.
-    const untilMs = performance.now() + ownWriteLookMs;
-    while (performance.now() < untilMs) {
+  /** @returns false if another sender, of this member or another one, has written a part of this number */
+  async #send(
+    jid: string,
+    sending: Sending,
+    number: number,
+    part: Pick<PartContent, "offset" | "bytes">,
+  ): Promise<boolean> {
+    const content = { ...part, isClaim: false, sender: sending.id };
+    if ((await this.#putPart(jid, number, content)) !== undefined) return true;
+    // An earlier try may have written it. The watch tells. Without the copy that there was, the job is over: its last part was this one or another's.
+    const isRead = () => {
       const copy = this.#copies.get(jid);
-      // The job is over: its last part was this one.
-      if (copy === undefined && number > 0) return true;
-      if (copy !== undefined && copy.next > number) return isSameOwner(copy.owner, this.#options.leases.self);
+      return sending.written >= number || (copy === undefined ? sending.written >= 0 : copy.next > number);
+    };
+    if (await this.#untilRead(isRead)) return sending.written >= number;
+    throw new SaltworksError("CLUSTER_UNAVAILABLE", `a part of the batch job ${jid} was not read back`, { jid });
+  }
+
+  /** @returns false if the watch does not bring it in time */
+  async #untilRead(isRead: () => boolean): Promise<boolean> {
+    const untilMs = performance.now() + ownWriteLookMs;
+    while (!isRead()) {
+      if (performance.now() >= untilMs) return false;
       await pause(clusterRetryMs);
     }
-    throw new SaltworksError("CLUSTER_UNAVAILABLE", `a part of the batch job ${jid} was not read back`, { jid });
+    return true;
   }
 
   async #putPart(jid: string, number: number, part: Omit<PartContent, "owner">): Promise<number | undefined> {

@@ -1,12 +1,12 @@
 /** Logs of a cluster's batch jobs: the same on all members, with one owner, also when two believe to be it. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { after, afterEach, before, describe, it } from "node:test";
+import { mkdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { after, afterEach, before, describe, it, mock } from "node:test";
 import pino from "pino";
 import type { LeaseBucket } from "../../../../src/cluster/leases/bucket.ts";
-import { openLease } from "../../../../src/cluster/leases/record.ts";
+import { openLease, type PartContent } from "../../../../src/cluster/leases/record.ts";
 import { BatchCopies } from "../../../../src/master/cluster/leases/batch-copies.ts";
 import type { OpenBatchLog } from "../../../../src/store/jobs/batch-log.ts";
 import { secretBoxWith } from "../../../../src/store/secrets/sealed.ts";
@@ -27,6 +27,10 @@ const begin: BatchEntry = {
 };
 const queue = (...ids: string[]): BatchEntry => ({ kind: "queue", ids, absent: [], window: 1 });
 const start = (step: string, id: string): BatchEntry => ({ kind: "start", jid: step, ids: [id], at: 2 });
+const done: BatchEntry = {
+  ...{ kind: "done", at: 3, outcome: "finished", culprit: "", minions: 2, absent: 0, queued: 0, running: 0 },
+  ...{ returned: 2, failed: 0, silent: 0, retcode: 0 },
+};
 
 describe("logs of a cluster's batch jobs", { skip, timeout: 120_000 }, () => {
   const server = new NatsServer();
@@ -51,7 +55,12 @@ describe("logs of a cluster's batch jobs", { skip, timeout: 120_000 }, () => {
     });
     const running = new Map<string, OpenBatchLog>();
     const events: string[] = [];
+    const now = { isCutOff: false, owesAbort: false, sweeps: 0 };
     copies.use({
+      owesAbort: () => now.owesAbort,
+      sweep: () => {
+        now.sweeps += 1;
+      },
       takeOver: (id) => {
         events.push("takeOver");
         running.set(id, copies.logs.reopen(directory, id).log);
@@ -67,6 +76,7 @@ describe("logs of a cluster's batch jobs", { skip, timeout: 120_000 }, () => {
     bucket = await openBucket(server, `batches_${bucketCount}`, {
       ...{ box, logger },
       take: (key, _, value) => {
+        if (now.isCutOff) return;
         if (key.kind === "part" && value !== undefined) copies.note(key.jid, key.number, openLease(box, key, value));
       },
     });
@@ -77,7 +87,8 @@ describe("logs of a cluster's batch jobs", { skip, timeout: 120_000 }, () => {
       running.set(jid, log);
       return log;
     };
-    return { holder, copies, running, events, begun, text: () => readFileSync(join(directory, `${jid}.log`), "utf8") };
+    const file = join(directory, `${jid}.log`);
+    return { ...{ holder, copies, running, events, now, bucket, begun, file }, text: () => readFileSync(file, "utf8") };
   }
   async function openMembers(...names: string[]) {
     bucketCount += 1;
@@ -119,7 +130,15 @@ describe("logs of a cluster's batch jobs", { skip, timeout: 120_000 }, () => {
     await log.sync();
     await untilSo("the other has it", () => b.copies.states().get(jid)?.running === 1);
     b.holder.lapsed.add("a");
+    const put = b.bucket.put.bind(b.bucket);
+    const claimed = new Promise<void>((resolve) => {
+      mock.method(b.bucket, "put", (...write: Parameters<LeaseBucket["put"]>) => {
+        if ((write[1] as PartContent).isClaim) resolve();
+        return put(...write);
+      });
+    });
     b.copies.look();
+    await claimed;
     // The claim is under way, and the former owner begins a step.
     log.append(start("s2", "m2"));
     const outcome = await log.sync().then(
@@ -127,7 +146,7 @@ describe("logs of a cluster's batch jobs", { skip, timeout: 120_000 }, () => {
       ({ code }) => code,
     );
     await untilSo("one of them is the owner", () => b.running.has(jid) !== a.running.has(jid));
-    if (outcome === "synced") assert.match(b.text(), /"s2"/, "the new owner knows the step");
+    if (outcome === "synced") await untilSo("the other knows the step", () => b.text().includes('"s2"'));
     else assert.doesNotMatch(b.text(), /"s2"/);
     assert.deepEqual(a.events, b.running.has(jid) ? ["release"] : []);
     const owner = b.running.get(jid) ?? a.running.get(jid);
@@ -166,5 +185,109 @@ describe("logs of a cluster's batch jobs", { skip, timeout: 120_000 }, () => {
     await untilSo("the other owns it", () => b.running.has(jid));
     b.running.get(jid)?.append(queue("m1"));
     await untilSo("both have the same", () => a.text() === b.text() && a.text().includes("m1"));
+  });
+
+  it("that are over are not gone on with by members that were away meanwhile", async () => {
+    const [a, b, c] = await openMembers("a", "b", "c");
+    const away = [b, c];
+    const log = a.begun();
+    log.append(begin);
+    await log.sync();
+    await untilSo("the others have it", () => away.every(({ copies }) => copies.states().has(jid)));
+    for (const { now } of away) now.isCutOff = true;
+    log.append(done);
+    await log.sync();
+    await untilSo("it is over", () => !a.copies.states().has(jid));
+    await a.bucket.removeParts(jid);
+    for (const { now } of away) now.isCutOff = false;
+    b.holder.lapsed.add("a");
+    b.copies.look();
+    await untilSo("the one learns it", () => !b.copies.states().has(jid));
+    await untilSo("the other hears it", () => !c.copies.states().has(jid));
+    assert.deepEqual([b.events, b.copies.counters.taken], [[], 0]);
+  });
+
+  it("have one writer of a member", async () => {
+    const [a] = await openMembers("a");
+    const log = a.begun();
+    log.append(begin);
+    await log.sync();
+    await untilSo("the watch brings it", () => a.copies.states().has(jid));
+    const other = a.copies.logs.reopen(dirname(a.file), jid).log;
+    log.append(start("s1", "m1"));
+    other.append(start("s2", "m2"));
+    const outcomes = await Promise.allSettled([log.sync(), other.sync()]);
+    assert.deepEqual(outcomes.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
+  });
+
+  it("are not claimed while an abort waits to be written", async () => {
+    const [a, b] = await openMembers("a", "b");
+    const log = a.begun();
+    log.append(begin);
+    await log.sync();
+    await untilSo("the other has it", () => b.copies.states().has(jid));
+    b.holder.lapsed.add("a");
+    b.now.owesAbort = true;
+    const put = mock.method(b.bucket, "put");
+    b.copies.look();
+    assert.equal(put.mock.callCount(), 0);
+    b.now.owesAbort = false;
+    b.copies.look();
+    await untilSo("it is taken over", () => b.events.length > 0);
+  });
+
+  it("of an own batch job that rests take no abort", async () => {
+    const [a] = await openMembers("a");
+    const log = a.begun();
+    log.append(begin);
+    await log.sync();
+    await untilSo("the watch brings it", () => a.copies.states().has(jid));
+    a.holder.holds = false;
+    a.copies.releaseAll();
+    assert.equal(await a.copies.control("abort", jid, "root"), `a control ${jid}`, "the asked one says why");
+    a.holder.holds = true;
+    assert.equal(a.copies.control("abort", jid, "root"), undefined);
+    a.copies.look();
+    assert.equal(await a.copies.control("abort", jid, "root"), `a control ${jid}`, "a claim is under way");
+    await untilSo("it goes on", () => a.running.has(jid));
+    assert.equal(a.copies.control("abort", jid, "root"), undefined);
+  });
+
+  it("are copied once a disk that refused them takes them", async () => {
+    const [a, b] = await openMembers("a", "b");
+    mkdirSync(b.file);
+    const log = a.begun();
+    for (const entry of [begin, queue("m1", "m2")]) log.append(entry);
+    await log.sync();
+    await untilSo("the other shows it", () => b.copies.states().get(jid)?.minions === 2);
+    rmdirSync(b.file);
+    b.holder.lapsed.add("a");
+    b.copies.look();
+    assert.equal(b.text(), a.text());
+    await untilSo("the other goes on", () => b.running.has(jid));
+    assert.equal(b.copies.counters.broken, 0);
+  });
+
+  it("that cannot be copied are not shown when they are over", async () => {
+    const [a, b] = await openMembers("a", "b");
+    const log = a.begun();
+    log.append(begin);
+    await log.sync();
+    await untilSo("the other shows it", () => b.copies.states().has(jid));
+    rmSync(b.file);
+    log.append(start("s1", "m1"));
+    await untilSo("it is broken", () => b.copies.counters.broken === 1);
+    log.append(done);
+    await untilSo("it is gone", () => !b.copies.states().has(jid));
+  });
+
+  it("are looked through when another member's batch job is over", async () => {
+    const [a, b] = await openMembers("a", "b");
+    const log = a.begun();
+    log.append(begin);
+    await log.sync();
+    assert.equal(b.now.sweeps, 1, "once all are read");
+    log.append(done);
+    await untilSo("it is over", () => b.now.sweeps === 2);
   });
 });
