@@ -9,6 +9,7 @@ import { descriptorLimits } from "../fleet/descriptors.ts";
 import { freePorts } from "../free-ports.ts";
 import { MasterProcess } from "../master-process.ts";
 import { memberConfigs } from "./configs.ts";
+import { startTogether } from "./together.ts";
 
 type Config = Readonly<Record<string, unknown>>;
 
@@ -23,28 +24,24 @@ export type BenchCluster = {
 const clusterId = "bench";
 const command = [process.execPath, fileURLToPath(new URL("../../src/cli/main.js", import.meta.url)), "master"] as const;
 
-/** Starts all at once, because a first start needs a majority. @throws SaltworksError USAGE without a `nats-server`, and what a start throws */
+/** @throws SaltworksError USAGE without a `nats-server`, and what a start throws */
 export async function startCluster(count: number, config: Config, signal?: AbortSignal): Promise<BenchCluster> {
   const natsServerVersion = await versionOfServer(config);
   const metricsPorts = await freePorts(count);
-  const own = await memberConfigs(count, { log_level: "warning", ...config }, undefined, clusterId);
+  const configs = await memberConfigs(count, { log_level: "warning", ...config }, undefined, clusterId);
+  const own = configs.map((each, at): Config => ({ metrics_port: metricsPorts[at], ...each }));
   const descriptors = { least: 0, wanted: descriptorLimits().hard };
-  const started = await Promise.allSettled(
-    own.map(async (each, at): Promise<BenchMember> => {
-      const merged = { metrics_port: metricsPorts[at], ...each };
-      const options = { command, config: merged, descriptors, ...(signal === undefined ? {} : { signal }) };
-      const metricsUrl = `http://127.0.0.1:${Number(merged.metrics_port)}/metrics`;
-      return { process: await MasterProcess.start(options), metricsUrl };
-    }),
+  const more = signal === undefined ? {} : { signal };
+  const processes = await startTogether(
+    own.map((each) => MasterProcess.start({ command, config: each, descriptors, ...more })),
   );
-  const members = started.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  const members = processes.map((process, at): BenchMember => {
+    return { process, metricsUrl: `http://127.0.0.1:${Number(own[at]?.metrics_port)}/metrics` };
+  });
   const remove = async () => {
-    await Promise.all(members.map((member) => member.process.remove()));
+    await Promise.all(processes.map((process) => process.remove()));
   };
-  const fault = started.find((one) => one.status === "rejected");
-  if (fault === undefined) return { natsServerVersion, members, remove };
-  await remove();
-  throw fault.reason;
+  return { natsServerVersion, members, remove };
 }
 
 /** The process of the member's nats-server, which is a child of the member's. */

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { MinionKey } from "../../../bench/fleet/keys.ts";
 import type { MasterProcess } from "../../../bench/master-process.ts";
+import { startTogether } from "../../../bench/members/together.ts";
 import { hasCodeIn } from "../../../src/config/files/system-errors.ts";
 import { startOurMaster } from "../our-master.ts";
 
@@ -18,14 +19,8 @@ export function createKey(): MinionKey {
   return { privateKey, publicPem: publicKey.export({ type: "spki", format: "pem" }).toString() };
 }
 
-/** Starts all at once, because a first start needs two of three. If one fails, the others are removed. */
-export async function startMembers(configs: readonly Config[]): Promise<MasterProcess[]> {
-  const started = await Promise.allSettled(configs.map((config) => startOurMaster(20, config)));
-  const members = started.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-  const fault = started.find((one) => one.status === "rejected");
-  if (fault === undefined) return members;
-  await Promise.all(members.map((member) => member.remove()));
-  throw fault.reason;
+export function startMembers(configs: readonly Config[]): Promise<MasterProcess[]> {
+  return startTogether(configs.map((config) => startOurMaster(20, config)));
 }
 
 /** @throws AssertionError if it is not started */
