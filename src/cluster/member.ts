@@ -6,29 +6,10 @@ import type { MasterConfig } from "../config/load.ts";
 import { SaltworksError } from "../errors.ts";
 import { clusterReplicasMax } from "../limits.ts";
 import { clusterIdFault } from "./names.ts";
-import { type OperatorNats, operatorNatsOf } from "./operator-nats.ts";
+import { type OperatorNats, type OperatorNatsConfig, operatorNatsOf } from "./operator-nats.ts";
 
-export type MemberConfig = Pick<
-  MasterConfig,
-  | "cachedir"
-  | "cluster_id"
-  | "cluster_nats_credentials"
-  | "cluster_nats_nkey_file"
-  | "cluster_nats_password_file"
-  | "cluster_nats_server"
-  | "cluster_nats_servers"
-  | "cluster_nats_tls_ca"
-  | "cluster_nats_tls_cert"
-  | "cluster_nats_tls_first"
-  | "cluster_nats_tls_key"
-  | "cluster_nats_user"
-  | "cluster_peers"
-  | "cluster_pool_port"
-  | "cluster_secret"
-  | "cluster_secret_file"
-  | "id"
-  | "interface"
->;
+export type MemberConfig = OperatorNatsConfig &
+  Pick<MasterConfig, "cachedir" | "cluster_id" | "cluster_secret" | "cluster_secret_file" | "id" | "interface">;
 
 export type Member = {
   readonly clusterId: string;

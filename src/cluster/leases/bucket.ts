@@ -31,7 +31,7 @@ export class LeaseBucket {
     this.#bucket = bucket;
   }
 
-  /** Makes it if there is none. @throws SaltworksError CLUSTER_UNAVAILABLE */
+  /** Opens the bucket, or makes it if the cluster has none. @throws SaltworksError CLUSTER_UNAVAILABLE */
   static async open(options: LeaseBucketOptions): Promise<LeaseBucket> {
     const { clients, bucket: name, replicas } = options;
     const form = { what: "job leases", valueBytesMax: ownedEntryBytesMax, endMarkMs: ownedMarkKeptMs };
