@@ -37,7 +37,7 @@ const saltFleetFiles = [/interop\/(?:golden\/(?:salt-commands|commands)|site\/si
 const waitingFiles = [
   /fault\/(?:chaos-day|disk-errors|clock-jumps|clock-jumps-minions)\./,
   /fleet\/(?:benches\/bench-and-tune|cluster\/(?:leases|replacements)|jobs\/(?:missing-returns|deliver-within|schedules)|masters\/worker-loss|rights\/key-removals)\./,
-  /interop\/(?:deliver-within|golden\/waits)\./,
+  /interop\/(?:deliver-within|golden\/waits|syndic\/syndic)\./,
   /workers\/(?:threads\/lane-pool|lanes\/(?:runner-lane|external-lane))\./,
   /master\/(?:ports\/publish-front|jobs\/deliveries|upkeep\/salt-files|shutdown\/leave)\./,
   /cli\/(?:top|log\/syslog)\.|pillar\/external\./,
