@@ -1,5 +1,5 @@
 // Runs compiled tests with node's own runner. `npm test` runs the group "light": files that share the machine well and need nothing but Node.
-// `npm run test:all` adds the group "heavy": whole masters, fleets and real Salt, one file a runner, two at a time and a third that waits.
+// `npm run test:all` adds the group "heavy": whole masters, fleets and real Salt, one file a runner, two at a time and two more that wait.
 // Arguments: `--group light|heavy|all|node`, and words that a file's path must hold (which look in all groups). "node" are the files that
 // depend on the version of Node: sockets, threads, processes, files, crypto, SQLite and native packages. A failed test fails the run. Up to three failed
 // files of a group are run once more, alone, only to say whether they fail always. The slowest files are listed at the end; with `--times FOLDER`
@@ -33,10 +33,10 @@ const aloneFiles = [
  * at a time, beside the files that wait.
  */
 const saltFleetFiles = [/interop\/(?:golden\/(?:salt-commands|commands)|site\/site)\./];
-/** Files that mostly wait and use less than half of one core: they have a lane beside the others. */
+/** Files that mostly wait and use less than half of one core: they have lanes beside the others. */
 const waitingFiles = [
   /fault\/(?:chaos-day|disk-errors|clock-jumps|clock-jumps-minions)\./,
-  /fleet\/(?:benches\/bench-and-tune|cluster\/(?:leases|replacements)|jobs\/(?:missing-returns|deliver-within|schedules)|masters\/worker-loss|rights\/key-removals)\./,
+  /fleet\/(?:benches\/bench-and-tune|cluster\/[^/]+|golden\/masters|jobs\/(?:missing-returns|deliver-within|schedules)|masters\/worker-loss|rights\/key-removals)\./,
   /interop\/(?:deliver-within|golden\/waits|syndic\/syndic)\./,
   /workers\/(?:threads\/lane-pool|lanes\/(?:runner-lane|external-lane))\./,
   /master\/(?:ports\/publish-front|jobs\/deliveries|upkeep\/salt-files|shutdown\/leave)\./,
@@ -44,13 +44,15 @@ const waitingFiles = [
 ];
 /** The longest files come first, so that the lanes end together. */
 const longFiles = [
-  /interop\/golden\/waits\./,
-  /fleet\/golden\/(?:commands|jobs|masters)\.|fleet\/benches\/bench-and-tune\./,
+  /fleet\/cluster\/leases\.|fleet\/golden\/masters\.|interop\/(?:golden\/waits|syndic\/syndic)\./,
+  /fleet\/golden\/(?:commands|jobs)\.|fleet\/benches\/bench-and-tune\./,
   /interop\/real-masters\.|fleet\/benches\/(?:scenarios|peers)\.|fleet\/masters\/(?:daemons|kill-nine)\.|fault\/chaos-day\./,
   /interop\/(?:mines|pillars|runners)\.|fleet\/jobs\/missing-returns\./,
 ];
-/** One more lane runs the files that wait. */
+/** Of the files that use a core. */
 const lanes = 2;
+/** Of the files that wait. */
+const waitingLanes = 2;
 
 function testFiles(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
@@ -211,7 +213,7 @@ async function runHeavy(group, files) {
     await lane(ofSalt);
     await Promise.all(Array.from({ length: lanes }, () => lane(busy, waiting)));
   };
-  await Promise.all([lane(waiting), besideThem()]);
+  await Promise.all([...Array.from({ length: waitingLanes }, () => lane(waiting)), besideThem()]);
   for (const file of files.filter(isAlone)) failed.push(...(await run(group, [file], 1)));
   process.stdout.write(`\nFiles of whole fleets: ${files.length}, with failed tests: ${failed.length}\n`);
   return failed;
