@@ -67,6 +67,13 @@ export function sealedBytes(packedBytes: number, nonceLength: number): number {
   return ivBytes + paddedBytes(prefix.length + nonceLength + packedBytes) + macBytes;
 }
 
+/** Memory of its own: a small part of a shared buffer would keep 8 KiB as long as a session lasts. */
+function ownBytes(keyString: string): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(keyString, "base64"));
+  bytes.write(keyString, "base64");
+  return bytes;
+}
+
 /** Padding is never empty. */
 function paddedBytes(length: number): number {
   return length + blockBytes - (length % blockBytes);
@@ -81,7 +88,7 @@ export class Crypticle {
 
   /** @throws SaltworksError CRYPTO_BAD_KEY for text that is not Base64 of 48, 56 or 64 bytes */
   constructor(keyString: string) {
-    const key = keyPattern.test(keyString) ? Buffer.from(keyString, "base64") : Buffer.alloc(0);
+    const key = keyPattern.test(keyString) ? ownBytes(keyString) : Buffer.alloc(0);
     const aesBytes = key.length - hmacKeyBytes;
     if (aesBytes !== 16 && aesBytes !== 24 && aesBytes !== 32) {
       throw new SaltworksError("CRYPTO_BAD_KEY", "not a session key string");
