@@ -19,6 +19,7 @@ import { within } from "../deadline.ts";
 import { hasCode, SaltworksError } from "../errors.ts";
 import { keyBucketAnswerMs, keyMarkKeptMs, keyPutTimeoutMs, keyRescanMs } from "../limits.ts";
 import { isConflict } from "./conflict.ts";
+import { newestSequence } from "./newest-sequence.ts";
 import { type RecordSeal, sealRoomBytes } from "./record-seal.ts";
 import { identityOf } from "./stream-identity.ts";
 
@@ -172,7 +173,7 @@ export class WatchedBucket {
   /** Delivers the newest entry of every key, then each change. Resolves when all entries that were there are delivered. @throws SaltworksError CLUSTER_UNAVAILABLE */
   async watch(watcher: BucketWatcher): Promise<void> {
     try {
-      const newest = await this.#newestRevision();
+      const newest = await newestSequence(this.#clients.manager, streamOf(this.#name), this.#subjectOf(">"));
       await new Promise<void>((resolve, reject) => {
         let atMs = performance.now();
         const overdue = setInterval(() => {
@@ -199,17 +200,6 @@ export class WatchedBucket {
     }
     this.#check = setInterval(() => void this.#lookAfter(watcher), keyRescanMs);
     this.#check.unref();
-  }
-
-  /** Of the entries that there are; 0 without any. The leader of the stream answers, and the servers that follow it may be behind. */
-  async #newestRevision(): Promise<number> {
-    const asking = this.#clients.manager.streams.getMessage(streamOf(this.#name), {
-      last_by_subj: this.#subjectOf(">"),
-    });
-    const found = await within(asking, keyBucketAnswerMs, () => {
-      throw new Error("no answer in time");
-    });
-    return found?.seq ?? 0;
   }
 
   async close(): Promise<void> {

@@ -11,11 +11,11 @@ import type { SecretBox } from "../../store/secrets/sealed.ts";
 import type { AppliedParts, ArrivedPart, LocalMinions } from "./local.ts";
 import { messageVersion, openPart, subjectNames } from "./message.ts";
 import { PartSender } from "./sender.ts";
-import { MinionStream, type StreamClients, type StreamMessage } from "./stream.ts";
+import { type DescribedStream, MinionStream, type StreamClients, type StreamMessage } from "./stream.ts";
 
 export type MinionReplicaOptions = {
   readonly clients: StreamClients;
-  readonly stream: { readonly name: string; readonly prefix: string; readonly replicas: number };
+  readonly stream: DescribedStream;
   readonly box: SecretBox;
   readonly local: LocalMinions;
   /** Whether the minion's key is accepted here. */

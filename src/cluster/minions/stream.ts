@@ -11,6 +11,7 @@ import {
 } from "../../limits.ts";
 import { isConflict } from "../conflict.ts";
 import { unavailable } from "../connection.ts";
+import { newestSequence } from "../newest-sequence.ts";
 import { identityOf, isStreamMissing } from "../stream-identity.ts";
 
 const timeToLiveHeader = "Nats-TTL";
@@ -21,17 +22,20 @@ export type StreamClients = {
   readonly jetstream: Pick<JetStreamClient, "publish" | "consumers">;
   readonly manager: Pick<JetStreamManager, "streams">;
 };
+/** `prefix`: the beginning of its subjects. */
+export type DescribedStream = { readonly name: string; readonly prefix: string; readonly replicas: number };
 /** `messageId`: of this version of the part, so that a try whose outcome was not known is written once. */
 export type PartWrite = { readonly subject: string; readonly body: Uint8Array; readonly messageId: string };
 /** `isKnown`: an earlier try had written it. Something newer may have come since. */
 export type PartWritten = { readonly sequence: number; readonly isKnown: boolean };
 export type StreamMessage = { readonly subject: string; readonly sequence: number; readonly body: Uint8Array };
-/** `isCaughtUp`: these are the last messages that the stream has now. */
+/** `isCaughtUp`: all that the stream had when its reading began was handed over, and nothing is on its way. */
 export type StreamTaker = (messages: readonly StreamMessage[], isCaughtUp: boolean) => Promise<void>;
 
 export class MinionStream {
   readonly #clients: StreamClients;
   readonly #name: string;
+  readonly #prefix: string;
   /** When the stream was made: it differs for one of the same name that was made anew. */
   readonly identity: string;
   /** The sequence of its last message at the time of opening. */
@@ -39,21 +43,20 @@ export class MinionStream {
   #messages: ConsumerMessages | undefined;
   #isClosed = false;
 
-  private constructor(clients: StreamClients, name: string, info: StreamInfo) {
+  private constructor(clients: StreamClients, { name, prefix }: Omit<DescribedStream, "replicas">, info: StreamInfo) {
     this.#clients = clients;
     this.#name = name;
+    this.#prefix = prefix;
     this.identity = identityOf(info);
     this.lastSequence = info.state.last_seq;
   }
 
   /** Opens the stream; makes it with `replicas` copies if there is none. @throws what NATS throws */
-  static async open(
-    clients: StreamClients,
-    { name, prefix, replicas }: { readonly name: string; readonly prefix: string; readonly replicas: number },
-  ): Promise<MinionStream> {
+  static async open(clients: StreamClients, described: DescribedStream): Promise<MinionStream> {
+    const { name, prefix, replicas } = described;
     const { streams } = clients.manager;
     try {
-      return new MinionStream(clients, name, await streams.info(name));
+      return new MinionStream(clients, described, await streams.info(name));
     } catch (error) {
       if (!isStreamMissing(error)) throw error;
     }
@@ -65,7 +68,7 @@ export class MinionStream {
       max_msg_size: natsMessageBytesMax,
       allow_msg_ttl: true,
     });
-    return new MinionStream(clients, name, info);
+    return new MinionStream(clients, described, info);
   }
 
   /**
@@ -101,7 +104,9 @@ export class MinionStream {
    * @throws what NATS or `take` throws
    */
   async follow(sequence: number, take: StreamTaker): Promise<void> {
-    const consumer = await this.#clients.jetstream.consumers.get(this.#name, { opt_start_seq: sequence + 1 });
+    const { jetstream, manager } = this.#clients;
+    const newest = await newestSequence(manager, this.#name, `${this.#prefix}.>`);
+    const consumer = await jetstream.consumers.get(this.#name, { opt_start_seq: sequence + 1 });
     const { num_pending: pending } = await consumer.info(true);
     const messages = await consumer.consume({ max_bytes: sharedReadAheadBytes, expires: pullMs });
     this.#messages = messages;
@@ -116,18 +121,18 @@ export class MinionStream {
       isBehind = isLate;
     }, sharedCheckMs);
     try {
-      if (pending === 0) await take([], true);
+      if (pending === 0 && sequence >= newest) await take([], true);
       let batch: StreamMessage[] = [];
       let bytes = 0;
       for await (const message of messages) {
         isBehind = false;
         batch.push({ subject: message.subject, sequence: message.seq, body: message.data });
         bytes += message.data.byteLength;
-        const isCaughtUp = message.info.pending === 0;
-        if (!isCaughtUp && batch.length < sharedBatch.messages && bytes < sharedBatch.bytes) continue;
+        const isLast = message.info.pending === 0;
+        if (!isLast && batch.length < sharedBatch.messages && bytes < sharedBatch.bytes) continue;
         const taken = batch;
         [batch, bytes] = [[], 0];
-        await take(taken, isCaughtUp);
+        await take(taken, isLast && message.seq >= newest);
         seen = message.seq;
       }
     } finally {

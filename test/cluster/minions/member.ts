@@ -68,10 +68,12 @@ export class TestMember {
     this.#site = { owner, minions, marks };
   }
 
-  async start(): Promise<void> {
+  /** `consumers`: as a server has them that was down a moment ago. */
+  async start(consumersOf = (clients: NatsClients) => clients.jetstream.consumers): Promise<void> {
     if (this.#site === undefined) this.openStore();
     this.#clients ??= await this.#server.connect();
     const { manager, jetstream } = this.#clients;
+    const consumers = consumersOf(this.#clients);
     const publish: typeof jetstream.publish = async (...message) => {
       const acknowledgement = await jetstream.publish(...message);
       if (this.unacknowledged === 0) return acknowledgement;
@@ -80,7 +82,7 @@ export class TestMember {
       throw new Error("no acknowledgement came");
     };
     this.#replica = new MinionReplica({
-      clients: { manager, jetstream: { publish, consumers: jetstream.consumers } },
+      clients: { manager, jetstream: { publish, consumers } },
       stream: { name: this.#stream, prefix: `${this.#stream}.minions`, replicas: 1 },
       box: secretBoxWith(this.#key),
       local: {

@@ -1,10 +1,31 @@
 /** Minions' grains, pillars and mines on two members: sent once, newest wins, removals, members that were away. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { openMinionData } from "../../../src/store/minions/data.ts";
 import { natsServerSkip } from "../../services/nats-server.ts";
 import { temporaryDirectories } from "../../store/temporary.ts";
-import { NatsServer } from "../nats.ts";
+import { type NatsClients, NatsServer } from "../nats.ts";
 import { packed, TestMember } from "./member.ts";
+
+/** Consumers at a server that has none of the messages until it has caught up. */
+function behind({ jetstream }: NatsClients, onAsked: () => void, caughtUp: Promise<void>) {
+  const { consumers } = jetstream;
+  const get = async (...asked: Parameters<typeof consumers.get>) => {
+    const consumer = await consumers.get(...asked);
+    const info = async () => ({ ...(await consumer.info()), num_pending: 0 });
+    const consume = async (...options: Parameters<typeof consumer.consume>) => {
+      const messages = await consumer.consume(...options);
+      onAsked();
+      async function* late() {
+        await caughtUp;
+        yield* messages;
+      }
+      return Object.assign(late(), { stop: () => messages.stop(), close: () => messages.close() });
+    };
+    return Object.assign(Object.create(consumer) as typeof consumer, { info, consume });
+  };
+  return Object.create(consumers, { get: { value: get } }) as typeof consumers;
+}
 
 describe("minions' data of a cluster", { skip: await natsServerSkip(), timeout: 120_000 }, () => {
   const temporary = temporaryDirectories();
@@ -130,6 +151,30 @@ describe("minions' data of a cluster", { skip: await natsServerSkip(), timeout: 
       await a.untilMine("own1", { one: 1 });
     } finally {
       await own.stop();
+    }
+  });
+
+  it("of before it joined does not replace what its own server has not caught up with", async () => {
+    const path = temporary();
+    const alone = openMinionData({ path });
+    await alone.putMine("late1", packed({ old: true }));
+    await alone.close();
+    const late = new TestMember(server, "sw_data", path);
+    for (const id of [...a.accepted, "late1"]) late.accepted.add(id);
+    accept("late1");
+    await a.store.putMine("late1", packed({ old: false }));
+    await b.untilMine("late1", { old: false });
+    await new Promise<void>((resolve, reject) => {
+      const caughtUp = new Promise<void>((catchUp) => {
+        late.start((clients) => behind(clients, () => resolve(catchUp()), caughtUp)).catch(reject);
+      });
+    });
+    try {
+      await late.untilSent();
+      await late.untilMine("late1", { old: false });
+      assert.equal(late.replica.sender.counters.sent, 0);
+    } finally {
+      await late.stop();
     }
   });
 
