@@ -161,6 +161,17 @@ export class WatchedBucket {
     }
   }
 
+  /** The newest value of a key, as the leader has it; undefined if it was deleted, or never there. @throws SaltworksError CLUSTER_UNAVAILABLE */
+  async newestOf(key: string): Promise<Uint8Array | undefined> {
+    try {
+      const asked = { last_by_subj: this.#subjectOf(key) };
+      const found = await this.#clients.manager.streams.getMessage(streamOf(this.#name), asked);
+      return found === null || isMark(found.header) ? undefined : this.#opened(key, found.data);
+    } catch (cause) {
+      throw unavailable("an entry could not be read", cause);
+    }
+  }
+
   /** Removes all entries of a key, or of a form of keys, and leaves no mark. @throws SaltworksError CLUSTER_UNAVAILABLE */
   async purge(keys: string): Promise<void> {
     try {

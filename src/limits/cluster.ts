@@ -192,6 +192,10 @@ export const ownWriteLookMs = 5_000;
 export const refusedPartsBytesMax = 64 * 1_048_576;
 /** How often a member writes such parts again, milliseconds. */
 export const refusedPartsRetryMs = 5_000;
+/** Wait before copies of other members' batch logs that lack a part are read anew from the cluster, milliseconds. */
+export const copyRepairRetryMs = 5_000;
+/** Tries to mend such a copy that the cluster answers. After them the copy of a job that is over stays as it is. */
+export const copyRepairTriesMax = 60;
 /** How long the owner of a job may take to answer another member, milliseconds. Then the operator is told to try again. */
 export const ownerAnswerMs = 10_000;
 /** How long a member that ends waits until the cluster has what its jobs wrote, milliseconds, before it hands them over. */

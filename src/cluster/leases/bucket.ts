@@ -82,6 +82,12 @@ export class LeaseBucket {
     return value && openLease<Content>(this.#options.box, key, value);
   }
 
+  /** The newest value of a key, as the leader has it; undefined without one. @throws SaltworksError CLUSTER_UNAVAILABLE, CLUSTER_REFUSED */
+  async read<Content extends object>(key: LeaseKey): Promise<Content | undefined> {
+    const value = await this.#bucket.newestOf(leaseKeyText(key));
+    return value && openLease<Content>(this.#options.box, key, value);
+  }
+
   /** Removes the parts of a batch job's log for good. @throws SaltworksError CLUSTER_UNAVAILABLE */
   async removeParts(jid: string): Promise<void> {
     await this.#bucket.purge(`${partsOf(jid)}>`);

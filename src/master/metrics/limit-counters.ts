@@ -184,6 +184,7 @@ const members = {
   jobLeaseMarginMs: at("saltworks_cluster_owned_jobs_total", { kind: "batch", what: "taken" }),
   ownedEntryBytesMax: at("saltworks_cluster_owned_jobs_total", { kind: "waiting", what: "too_large" }),
   sharedLogKeptMs: at("saltworks_cluster_owned_jobs_total", { kind: "batch", what: "broken" }),
+  copyRepairTriesMax: at("saltworks_cluster_owned_jobs_total", { kind: "batch", what: "given_up" }),
   refusedPartsBytesMax: at("saltworks_cluster_owned_jobs_total", { kind: "batch", what: "broken" }),
   sharedKeylessMax: at("saltworks_cluster_minion_data_total", { outcome: "dropped" }),
 } as const;

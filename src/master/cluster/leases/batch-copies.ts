@@ -18,31 +18,15 @@ import {
   ownWriteLookMs,
   sharedLogKeptMs,
 } from "../../../limits.ts";
-import {
-  BatchLog,
-  batchLine,
-  isEndOfBatch,
-  type OpenBatchLog,
-  type PlacedEntry,
-  placeLines,
-} from "../../../store/jobs/batch-log.ts";
+import { BatchLog, batchLine, isEndOfBatch, type OpenBatchLog } from "../../../store/jobs/batch-log.ts";
 import type { Batches } from "../../batch-jobs/batches.ts";
 import { BatchRun } from "../../batch-jobs/run.ts";
 import type { BatchControl, BatchLogs, BatchSharing, RunningBatch } from "../../batch-jobs/sharing.ts";
 import { CopiedLogs } from "./copied-logs.ts";
+import { CopyRepairs, extend, type LogCopy } from "./copy-repairs.ts";
 
 /** A batch job that is not over. */
-type Copy = {
-  owner: Owner;
-  /** Number of the part that comes next. */
-  next: number;
-  /** Where the last whole line ends, and the bytes after it. */
-  end: number;
-  rest: Buffer;
-  readonly run: BatchRun;
-  /** Parts are missing here, or could not be written. */
-  isBroken: boolean;
-};
+type Copy = LogCopy & { owner: Owner };
 
 /** `id`: of this sender alone. Of two for the same job each knows its own parts by it. `written`: its latest part that the watch brought, or the one before its first. */
 type Sending = { readonly sender: LogSender; readonly id: string; written: number };
@@ -51,7 +35,7 @@ export type BatchCopiesOptions = {
   readonly clusterId: string;
   readonly directory: string;
   readonly leases: MemberLeases;
-  readonly bucket: () => Pick<LeaseBucket, "put" | "removeParts" | "noteFault"> | undefined;
+  readonly bucket: () => Pick<LeaseBucket, "put" | "read" | "removeParts" | "noteFault"> | undefined;
   readonly ask: (owner: string, question: OwnerQuestion) => Promise<unknown>;
   readonly logger: Logger;
 };
@@ -65,6 +49,7 @@ export class BatchCopies implements BatchSharing {
   readonly #copies = new Map<string, Copy>();
   readonly #senders = new Map<string, Sending>();
   readonly #logs: CopiedLogs;
+  readonly #repairs: CopyRepairs;
   readonly #claiming = new Set<string>();
   /** Batch jobs that have run here while this member holds its lease. One that stopped after an error is not tried again. */
   readonly #ran = new Set<string>();
@@ -73,7 +58,12 @@ export class BatchCopies implements BatchSharing {
 
   constructor(options: BatchCopiesOptions) {
     this.#options = options;
-    const { directory, logger } = options;
+    const { directory, logger, bucket } = options;
+    this.#repairs = new CopyRepairs({
+      ...{ directory, logger, bucket },
+      isOwn: (jid) => this.#senders.has(jid) || this.#batches?.isRunning(jid) === true,
+      onGone: (jid) => this.#copies.delete(jid),
+    });
     const onRefused = (jid: string, err: unknown) =>
       logger.error({ err, batch: jid }, "the log of another member's batch job cannot be written now: tries again");
     this.#logs = new CopiedLogs(directory, onRefused);
@@ -92,8 +82,14 @@ export class BatchCopies implements BatchSharing {
     this.#batches = batches;
   }
 
+  /** Copies that could not be written, and are whole again; and ones of jobs that are over and were given up. */
+  get repairs(): CopyRepairs["counters"] {
+    return this.#repairs.counters;
+  }
+
   states(): ReadonlyMap<string, RunningBatch> {
-    return new Map([...this.#copies].map(([jid, { run }]) => [jid, { state: run.state, ...run.counts }] as const));
+    const known = [...this.#copies].filter(([, { run }]) => run.plan !== undefined);
+    return new Map(known.map(([jid, { run }]) => [jid, { state: run.state, ...run.counts }] as const));
   }
 
   control(action: BatchControl, jid: string, user: string): Promise<string> | undefined {
@@ -110,6 +106,7 @@ export class BatchCopies implements BatchSharing {
   forget(jid: string): void {
     const { bucket } = this.#options;
     this.#logs.forget(jid);
+    this.#repairs.forget(jid);
     bucket()
       ?.removeParts(jid)
       .catch((error: Error) => bucket()?.noteFault(error));
@@ -158,6 +155,7 @@ export class BatchCopies implements BatchSharing {
       const copy = this.#copies.get(jid);
       if (copy !== undefined) this.#break(copy, jid, error);
     });
+    this.#repairs.look();
     if (!this.isCopied || !leases.holds) return;
     for (const [jid, copy] of this.#copies) {
       if (this.#claiming.size >= jobClaimsUnderWayMax) return;
@@ -185,7 +183,8 @@ export class BatchCopies implements BatchSharing {
 
   #copyOf(jid: string, number: number, { owner }: PartContent): Copy | undefined {
     const known = this.#copies.get(jid);
-    if (known !== undefined || number > 0) return known;
+    // Without its first part a log that was there at the start is one that the cluster has not kept.
+    if (known !== undefined || (number > 0 && !this.isCopied)) return known;
     const run = new BatchRun(batchStepsMax);
     const copy = { owner, next: 0, end: 0, rest: Buffer.alloc(0), run, isBroken: false };
     this.#copies.set(jid, copy);
@@ -201,12 +200,7 @@ export class BatchCopies implements BatchSharing {
       // What a former owner wrote and the cluster lacks ends with the claim of the next one.
       const isKnown = !isClaim && (isOwn || !this.isCopied);
       this.#logs.write(jid, { offset, bytes, isKnown });
-      const placed: PlacedEntry[] = [];
-      const whole = Buffer.concat([copy.rest.subarray(0, offset - copy.end), bytes]);
-      const end = placeLines(whole, copy.end, placed);
-      copy.rest = whole.subarray(end - copy.end);
-      copy.end = end;
-      for (const { entry } of placed) copy.run.apply(entry);
+      const placed = extend(copy, { offset, bytes });
       if (placed.at(-1)?.entry.kind === "done") this.#over(jid, isOwn);
     } catch (error) {
       this.#break(copy, jid, error);
@@ -217,6 +211,7 @@ export class BatchCopies implements BatchSharing {
   /** A member that runs no batch job removes old logs at the end of the others'. */
   #over(jid: string, isOwn: boolean): void {
     this.#copies.delete(jid);
+    this.#repairs.noteOver(jid);
     if (!isOwn) this.#batches?.sweep();
   }
 
@@ -225,6 +220,8 @@ export class BatchCopies implements BatchSharing {
     copy.isBroken = true;
     this.counters.broken += 1;
     this.#options.logger.error({ err, batch: jid }, "the log of another member's batch job cannot be copied");
+    this.#logs.forget(jid);
+    this.#repairs.add(jid, copy);
   }
 
   #begin(jid: string, copy: Copy): void {
@@ -276,6 +273,7 @@ export class BatchCopies implements BatchSharing {
     this.#options.logger.info({ batch: jid }, "a batch job was over while this member was away");
     this.#release(jid);
     this.#copies.delete(jid);
+    this.#repairs.forget(jid);
     this.#batches?.sweep();
   }
 

@@ -236,4 +236,7 @@ export function sampleLeases(samples: Samples, { leases, batches, waiting }: Job
   }))
     for (const [what, count] of Object.entries({ taken, lost, broken, too_large: tooLarge }))
       samples.set("saltworks_cluster_owned_jobs_total", { kind, what }, count);
+  const { repaired, givenUp } = batches.repairs;
+  for (const [what, count] of Object.entries({ repaired, given_up: givenUp }))
+    samples.set("saltworks_cluster_owned_jobs_total", { kind: "batch", what }, count);
 }

@@ -7,6 +7,7 @@ import { after, afterEach, before, describe, it, mock } from "node:test";
 import pino from "pino";
 import type { LeaseBucket } from "../../../../src/cluster/leases/bucket.ts";
 import { openLease, type PartContent } from "../../../../src/cluster/leases/record.ts";
+import { SaltworksError } from "../../../../src/errors.ts";
 import { BatchCopies } from "../../../../src/master/cluster/leases/batch-copies.ts";
 import type { OpenBatchLog } from "../../../../src/store/jobs/batch-log.ts";
 import { secretBoxWith } from "../../../../src/store/secrets/sealed.ts";
@@ -55,7 +56,7 @@ describe("logs of a cluster's batch jobs", { skip, timeout: 120_000 }, () => {
     });
     const running = new Map<string, OpenBatchLog>();
     const events: string[] = [];
-    const now = { isCutOff: false, owesAbort: false, sweeps: 0 };
+    const now = { isCutOff: false, owesAbort: false, sweeps: 0, seen: 0 };
     copies.use({
       owesAbort: () => now.owesAbort,
       sweep: () => {
@@ -75,7 +76,8 @@ describe("logs of a cluster's batch jobs", { skip, timeout: 120_000 }, () => {
     });
     bucket = await openBucket(server, `batches_${bucketCount}`, {
       ...{ box, logger },
-      take: (key, _, value) => {
+      take: (key, revision, value) => {
+        now.seen = revision;
         if (now.isCutOff) return;
         if (key.kind === "part" && value !== undefined) copies.note(key.jid, key.number, openLease(box, key, value));
       },
@@ -88,7 +90,11 @@ describe("logs of a cluster's batch jobs", { skip, timeout: 120_000 }, () => {
       return log;
     };
     const file = join(directory, `${jid}.log`);
-    return { ...{ holder, copies, running, events, now, bucket, begun, file }, text: () => readFileSync(file, "utf8") };
+    return {
+      ...{ holder, copies, running, events, now, bucket, begun, file },
+      text: () => readFileSync(file, "utf8"),
+      seen: () => now.seen,
+    };
   }
   async function openMembers(...names: string[]) {
     bucketCount += 1;
@@ -266,6 +272,70 @@ describe("logs of a cluster's batch jobs", { skip, timeout: 120_000 }, () => {
     assert.equal(b.text(), a.text());
     await untilSo("the other goes on", () => b.running.has(jid));
     assert.equal(b.copies.counters.broken, 0);
+  });
+
+  it("that lack a part are read again from the cluster, and can be taken over then", async () => {
+    const [a, b] = await openMembers("a", "b");
+    const log = a.begun();
+    for (const entry of [begin, queue("m1", "m2")]) log.append(entry);
+    await log.sync();
+    await untilSo("the other has it", () => b.copies.states().get(jid)?.minions === 2);
+    b.now.isCutOff = true;
+    const seen = b.seen();
+    log.append(start("s1", "m1"));
+    await untilSo("the part is lost", () => b.seen() > seen);
+    b.now.isCutOff = false;
+    log.append(start("s2", "m2"));
+    await untilSo("it is broken", () => b.copies.counters.broken === 1);
+    b.holder.lapsed.add("a");
+    b.copies.look();
+    await untilSo("it is whole again", () => b.copies.repairs.repaired === 1);
+    assert.equal(b.text(), a.text());
+    assert.equal(b.copies.states().get(jid)?.running, 2);
+    b.copies.look();
+    await untilSo("the other goes on", () => b.running.has(jid));
+    b.running.get(jid)?.append(start("s3", "m2"));
+    await untilSo("both have the same", () => a.text() === b.text() && a.text().includes('"s3"'));
+  });
+
+  it("that lack their first part are read from the cluster", async () => {
+    const [a, b] = await openMembers("a", "b");
+    b.now.isCutOff = true;
+    const log = a.begun();
+    log.append(begin);
+    await untilSo("the part is lost", () => b.seen() > 0);
+    b.now.isCutOff = false;
+    log.append(queue("m1", "m2"));
+    await untilSo("it is broken", () => b.copies.counters.broken === 1);
+    assert.equal(b.copies.states().has(jid), false);
+    b.copies.look();
+    await untilSo("the other shows it", () => b.copies.states().get(jid)?.minions === 2);
+    assert.equal(b.text(), a.text());
+  });
+
+  it("that are broken show the end of a job that is over meanwhile", async () => {
+    const [a, b] = await openMembers("a", "b");
+    const log = a.begun();
+    log.append(begin);
+    await log.sync();
+    await untilSo("the other shows it", () => b.copies.states().has(jid));
+    rmSync(b.file);
+    log.append(start("s1", "m1"));
+    await untilSo("it is broken", () => b.copies.counters.broken === 1);
+    const read = mock.method(b.bucket, "read", async () => {
+      throw new SaltworksError("CLUSTER_UNAVAILABLE", "no leader answers");
+    });
+    b.copies.look();
+    await untilSo("it is tried", () => read.mock.callCount() === 1);
+    log.append(done);
+    await untilSo("it is over", () => !b.copies.states().has(jid));
+    read.mock.restore();
+    await untilSo("the log is whole", () => {
+      b.copies.look();
+      return b.copies.repairs.repaired === 1;
+    });
+    assert.equal(b.text(), a.text());
+    assert.match(b.text(), /"finished"/);
   });
 
   it("that cannot be copied are not shown when they are over", async () => {
