@@ -198,6 +198,10 @@ export const copyRepairRetryMs = 5_000;
 export const copyRepairTriesMax = 60;
 /** How long the owner of a job may take to answer another member, milliseconds. Then the operator is told to try again. */
 export const ownerAnswerMs = 10_000;
+/** How far the time of such a question may be from the owner's clock, milliseconds. An older one may be a copy, and is refused. */
+export const ownerQuestionMs = 30_000;
+/** Questions of that time whose nonces an owner knows. More are refused. */
+export const ownerNoncesMax = 10_000;
 /** How long a member that ends waits until the cluster has what its jobs wrote, milliseconds, before it hands them over. */
 export const jobHandOverMs = 5_000;
 /** How long a member gathers minions that came back, milliseconds, before it tells the owners of jobs that wait for them. */

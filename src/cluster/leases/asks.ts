@@ -1,10 +1,11 @@
-/** Questions of a member to the owner of a job, and what it tells all: over core NATS, sealed. */
+/** Questions of a member to the owner of a job, each good once, and what it tells all: over core NATS, sealed. */
 import { type NatsConnection, RequestError } from "@nats-io/nats-core";
 import { SaltworksError } from "../../errors.ts";
 import { ownerAnswerMs } from "../../limits.ts";
 import type { SecretBox } from "../../store/secrets/sealed.ts";
 import { openRecord, sealRecord } from "../secrets/record.ts";
-import { encodeName } from "./record.ts";
+import { markFor, QuestionGuard, type QuestionMark, type ReceivedMark } from "./question-guard.ts";
+import { encodeName, type Owner } from "./record.ts";
 
 export type OwnerQuestion =
   | {
@@ -19,28 +20,35 @@ export type OwnerQuestion =
 export type Appeared = { readonly ids: readonly string[]; readonly how: "start" | "auth" | "contact" };
 
 type Answer = { readonly value?: unknown; readonly why?: string };
+type MarkedQuestion = OwnerQuestion & ReceivedMark;
 
 export type OwnerAsksOptions = {
   readonly nats: NatsConnection;
   readonly subject: string;
-  /** This member's name. */
-  readonly member: string;
+  /** This process. */
+  readonly self: Owner;
+  /** Whether others than members may be on the servers, which could send again what they saw. */
+  readonly isOperatorNats: boolean;
   readonly box: SecretBox;
   readonly answer: (question: OwnerQuestion) => Promise<unknown>;
   readonly onAppeared: (appeared: Appeared) => void;
   readonly onFault: (error: unknown) => void;
 };
 
-/** The seal's names: a question cannot stand in for an answer. */
+/** The seal's names: a question cannot stand in for an answer, nor the answer to another question for this one's. */
 const names = { ask: "owner/ask", answer: "owner/answer", told: "owner/told" } as const;
+const answerName = (nonce: string | undefined) => (nonce === undefined ? names.answer : `${names.answer}/${nonce}`);
 
 export class OwnerAsks {
   readonly #options: OwnerAsksOptions;
+  readonly #guard: QuestionGuard;
   readonly #subscriptions: readonly { readonly unsubscribe: () => void }[];
 
   constructor(options: OwnerAsksOptions) {
     this.#options = options;
-    const { nats, member, subject, box } = options;
+    const { nats, self, subject, box, isOperatorNats } = options;
+    const { member } = self;
+    this.#guard = new QuestionGuard(self, !isOperatorNats);
     this.#subscriptions = [
       nats.subscribe(this.#subjectOf(member), {
         callback: (error, message) => {
@@ -62,27 +70,46 @@ export class OwnerAsks {
     ];
   }
 
+  /** Questions that this member refused. */
+  get refused(): QuestionGuard["counters"] {
+    return this.#guard.counters;
+  }
+
   /** @throws SaltworksError CLUSTER_UNAVAILABLE if the owner does not answer, or cannot do it */
-  async ask(owner: string, question: OwnerQuestion): Promise<unknown> {
+  async ask(owner: Owner, question: OwnerQuestion): Promise<unknown> {
     const { nats, box } = this.#options;
+    const { member } = owner;
+    const mark = markFor(owner);
     let reply: Uint8Array;
     try {
-      const sealed = sealRecord(box, names.ask, question);
-      reply = (await nats.request(this.#subjectOf(owner), sealed, { timeout: ownerAnswerMs })).data;
+      const sealed = sealRecord(box, names.ask, { ...question, ...mark } satisfies MarkedQuestion);
+      reply = (await nats.request(this.#subjectOf(member), sealed, { timeout: ownerAnswerMs })).data;
     } catch (cause) {
       const isAway = cause instanceof RequestError && cause.isNoResponders();
       const why = isAway ? "does not run" : "does not answer";
-      const text = `member ${owner}, which owns the job ${question.jid}, ${why}: another member takes the job over soon`;
+      const text = `member ${member}, which owns the job ${question.jid}, ${why}: another member takes the job over soon`;
       throw new SaltworksError("CLUSTER_UNAVAILABLE", text, { jid: question.jid }, { cause });
     }
-    const { value, why } = openRecord<Answer>(box, names.answer, reply);
-    if (why !== undefined) throw new SaltworksError("CLUSTER_UNAVAILABLE", `member ${owner}: ${why}`);
+    const { value, why } = this.#opened(member, mark, reply);
+    if (why !== undefined) throw new SaltworksError("CLUSTER_UNAVAILABLE", `member ${member}: ${why}`);
     return value;
   }
 
+  /** An owner of the former release answers without the nonce. On an operator's NATS such an answer may be an old one. */
+  #opened(member: string, { nonce }: QuestionMark, reply: Uint8Array): Answer {
+    const { box, isOperatorNats } = this.#options;
+    try {
+      return openRecord<Answer>(box, answerName(nonce), reply);
+    } catch (error) {
+      if (!isOperatorNats) return openRecord<Answer>(box, names.answer, reply);
+      const text = `member ${member} was asked, and its answer cannot be checked: if it runs an older release, upgrade it, and look at the job meanwhile`;
+      throw new SaltworksError("CLUSTER_UNAVAILABLE", text, {}, { cause: error });
+    }
+  }
+
   tell(appeared: Appeared): void {
-    const { nats, subject, box, member } = this.#options;
-    if (!nats.isClosed()) nats.publish(subject, sealRecord(box, names.told, { ...appeared, by: member }));
+    const { nats, subject, box, self } = this.#options;
+    if (!nats.isClosed()) nats.publish(subject, sealRecord(box, names.told, { ...appeared, by: self.member }));
   }
 
   close(): void {
@@ -92,12 +119,16 @@ export class OwnerAsks {
   async #answer(bytes: Uint8Array): Promise<Buffer> {
     const { box, answer } = this.#options;
     let told: Answer;
+    let of: string | undefined;
     try {
-      told = { value: await answer(openRecord<OwnerQuestion>(box, names.ask, bytes)) };
+      const { nonce, atMs, session, ...question } = openRecord<MarkedQuestion>(box, names.ask, bytes);
+      of = nonce;
+      this.#guard.demand({ nonce, atMs, session });
+      told = { value: await answer(question) };
     } catch (error) {
       told = { why: (error as Error).message };
     }
-    return sealRecord(box, names.answer, told);
+    return sealRecord(box, answerName(of), told);
   }
 
   #subjectOf(member: string): string {

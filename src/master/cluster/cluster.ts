@@ -112,11 +112,12 @@ export class Cluster {
     this.#box = secretBoxWith(parts.start.keys.sealKey);
     const { watched, member } = parts.start;
     const { logger } = parts;
-    const { clusterId, name, replicas } = member;
+    const { clusterId, name, replicas, operatorNats } = member;
     this.#watch = new ServerWatch({ ...watched, member: name, logger });
     const common = { clusterId, member: name, replicas, box: this.#box, logger };
     this.minions = new MinionSharing(common);
-    this.leases = new JobLeases({ ...common, cachedir: parts.config.cachedir });
+    const isOperatorNats = operatorNats !== undefined;
+    this.leases = new JobLeases({ ...common, isOperatorNats, cachedir: parts.config.cachedir });
   }
 
   /**

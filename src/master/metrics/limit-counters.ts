@@ -184,6 +184,8 @@ const members = {
   jobLeaseMarginMs: at("saltworks_cluster_owned_jobs_total", { kind: "batch", what: "taken" }),
   ownedEntryBytesMax: at("saltworks_cluster_owned_jobs_total", { kind: "waiting", what: "too_large" }),
   sharedLogKeptMs: at("saltworks_cluster_owned_jobs_total", { kind: "batch", what: "broken" }),
+  ownerQuestionMs: at("saltworks_cluster_owner_questions_refused_total", { reason: "late" }),
+  ownerNoncesMax: at("saltworks_cluster_owner_questions_refused_total", { reason: "full" }),
   copyRepairTriesMax: at("saltworks_cluster_owned_jobs_total", { kind: "batch", what: "given_up" }),
   refusedPartsBytesMax: at("saltworks_cluster_owned_jobs_total", { kind: "batch", what: "broken" }),
   sharedKeylessMax: at("saltworks_cluster_minion_data_total", { outcome: "dropped" }),

@@ -36,7 +36,7 @@ export type BatchCopiesOptions = {
   readonly directory: string;
   readonly leases: MemberLeases;
   readonly bucket: () => Pick<LeaseBucket, "put" | "read" | "removeParts" | "noteFault"> | undefined;
-  readonly ask: (owner: string, question: OwnerQuestion) => Promise<unknown>;
+  readonly ask: (owner: Owner, question: OwnerQuestion) => Promise<unknown>;
   readonly logger: Logger;
 };
 
@@ -100,7 +100,7 @@ export class BatchCopies implements BatchSharing {
     const rests = this.#batches?.isRunning(jid) !== true && (!leases.holds || this.#claiming.has(jid));
     if (isSameOwner(copy.owner, leases.self) && !rests) return undefined;
     // Asked for one of this member, `ask` says that it has no owner at present.
-    return ask(copy.owner.member, { kind: "control", action, jid, user }) as Promise<string>;
+    return ask(copy.owner, { kind: "control", action, jid, user }) as Promise<string>;
   }
 
   forget(jid: string): void {

@@ -7,7 +7,7 @@ import type { ClusterConnection } from "../../../cluster/connection.ts";
 import { type Appeared, OwnerAsks, type OwnerQuestion } from "../../../cluster/leases/asks.ts";
 import { LeaseBucket } from "../../../cluster/leases/bucket.ts";
 import { MemberLeases } from "../../../cluster/leases/member-leases.ts";
-import { type LeaseKey, openLease } from "../../../cluster/leases/record.ts";
+import { type LeaseKey, type Owner, openLease } from "../../../cluster/leases/record.ts";
 import { clusterNames } from "../../../cluster/names.ts";
 import { within } from "../../../deadline.ts";
 import { SaltworksError } from "../../../errors.ts";
@@ -33,6 +33,8 @@ export type JobLeasesOptions = {
   /** This member's name. */
   readonly member: string;
   readonly replicas: number;
+  /** Whether it is on an operator's own NATS. */
+  readonly isOperatorNats: boolean;
   readonly box: SecretBox;
   readonly logger: Logger;
   readonly cachedir: string;
@@ -73,7 +75,7 @@ export class JobLeases {
       onFault: (error) => this.#bucket?.noteFault(error),
     });
     const common = { clusterId, logger, leases: this.leases, bucket: () => this.#bucket };
-    const ask = async (owner: string, question: OwnerQuestion) => await this.#ask(owner, question);
+    const ask = async (owner: Owner, question: OwnerQuestion) => await this.#ask(owner, question);
     this.batches = new BatchCopies({ ...common, ask, directory: batchDirectory(cachedir) });
     this.waiting = new WaitingJobs({ ...common, demand: () => this.demand() });
   }
@@ -81,7 +83,7 @@ export class JobLeases {
   readonly deliveries: DeliverySharing = {
     appeared: (id, how) => this.#noteAppeared(id, how),
     cancel: async (jid, minion) => {
-      const owner = this.waiting.ownerOf(jid)?.member ?? this.#options.member;
+      const owner = this.waiting.ownerOf(jid) ?? this.leases.self;
       return (await this.#ask(owner, { kind: "cancel", jid, minion })) as string[] | undefined;
     },
   };
@@ -89,6 +91,11 @@ export class JobLeases {
   /** The store of waiting jobs, shared with the other members. */
   share(store: PendingJobs): PendingJobs {
     return this.waiting.share(store);
+  }
+
+  /** Questions about its jobs that this member refused, by reason. */
+  get refusedQuestions(): OwnerAsks["refused"] | undefined {
+    return this.#asks?.refused;
   }
 
   /** @throws SaltworksError CLUSTER_UNAVAILABLE unless this member may act for the jobs that it owns */
@@ -104,7 +111,7 @@ export class JobLeases {
     { fail, ...owned }: OwnedJobs & { readonly fail: (error: Error) => void },
   ): Promise<void> {
     if (this.#bucket !== undefined || this.#isReleased) return;
-    const { clusterId, replicas, box, logger, member } = this.#options;
+    const { clusterId, replicas, box, logger, isOperatorNats } = this.#options;
     const { leaseBucket, ownerSubject: subject } = clusterNames(clusterId);
     this.#owned = owned;
     this.batches.use(owned.batches);
@@ -124,7 +131,7 @@ export class JobLeases {
     this.batches.noteCopied();
     this.waiting.noteCopied(bucket.identity);
     this.#asks = new OwnerAsks({
-      ...{ nats, subject, member, box },
+      ...{ nats, subject, self: this.leases.self, isOperatorNats, box },
       answer: (question) => this.#answer(question),
       onAppeared: ({ ids, how }) => {
         for (const id of ids) owned.jobs.deliveries.noteAppearance(id, how, true);
@@ -190,8 +197,8 @@ export class JobLeases {
     this.waiting.releaseAll();
   }
 
-  async #ask(owner: string, question: OwnerQuestion): Promise<unknown> {
-    if (this.#asks === undefined || owner === this.#options.member) throw moving(question.jid);
+  async #ask(owner: Owner, question: OwnerQuestion): Promise<unknown> {
+    if (this.#asks === undefined || owner.member === this.#options.member) throw moving(question.jid);
     return await this.#asks.ask(owner, question);
   }
 
@@ -225,7 +232,7 @@ function moving(jid: string): SaltworksError {
   return new SaltworksError("CLUSTER_UNAVAILABLE", `the job ${jid} has no owner at present: try again in some seconds`);
 }
 
-export function sampleLeases(samples: Samples, { leases, batches, waiting }: JobLeases): void {
+export function sampleLeases(samples: Samples, { leases, batches, waiting, refusedQuestions }: JobLeases): void {
   samples.set("saltworks_cluster_job_lease", {}, leases.holds ? 1 : 0);
   const { renewed, unconfirmed, lapsed } = leases.counters;
   for (const [what, count] of Object.entries({ renewed, unconfirmed, lapsed }))
@@ -236,6 +243,8 @@ export function sampleLeases(samples: Samples, { leases, batches, waiting }: Job
   }))
     for (const [what, count] of Object.entries({ taken, lost, broken, too_large: tooLarge }))
       samples.set("saltworks_cluster_owned_jobs_total", { kind, what }, count);
+  for (const [reason, count] of Object.entries(refusedQuestions ?? {}))
+    samples.set("saltworks_cluster_owner_questions_refused_total", { reason }, count);
   const { repaired, givenUp } = batches.repairs;
   for (const [what, count] of Object.entries({ repaired, given_up: givenUp }))
     samples.set("saltworks_cluster_owned_jobs_total", { kind: "batch", what }, count);

@@ -52,7 +52,7 @@ describe("logs of a cluster's batch jobs", { skip, timeout: 120_000 }, () => {
     let bucket: LeaseBucket | undefined;
     const copies = new BatchCopies({
       ...{ clusterId: "test", directory, leases: holder.asLeases, bucket: () => bucket, logger },
-      ask: async (owner, question) => `${owner} ${question.kind} ${question.jid}`,
+      ask: async (owner, question) => `${owner.member} ${question.kind} ${question.jid}`,
     });
     const running = new Map<string, OpenBatchLog>();
     const events: string[] = [];

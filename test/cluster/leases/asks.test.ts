@@ -1,0 +1,101 @@
+/** Questions to the owner of a job: each is answered once, also if a copy of it is sent again. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { after, afterEach, before, describe, it } from "node:test";
+import { OwnerAsks, type OwnerQuestion } from "../../../src/cluster/leases/asks.ts";
+import { encodeName, type Owner } from "../../../src/cluster/leases/record.ts";
+import { openRecord, sealRecord } from "../../../src/cluster/secrets/record.ts";
+import { secretBoxWith } from "../../../src/store/secrets/sealed.ts";
+import { natsServerSkip } from "../../services/nats-server.ts";
+import { NatsServer } from "../nats.ts";
+
+const subject = "sw_test.owners";
+const pause: OwnerQuestion = { kind: "control", action: "pause", jid: "20260101000000000000", user: "root" };
+const a: Owner = { member: "a", session: "a-1" };
+const b: Owner = { member: "b", session: "b-1" };
+const subjectOf = ({ member }: Owner) => `${subject}.${encodeName(member)}`;
+
+describe("questions to the owner of a job", { skip: await natsServerSkip(), timeout: 60_000 }, () => {
+  const server = new NatsServer();
+  const box = secretBoxWith(randomBytes(32));
+  const opened: OwnerAsks[] = [];
+  before(() => server.start());
+  after(() => server.close());
+  afterEach(() => {
+    for (const one of opened.splice(0)) one.close();
+  });
+
+  async function open(self: Owner, isOperatorNats: boolean) {
+    const { nats } = await server.connect();
+    const answered: string[] = [];
+    const asks = new OwnerAsks({
+      ...{ nats, subject, self, isOperatorNats, box },
+      answer: async (question) => `${answered.push(question.kind)} times`,
+      onAppeared: () => undefined,
+      onFault: (error) => assert.fail(String(error)),
+    });
+    opened.push(asks);
+    await nats.flush();
+    return { asks, answered, nats };
+  }
+  /** The question as a stranger on the servers sees it. */
+  async function overheard(ask: () => Promise<unknown>): Promise<Uint8Array> {
+    const { nats } = await server.connect();
+    const seen = new Promise<Uint8Array>((resolve) => {
+      nats.subscribe(`${subject}.>`, { max: 1, callback: (_, { data }) => resolve(Uint8Array.from(data)) });
+    });
+    await nats.flush();
+    await ask();
+    return await seen;
+  }
+
+  for (const isOperatorNats of [false, true]) {
+    const where = isOperatorNats ? "an operator's NATS" : "own servers";
+
+    it(`are answered once on ${where}, and a copy is refused`, async () => {
+      const [owner, other] = [await open(a, isOperatorNats), await open(b, isOperatorNats)];
+      const copy = await overheard(async () => assert.equal(await other.asks.ask(a, pause), "1 times"));
+      await other.nats.request(subjectOf(a), copy, { timeout: 5_000 });
+      assert.deepEqual(owner.answered, [pause.kind]);
+      assert.equal(owner.asks.refused.repeated, 1);
+      assert.equal(await other.asks.ask(a, pause), "2 times");
+    });
+
+    it(`for a former process of the owner are refused on ${where}`, async () => {
+      const owner = await open({ ...a, session: "a-2" }, isOperatorNats);
+      const other = await open(b, isOperatorNats);
+      await assert.rejects(other.asks.ask(a, pause), /member a: the owner was started again since/);
+      assert.deepEqual(owner.answered, []);
+      assert.equal(owner.asks.refused.process, 1);
+    });
+  }
+
+  it("of the former release are answered on own servers, in its form", async () => {
+    const owner = await open(a, false);
+    const { nats } = await server.connect();
+    const reply = await nats.request(subjectOf(a), sealRecord(box, "owner/ask", pause), { timeout: 5_000 });
+    assert.equal(openRecord<{ value: string }>(box, "owner/answer", reply.data).value, "1 times");
+    assert.deepEqual(owner.answered, [pause.kind]);
+  });
+
+  it("of the former release are refused on an operator's NATS, and say why", async () => {
+    const owner = await open(a, true);
+    const { nats } = await server.connect();
+    const reply = await nats.request(subjectOf(a), sealRecord(box, "owner/ask", pause), { timeout: 5_000 });
+    const { why } = openRecord<{ why: string }>(box, "owner/answer", reply.data);
+    assert.match(why, /runs an older release, so upgrade it first/);
+    assert.deepEqual(owner.answered, []);
+    assert.equal(owner.asks.refused.unmarked, 1);
+  });
+
+  it("get an answer of the former release on own servers only", async () => {
+    const { nats } = await server.connect();
+    const former = nats.subscribe(subjectOf(a), {
+      callback: (_, message) => void message.respond(sealRecord(box, "owner/answer", { value: "it is paused" })),
+    });
+    await nats.flush();
+    assert.equal(await (await open(b, false)).asks.ask(a, pause), "it is paused");
+    await assert.rejects((await open(b, true)).asks.ask(a, pause), /its answer cannot be checked/);
+    former.unsubscribe();
+  });
+});
