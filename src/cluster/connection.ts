@@ -43,8 +43,8 @@ export type OperatorAccess = {
 
 /** To the member's own server. `accessTo` makes it. */
 export type OwnServerAccess = {
-  /** Port of the member's own server on 127.0.0.1. */
-  readonly port: number;
+  /** Ports of 127.0.0.1, on one of which the member's own server listens. */
+  readonly ports: readonly number[];
   /** Seed of the nkey user. */
   readonly seed: Uint8Array;
   /** PEM texts. The server must have a certificate of this authority. */
@@ -77,12 +77,14 @@ export function connectOptions(access: ServerAccess, name: string): NodeConnecti
 }
 
 /**
- * While the server is down any local user may listen on its port. Therefore TLS comes before the first byte, with certificates of the cluster on both
+ * While the server is down any local user may listen on its ports. Therefore TLS comes before the first byte, with certificates of the cluster on both
  * sides.
  */
-function ownServerOptions({ port, seed, authority, certificate, key }: OwnServerAccess): NodeConnectionOptions {
+function ownServerOptions({ ports, seed, authority, certificate, key }: OwnServerAccess): NodeConnectionOptions {
   return {
-    servers: `127.0.0.1:${port}`,
+    servers: ports.map((port) => `127.0.0.1:${port}`),
+    // The first one is the server's, unless another program has taken it.
+    noRandomize: true,
     authenticator: nkeyAuthenticator(seed),
     tls: { ca: authority, cert: certificate, key, handshakeFirst: true },
   };

@@ -80,6 +80,8 @@ export const keyPutRetryMs = { first: 250, longest: 5_000 } as const;
 export const keyEntryBytesMax = 65_536;
 /** How long the bucket keeps the mark of a deleted key, milliseconds: a member that was away longer sees that the entry is missing. */
 export const keyMarkKeptMs = 30 * 86_400_000;
+/** Ports of 127.0.0.1 that a member chooses for its own server at the start. The server listens on the first one that no other program has taken. */
+export const clusterClientPorts = 4;
 /** Wait for the bucket's stream, its watch, or its next entries at the start, milliseconds. */
 export const keyBucketAnswerMs = 30_000;
 /** Ids that are compared in one turn of the event loop. Each reads up to four files, some 50 µs. */

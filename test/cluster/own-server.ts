@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
+import { createServer, type Server } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { freePorts } from "../../bench/free-ports.ts";
 import type { Member } from "../../src/cluster/member.ts";
@@ -57,6 +58,14 @@ export async function runPrepared(prepared: PreparedServer): Promise<ChildProces
 export async function startPrepared(member: Member, keys: ClusterKeys) {
   const prepared = await prepareServer(member, keys, Date.now());
   return { ...prepared, process: await runPrepared(prepared) };
+}
+
+/** Another program that has a port of 127.0.0.1, and closes each connection. */
+export async function listenAt(port: number): Promise<Server> {
+  const server = createServer((socket) => socket.destroy());
+  server.listen(port, "127.0.0.1");
+  await once(server, "listening");
+  return server;
 }
 
 export async function kill(child: ChildProcess | undefined): Promise<void> {

@@ -69,7 +69,7 @@ describe("a member's watch of the servers", { skip: await natsServerSkip(), time
     };
     const store = new StoreAgain({ directory: small, endServer, roomBytes: 4 * megabyte, againMs: 20_000 });
     watch = new ServerWatch({
-      ...watchedOwnServers(first.clientPort, keys, "w", store),
+      ...watchedOwnServers(first.clientPorts, keys, "w", store),
       member: "member1",
       logger,
       everyMs: 50,
@@ -94,8 +94,8 @@ describe("a member's watch of the servers", { skip: await natsServerSkip(), time
 
   it("says that the server turned its store off because the disk is full, and counts it", async (test) => {
     if (unmounted !== false) return test.skip(unmounted);
-    const [{ clientPort: port } = { clientPort: 0 }] = servers;
-    const own = await connectCluster({ ...accessTo(port, keys, "client", "w"), name: "w", waitMs: 10_000 });
+    const [{ clientPorts: ports } = { clientPorts: [] }] = servers;
+    const own = await connectCluster({ ...accessTo(ports, keys, "client", "w"), name: "w", waitMs: 10_000 });
     const bucket = await retried("the cluster", 60_000, () => own.kvm.create("filled", { replicas: 3 }));
     const { bavail, bsize } = statfsSync(small);
     writeFileSync(join(small, "filler"), Buffer.alloc(bavail * bsize - megabyte));
@@ -124,8 +124,8 @@ describe("a member's watch of the servers", { skip: await natsServerSkip(), time
       "it stores",
       () => watch.status?.servers.some(({ name, isStoring }) => name === "member1" && isStoring) === true,
     );
-    const [{ clientPort: port } = { clientPort: 0 }] = servers;
-    const own = await connectCluster({ ...accessTo(port, keys, "client", "w"), name: "w", waitMs: 10_000 });
+    const [{ clientPorts: ports } = { clientPorts: [] }] = servers;
+    const own = await connectCluster({ ...accessTo(ports, keys, "client", "w"), name: "w", waitMs: 10_000 });
     // With the third server away, each record needs this one.
     const bucket = await own.kvm.open("filled");
     await retried("the cluster", 60_000, () => bucket.put("after", Buffer.alloc(megabyte / 8)));

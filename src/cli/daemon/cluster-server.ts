@@ -49,18 +49,23 @@ export async function startOwnServer(
   const option = config.cluster_nats_server ?? undefined;
   const { program: command, version } = await findNatsServer({ option, environment: process.env });
   const keys = await deriveKeys(member.secret, member.clusterId);
-  const { configurationFile, clientPort, logFile } = await prepareServer(member, keys, Date.now());
+  const { configurationFile, clientPorts, logFile, takeFreePort } = await prepareServer(member, keys, Date.now());
   await checkClusterPort(config);
   log.info({ command, version, member: member.name, log: logFile }, "starts the cluster's server");
   const ending = await endingWithParent(command, ["-c", configurationFile]);
-  const program = new WatchedProgram({ name: "nats-server", ...ending, log, hasOwnSession: true });
+  const beforeStart = async () => {
+    const port = await takeFreePort();
+    if (port !== undefined)
+      log.warn({ port }, "another program has the port of the cluster's server, which takes another");
+  };
+  const program = new WatchedProgram({ name: "nats-server", ...ending, log, hasOwnSession: true, beforeStart });
   program.start();
-  const access = accessTo(clientPort, keys, "client", member.name);
+  const access = accessTo(clientPorts, keys, "client", member.name);
   const store = new StoreAgain({
     directory: serverFiles(member.directory).store,
     endServer: () => void program.endOnce(),
   });
-  const watched = watchedOwnServers(clientPort, keys, member.name, store);
+  const watched = watchedOwnServers(clientPorts, keys, member.name, store);
   return { member, keys, access, watched, restarts: () => program.restarts, stop: () => program.stop() };
 }
 

@@ -23,6 +23,8 @@ export type WatchedOptions = {
   readonly hasOwnSession?: boolean;
   /** Waits between two starts, milliseconds: doubled while the program ends soon. Tests use smaller ones. */
   readonly restartMs?: { readonly first: number; readonly longest: number };
+  /** Called before each start, which waits for it. What it throws goes to the log, and the program is started all the same. */
+  readonly beforeStart?: () => Promise<void>;
   /** Called after each start. */
   readonly onStart?: (pid: number) => void;
 };
@@ -42,6 +44,17 @@ export class WatchedProgram {
   }
 
   start(): void {
+    const { name, log, beforeStart } = this.#options;
+    if (beforeStart === undefined) {
+      this.#spawn();
+      return;
+    }
+    void beforeStart()
+      .catch((err: unknown) => log.error({ err }, `${name} may not come up`))
+      .then(() => this.#spawn());
+  }
+
+  #spawn(): void {
     if (this.#isStopping) return;
     const { name, command, args, log, cwd, onStart, hasOwnSession: detached = false } = this.#options;
     const startedMs = performance.now();

@@ -67,7 +67,7 @@ async function asked<Result>(
   const { operatorNats, clusterId } = member;
   const access =
     operatorNats === undefined
-      ? accessTo(ownPort(member), keys, user, connectionName)
+      ? accessTo([ownPort(member)], keys, user, connectionName)
       : operatorServers(operatorNats, clusterId, keys.sealKey).access;
   const connection = await connectCluster({ ...access, name: connectionName, waitMs: clusterStatusWaitMs });
   try {

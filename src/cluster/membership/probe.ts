@@ -24,7 +24,7 @@ const otherAuthority: ReadonlySet<unknown> = new Set([
 export function probePeer(peer: string, keys: ClusterKeys, name: string): Promise<Probed> {
   const at = peer.lastIndexOf(":");
   const host = peer.slice(0, at).replace(/^\[|\]$/g, "");
-  const { authority, certificate, key } = accessTo(0, keys, "client", name);
+  const { authority, certificate, key } = accessTo([], keys, "client", name);
   return new Promise((resolve) => {
     const socket = connect({
       ...{ host, port: Number(peer.slice(at + 1)), ca: authority, cert: certificate, key },

@@ -12,9 +12,14 @@ export const loopbackHost = "127.0.0.1";
  * @param user `client` shares in the members' records, `system` asks the servers for their state
  * @param name shown as the certificate's subject; it decides nothing
  */
-export function accessTo(port: number, keys: ClusterKeys, user: "client" | "system", name: string): OwnServerAccess {
+export function accessTo(
+  ports: readonly number[],
+  keys: ClusterKeys,
+  user: "client" | "system",
+  name: string,
+): OwnServerAccess {
   const { authoritySeed, clientSeed, systemSeed } = keys;
   const days = clusterCertificateDays;
   const minted = mintCertificates({ authoritySeed, memberName: name, hosts: [loopbackHost], nowMs: Date.now(), days });
-  return { port, seed: nkeyUser(user === "client" ? clientSeed : systemSeed).seed, ...minted };
+  return { ports, seed: nkeyUser(user === "client" ? clientSeed : systemSeed).seed, ...minted };
 }

@@ -1,6 +1,5 @@
 /** Makes what a member's `nats-server` needs before it starts: directory, certificate, configuration; and ends a former one that a killed master left. */
 import { chmodSync, existsSync, mkdirSync, readFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
@@ -11,6 +10,7 @@ import type { Member } from "../member.ts";
 import type { ClusterKeys } from "../secret.ts";
 import { loopbackHost } from "./access.ts";
 import { mintCertificates } from "./certificates.ts";
+import { chooseClientPorts, firstFreePort } from "./client-ports.ts";
 import { type ServerFiles, serverConfiguration } from "./configuration.ts";
 import { nkeyUser } from "./nkey-user.ts";
 
@@ -21,8 +21,15 @@ const lookMs = 50;
 export type PreparedServer = {
   readonly configurationFile: string;
   readonly logFile: string;
-  /** On 127.0.0.1, for the master's own connections. */
-  readonly clientPort: number;
+  /** On 127.0.0.1, for the master's own connections: the server listens on one of them. */
+  readonly clientPorts: readonly number[];
+  /**
+   * Gives the server the first of these ports that is free, its latest one if possible. To call before each start.
+   *
+   * @returns the latest port if another program has it
+   * @throws SaltworksError PORT_UNUSABLE if other programs have all of them
+   */
+  readonly takeFreePort: () => Promise<number | undefined>;
 };
 
 /** @throws SaltworksError CLUSTER_UNAVAILABLE if a former server does not end; the system's error if a file cannot be written */
@@ -42,10 +49,25 @@ export async function prepareServer(member: Member, keys: ClusterKeys, nowMs: nu
   replaceDurably(files.authority, authority, privateMode);
   replaceDurably(files.certificate, certificate, privateMode);
   replaceDurably(files.key, key, privateMode);
-  const clientPort = await freePort();
+  const clientPorts = await chooseClientPorts();
   const users = { client: nkeyUser(keys.clientSeed).publicKey, system: nkeyUser(keys.systemSeed).publicKey };
-  replaceDurably(files.configuration, serverConfiguration(member, files, users, clientPort), privateMode);
-  return { configurationFile: files.configuration, logFile: files.log, clientPort };
+  const configure = (port: number) =>
+    replaceDurably(files.configuration, serverConfiguration(member, files, users, port), privateMode);
+  let [latest = 0] = clientPorts;
+  configure(latest);
+  const takeFreePort = async () => {
+    const port = await firstFreePort([latest, ...clientPorts]);
+    if (port === latest) return undefined;
+    if (port === undefined) {
+      const text = `other programs have the ports ${clientPorts.join(", ")} of 127.0.0.1, which were free for the cluster's server when this member started: end them, or restart this member`;
+      throw new SaltworksError("PORT_UNUSABLE", text);
+    }
+    const former = latest;
+    latest = port;
+    configure(port);
+    return former;
+  };
+  return { configurationFile: files.configuration, logFile: files.log, clientPorts, takeFreePort };
 }
 
 /** The files of a member's server in its directory. */
@@ -59,18 +81,6 @@ export function serverFiles(directory: string): ServerFiles {
     pid: join(directory, "nats-server.pid"),
     store: join(directory, "jetstream"),
   };
-}
-
-/** A port that was free a moment ago. If another program takes it meanwhile, the server ends, and the next start of the master chooses another. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", resolve);
-  });
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address !== null ? address.port : 0;
 }
 
 /** A master that was killed leaves its server, which holds the ports and the store. */

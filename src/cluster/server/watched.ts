@@ -7,8 +7,13 @@ import { accessTo } from "./access.ts";
 import type { StoreAgain } from "./store-again.ts";
 
 /** `store`: of this member's server, where its watcher can start it again. */
-export function watchedOwnServers(port: number, keys: ClusterKeys, name: string, store?: StoreAgain): WatchedServers {
+export function watchedOwnServers(
+  ports: readonly number[],
+  keys: ClusterKeys,
+  name: string,
+  store?: StoreAgain,
+): WatchedServers {
   const read = ({ nats }: ClusterConnection) => readClusterStatus(nats);
   const mendStore = store && (() => store.mend());
-  return { access: accessTo(port, keys, "system", name), read, ...(mendStore && { mendStore }) };
+  return { access: accessTo(ports, keys, "system", name), read, ...(mendStore && { mendStore }) };
 }

@@ -25,25 +25,29 @@ describe("the loopback port of a member's server", { skip: await natsServerSkip(
   before(async () => {
     const started = await startPrepared(await testMember(temporary()), keys);
     child = started.process;
-    port = started.clientPort;
+    [port = 0] = started.clientPorts;
   });
   after(() => kill(child));
 
   it("takes the master and the command line, by their own users", async () => {
     for (const user of ["client", "system"] as const) {
-      const connection = await connectCluster({ ...accessTo(port, keys, user, "test"), name: "test", waitMs: 10_000 });
+      const connection = await connectCluster({
+        ...accessTo([port], keys, user, "test"),
+        name: "test",
+        waitMs: 10_000,
+      });
       assert.ok((await connection.nats.rtt()) >= 0);
       await connection.close();
     }
   });
 
   it("refuses a client without TLS, without a certificate, and with that of another cluster", async () => {
-    const access = accessTo(port, keys, "client", "test");
+    const access = accessTo([port], keys, "client", "test");
     const options = { ...connectOptions(access, "test"), reconnect: false, timeout: 3_000 };
     const { tls, ...plain } = options;
     await assert.rejects(connect({ ...plain, authenticator: nkeyAuthenticator(access.seed) }));
     await assert.rejects(connect({ ...options, tls: { ca: access.authority, handshakeFirst: true } }));
-    const { certificate: cert, key } = accessTo(port, strangersKeys, "client", "test");
+    const { certificate: cert, key } = accessTo([port], strangersKeys, "client", "test");
     await assert.rejects(connect({ ...options, tls: { ...tls, cert, key } }));
     await (await connect(options)).close();
   });
@@ -68,7 +72,7 @@ describe("a stranger that listens on the port of a member's server", { timeout: 
     return address.port;
   };
   const refuses = async (port: number) =>
-    await assert.rejects(connectCluster({ ...accessTo(port, keys, "client", "test"), name: "test", waitMs: 100 }), {
+    await assert.rejects(connectCluster({ ...accessTo([port], keys, "client", "test"), name: "test", waitMs: 100 }), {
       code: "CLUSTER_UNAVAILABLE",
     });
   const greet = (socket: Socket) => {
@@ -82,7 +86,7 @@ describe("a stranger that listens on the port of a member's server", { timeout: 
   });
 
   it("is refused with a certificate of another authority", async () => {
-    const { certificate: cert, key } = accessTo(0, strangersKeys, "client", "poser");
+    const { certificate: cert, key } = accessTo([], strangersKeys, "client", "poser");
     await refuses(await listen(createTlsServer({ cert, key }, greet)));
     assert.equal(heard.length, 0);
   });

@@ -4,11 +4,13 @@ import { once } from "node:events";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { connectCluster } from "../../../src/cluster/connection.ts";
+import { accessTo } from "../../../src/cluster/server/access.ts";
 import { clientPortIn } from "../../../src/cluster/server/configuration.ts";
 import { prepareServer, serverFiles } from "../../../src/cluster/server/prepare.ts";
 import { natsServerSkip } from "../../services/nats-server.ts";
 import { temporaryDirectories } from "../../store/temporary.ts";
-import { kill, startPrepared, testKeys, testMember } from "../own-server.ts";
+import { kill, listenAt, runPrepared, startPrepared, testKeys, testMember } from "../own-server.ts";
 
 const skip = await natsServerSkip();
 
@@ -24,7 +26,7 @@ describe("the preparation of a member's server", { timeout: 60_000 }, () => {
     for (const file of [files.configuration, files.authority, files.certificate, files.key])
       assert.equal(statSync(file).mode & 0o777, 0o600, file);
     const text = readFileSync(files.configuration, "utf8");
-    assert.equal(clientPortIn(text), prepared.clientPort);
+    assert.equal(clientPortIn(text), prepared.clientPorts[0]);
     for (const key of Object.values(keys)) assert.ok(!text.includes(key.toString("hex")));
     const { tls, cluster } = JSON.parse(text) as { tls: object; cluster: { tls: object } };
     const asked = { verify: true, ca_file: files.authority };
@@ -48,6 +50,33 @@ describe("the preparation of a member's server", { timeout: 60_000 }, () => {
     const [again, other] = look();
     assert.equal(again, authority);
     assert.notEqual(other, certificate);
+  });
+
+  it("gives the server another port if a program has taken the one that was free", { skip }, async () => {
+    const prepared = await prepareServer(await testMember(temporary()), keys, Date.now());
+    const [first = 0, second = 0] = prepared.clientPorts;
+    assert.equal(await prepared.takeFreePort(), undefined);
+    const taker = await listenAt(first);
+    assert.equal(await prepared.takeFreePort(), first);
+    assert.equal(clientPortIn(readFileSync(prepared.configurationFile, "utf8")), second);
+    const server = await runPrepared(prepared);
+    try {
+      const access = accessTo(prepared.clientPorts, keys, "client", "test");
+      const { nats } = await connectCluster({ ...access, name: "test", waitMs: 20_000 });
+      assert.equal(nats.getServer(), `127.0.0.1:${second}`);
+      await nats.close();
+    } finally {
+      await kill(server);
+      taker.close();
+    }
+    assert.equal(await prepared.takeFreePort(), undefined, "the server keeps its port as long as it can");
+  });
+
+  it("says so if other programs have all of its ports", async () => {
+    const prepared = await prepareServer(await testMember(temporary()), keys, Date.now());
+    const takers = await Promise.all(prepared.clientPorts.map(listenAt));
+    await assert.rejects(prepared.takeFreePort(), { code: "PORT_UNUSABLE" });
+    for (const taker of takers) taker.close();
   });
 
   it("ends a server that was left running, and no other process", { skip }, async () => {

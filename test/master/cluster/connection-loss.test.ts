@@ -47,8 +47,8 @@ describe("a member whose connection to its own server ends for good", {
   };
 
   it("looks at the servers by a new one", async () => {
-    const access = accessTo(server.clientPort, keys, "system", "w");
-    const { read } = watchedOwnServers(server.clientPort, keys, "w");
+    const access = accessTo(server.clientPorts, keys, "system", "w");
+    const { read } = watchedOwnServers(server.clientPorts, keys, "w");
     const lines: string[] = [];
     const note = (fields: unknown, text?: string) => void lines.push(text ?? String(fields));
     const watch = new ServerWatch({
@@ -66,7 +66,7 @@ describe("a member whose connection to its own server ends for good", {
   });
 
   it("ends the master, which its service manager starts again", async () => {
-    const access = accessTo(server.clientPort, keys, "client", "member1");
+    const access = accessTo(server.clientPorts, keys, "client", "member1");
     const config = {
       ...{ pki_dir: temporary(), cachedir: temporary(), keysize: 2_048, key_pass: null, cluster_join_timeout: 60 },
     } as unknown as MasterConfig;
@@ -75,7 +75,7 @@ describe("a member whose connection to its own server ends for good", {
     mkdirSync(member.directory, { recursive: true });
     writeFileSync(join(member.directory, "joined"), `test ${createHash("sha256").update(spki).digest("hex")}\n`);
     const stop = async () => undefined;
-    const watched = watchedOwnServers(server.clientPort, keys, "member1");
+    const watched = watchedOwnServers(server.clientPorts, keys, "member1");
     const start = { member, keys, access, watched, restarts: () => 0, stop };
     const cluster = await Cluster.join({ start, config, logger });
     const faults: Error[] = [];

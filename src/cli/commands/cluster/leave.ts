@@ -86,7 +86,7 @@ async function askToForget(config: MasterConfig, member: Member): Promise<number
   const { name } = member;
   const server = await startOwnServer(config, member, pino({ enabled: false }));
   try {
-    const access = accessTo(server.access.port, server.keys, "system", name);
+    const access = accessTo(server.access.ports, server.keys, "system", name);
     const connection = await connectCluster({ ...access, name, waitMs: clusterLeaveMs });
     try {
       return await leaveServers(connection.nats, name);

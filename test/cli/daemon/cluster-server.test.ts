@@ -1,0 +1,52 @@
+/** A member's own server that its daemon starts again: its clients find it, also if another program has taken its port meanwhile. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import type { Server } from "node:net";
+import { describe, it } from "node:test";
+import pino from "pino";
+import { startOwnServer } from "../../../src/cli/daemon/cluster-server.ts";
+import { connectCluster } from "../../../src/cluster/connection.ts";
+import { newClusterSecret } from "../../../src/cluster/secret.ts";
+import { serverFiles } from "../../../src/cluster/server/prepare.ts";
+import { listenAt, testMember } from "../../cluster/own-server.ts";
+import { untilSo } from "../../fleet/cluster/members.ts";
+import { natsServerProgram, natsServerSkip } from "../../services/nats-server.ts";
+import { temporaryDirectories } from "../../store/temporary.ts";
+
+describe("a member's own server", { skip: await natsServerSkip(), timeout: 120_000 }, () => {
+  const temporary = temporaryDirectories();
+
+  it("is found by its clients after a start at another port", async () => {
+    const member = { ...(await testMember(temporary())), secret: newClusterSecret() };
+    const lines: string[] = [];
+    const logger = pino({ level: "warn" }, { write: (line) => void lines.push(line) });
+    const config = { interface: member.poolHost, cluster_pool_port: member.poolPort };
+    const own = { ...config, cluster_nats_server: (await natsServerProgram()) ?? null };
+    const start = await startOwnServer(own as Parameters<typeof startOwnServer>[0], member, logger);
+    let taker: Server | undefined;
+    try {
+      const { nats } = await connectCluster({ ...start.access, name: "test", waitMs: 20_000 });
+      const [first = 0, second] = start.access.ports;
+      assert.equal(nats.getServer(), `127.0.0.1:${first}`);
+      const left = new Promise<void>((resolve) => {
+        void nats.closed().then(() => resolve());
+        void (async () => {
+          for await (const { type } of nats.status()) if (type === "disconnect") resolve();
+        })();
+      });
+      process.kill(Number(readFileSync(serverFiles(member.directory).pid, "utf8")), "SIGKILL");
+      await left;
+      await untilSo("its port is free", async () => {
+        taker = await listenAt(first).catch(() => undefined);
+        return taker !== undefined;
+      });
+      await untilSo("the client is back", () => nats.getServer() === `127.0.0.1:${second}`);
+      await nats.rtt();
+      assert.match(lines.join(""), /another program has the port of the cluster's server/);
+      await nats.close();
+    } finally {
+      taker?.close();
+      await start.stop();
+    }
+  });
+});
