@@ -40,6 +40,9 @@ const clusterRows: readonly Encodable[] = [
   ["saltworks_cluster_returns_lag", { stream: "RETURNS_0" }, 3],
   ["saltworks_cluster_returns_lag", { stream: "RETURNS_1" }, 2_500],
   ["saltworks_cluster_jobs_behind", {}, 4],
+  ...ownerRows("m1", 1, [3, 1_200]),
+  ...ownerRows("m2", 0, [0, 2]),
+  ...ownerRows("m3", undefined, [1, 0]),
 ];
 
 function serverRows(server: string, states: readonly number[], behind: number | undefined): Encodable[] {
@@ -47,6 +50,18 @@ function serverRows(server: string, states: readonly number[], behind: number | 
   return [
     ...names.map((what, at) => ["saltworks_cluster_server", { server, what }, states[at] ?? 0]),
     ...(behind === undefined ? [] : [["saltworks_cluster_server_behind", { server }, behind]]),
+  ];
+}
+
+function ownerRows(
+  member: string,
+  lease: number | undefined,
+  [batch = 0, waiting = 0]: readonly number[],
+): Encodable[] {
+  return [
+    ...(lease === undefined ? [] : [["saltworks_cluster_member_lease", { member }, lease]]),
+    ["saltworks_cluster_member_jobs", { member, kind: "batch" }, batch],
+    ["saltworks_cluster_member_jobs", { member, kind: "waiting" }, waiting],
   ];
 }
 
@@ -107,7 +122,9 @@ describe("saltworks top", () => {
     assert.equal(view.commands[0].command, "_return");
   });
 
-  it("shows a member's cluster on a terminal: majority, lag, and each server", { skip: noTerminal }, async () => {
+  it("shows a member's cluster on a terminal: majority, lag, each server, and the owners of jobs", {
+    skip: noTerminal,
+  }, async () => {
     more = clusterRows;
     const words = ["top", "-c", master.folder];
     const { isOver, exitCode, shown } = await onTerminal(words, [["SERVER", "q"]], { HOME: master.folder });
@@ -119,6 +136,9 @@ describe("saltworks top", () => {
     assert.match(plain, /m1 +up +leads +0\b/);
     assert.match(plain, /m2\* +store off +follows +1,200\b/);
     assert.match(plain, /m3 +silent +follows +-/);
+    assert.match(plain, /m1 +holds +3 +1,200\b/);
+    assert.match(plain, /m2\* +none +0 +2\b/);
+    assert.match(plain, /m3 +- +1 +0\b/);
   });
 
   it("gives a member's cluster as JSON, and nothing of one for another master", async () => {
@@ -130,6 +150,7 @@ describe("saltworks top", () => {
     assert.equal(await start(host, "--json"), 0);
     const { cluster } = JSON.parse(host.out);
     assert.deepEqual([cluster.cluster, cluster.member, cluster.hasQuorum, cluster.jobsLag], ["prod", "m2", false, 4]);
+    assert.deepEqual(cluster.owners[2], { member: "m3", holdsLease: null, batchJobs: 1, waitingJobs: 0 });
     assert.deepEqual(
       cluster.servers.map(({ server, isAnswering, behind }: { [name: string]: unknown }) => [
         server,

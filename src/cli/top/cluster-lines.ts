@@ -26,13 +26,37 @@ export function serverRows({ servers, member }: ClusterView): Row[] {
     ["SERVER", "state", "role", "behind"],
     ...servers.map(
       (server): Row => [
-        server.server === member ? `${server.server}*` : server.server,
+        marked(server.server, member),
         stateOf(server),
         server.isLeading ? "leads" : "follows",
         server.behind === null ? "-" : count(server.behind),
       ],
     ),
   ];
+}
+
+/** The members, a row each: whether it may act for its batch jobs and waiting jobs, and how many it owns. */
+export function ownerRows({ owners, member: own }: ClusterView): Row[] {
+  return [
+    ["MEMBER", "lease", "batch jobs", "waiting jobs"],
+    ...owners.map(
+      ({ member, holdsLease, batchJobs, waitingJobs }): Row => [
+        marked(member, own),
+        leaseOf(holdsLease),
+        count(batchJobs),
+        count(waitingJobs),
+      ],
+    ),
+  ];
+}
+
+function marked(name: string, own: string): string {
+  return name === own ? `${name}*` : name;
+}
+
+function leaseOf(holdsLease: boolean | null): string | Piece {
+  if (holdsLease === null) return "-";
+  return holdsLease ? "holds" : { text: "none", ...alarm };
 }
 
 function stateOf({ isAnswering, isStoring }: ClusterServerView): string | Piece {

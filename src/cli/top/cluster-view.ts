@@ -1,4 +1,4 @@
-/** What `saltworks top` shows of a cluster: its servers, as this member's own sees them, and how far this member has read the streams. */
+/** What `saltworks top` shows of a cluster: its servers as this member's own sees them, the owners of its jobs, and how far this member has read the streams. */
 import type { Snapshot } from "./snapshot.ts";
 
 export type ClusterServerView = {
@@ -10,12 +10,21 @@ export type ClusterServerView = {
   readonly behind: number | null;
 };
 
+export type ClusterOwnerView = {
+  readonly member: string;
+  /** Null if this member cannot tell, because it has no lease itself. */
+  readonly holdsLease: boolean | null;
+  readonly batchJobs: number;
+  readonly waitingJobs: number;
+};
+
 export type ClusterView = {
   readonly cluster: string;
   readonly member: string;
   readonly hasJoined: boolean;
   readonly hasQuorum: boolean;
   readonly servers: readonly ClusterServerView[];
+  readonly owners: readonly ClusterOwnerView[];
   /** Of this member: messages of returns that it has not read, by stream, and jobs that it has not taken. */
   readonly returnsLag: readonly { readonly stream: string; readonly messages: number }[];
   readonly jobsLag: number;
@@ -29,6 +38,8 @@ export function clusterViewOf(now: Snapshot): ClusterView | undefined {
   const known = new Set(now.valuesOf("saltworks_cluster_server_behind", "server"));
   const is = (server: string, what: string) => now.sum("saltworks_cluster_server", { server, what }) === 1;
   const lagOf = (stream: string) => now.sum("saltworks_cluster_returns_lag", { stream });
+  const leases = new Set(now.valuesOf("saltworks_cluster_member_lease", "member"));
+  const jobsOf = (owner: string, kind: string) => now.sum("saltworks_cluster_member_jobs", { member: owner, kind });
   return {
     cluster,
     member,
@@ -40,6 +51,12 @@ export function clusterViewOf(now: Snapshot): ClusterView | undefined {
       isStoring: is(server, "storing"),
       isLeading: is(server, "leading"),
       behind: known.has(server) ? now.sum("saltworks_cluster_server_behind", { server }) : null,
+    })),
+    owners: now.valuesOf("saltworks_cluster_member_jobs", "member").map((owner) => ({
+      member: owner,
+      holdsLease: leases.has(owner) ? now.sum("saltworks_cluster_member_lease", { member: owner }) === 1 : null,
+      batchJobs: jobsOf(owner, "batch"),
+      waitingJobs: jobsOf(owner, "waiting"),
     })),
     returnsLag: now
       .valuesOf("saltworks_cluster_returns_lag", "stream")

@@ -1,6 +1,6 @@
 /** Lays out a view of the master in lines that fit the screen. The most important lines come first. */
 import type { Paint } from "../outputters/colours.ts";
-import { clusterPieces, lagPieces, serverRows } from "./cluster-lines.ts";
+import { clusterPieces, lagPieces, ownerRows, serverRows } from "./cluster-lines.ts";
 import { age, bytes, count, duration, microseconds, percent } from "./figures.ts";
 import { alarm, type Piece, type Row } from "./pieces.ts";
 import type { View } from "./view.ts";
@@ -84,6 +84,7 @@ function clusterLines({ cluster }: View): Line[] {
     headed("Lag", lagPieces(cluster)),
     blank,
     ...table(serverRows(cluster)),
+    ...(cluster.owners.length === 0 ? [] : [blank, ...table(ownerRows(cluster))]),
   ];
 }
 

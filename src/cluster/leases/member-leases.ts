@@ -92,6 +92,17 @@ export class MemberLeases {
     return this.#options.now() - sinceMs > this.#times.leaseMs + this.#times.marginMs;
   }
 
+  /** Whether each member holds its lease. Undefined for others while this member has none, because it cannot tell then. */
+  holders(): ReadonlyMap<string, boolean | undefined> {
+    const { member: own } = this.self;
+    const others = [...this.#members].filter(([member]) => member !== own);
+    const heldBy = (owner: Owner) => (this.holds ? !this.hasLapsed(owner) : undefined);
+    return new Map([
+      [own, this.holds] as const,
+      ...others.map(([member, { session }]) => [member, heldBy({ member, session })] as const),
+    ]);
+  }
+
   renew(): Promise<void> {
     this.#renewing ??= this.#renew().finally(() => {
       this.#renewing = undefined;

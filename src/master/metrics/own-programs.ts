@@ -124,6 +124,16 @@ export const clusterLeases = {
     ["what"],
     "This member's lease: `renewed`; `unconfirmed`: renewals without an answer, or after another write; `lapsed`: times that it ended, after which other members may go on with this one's jobs.",
   ),
+  saltworks_cluster_member_lease: metric(
+    "gauge",
+    ["member"],
+    "1 while the member holds its lease, as this member sees it. Without a lease of its own a member has no figure for the others.",
+  ),
+  saltworks_cluster_member_jobs: metric(
+    "gauge",
+    ["member", "kind"],
+    "Batch jobs (`batch`) and jobs that wait for absent minions (`waiting`) that the member owns. Each member has the figures of all.",
+  ),
   saltworks_cluster_owned_jobs_total: metric(
     "counter",
     ["kind", "what"],

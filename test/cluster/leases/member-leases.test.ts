@@ -88,6 +88,31 @@ describe("leases of members", () => {
     assert.deepEqual([other.leases.holds, other.leases.hasLapsed(owner.leases.self)], [false, false]);
   });
 
+  it("are shown: held, ended, or not known to a member without one", async () => {
+    const [owner, other] = [member("a", 0), member("b", 0)];
+    const shown = ({ leases }: typeof owner) => Object.fromEntries(leases.holders());
+    await Promise.all([owner.leases.renew(), other.leases.renew()]);
+    assert.deepEqual(
+      [shown(owner), shown(other)],
+      [
+        { a: true, b: true },
+        { a: true, b: true },
+      ],
+    );
+    for (const { clock } of [owner, other]) clock.ms += 21_000;
+    await other.leases.renew();
+    other.clock.ms += 14_000;
+    await other.leases.renew();
+    other.clock.ms += 14_000;
+    assert.deepEqual(
+      [shown(owner), shown(other)],
+      [
+        { a: false, b: undefined },
+        { a: false, b: true },
+      ],
+    );
+  });
+
   it("are over at once for a process that stopped in order or was started again", async () => {
     const [owner, other, third] = [member("a", 0), member("b", 0), member("c", 0)];
     for (const { leases } of [owner, other, third]) await leases.renew();

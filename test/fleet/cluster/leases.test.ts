@@ -47,6 +47,13 @@ describe("owners of a cluster's jobs", { skip, timeout: 900_000 }, () => {
     assert.notEqual(stdout, "", stderr);
     return JSON.parse(stdout) as unknown;
   };
+  /** As `saltworks top` shows them at a member. */
+  const owners = async (at: number) => {
+    const { stdout, stderr } = await runCli(["top", "-c", member(at).configDirectory, "--json"], cliTimeoutMs);
+    assert.notEqual(stdout, "", stderr);
+    const { cluster } = JSON.parse(stdout) as { cluster: { owners: readonly Readonly<Record<string, unknown>>[] } };
+    return [...cluster.owners].sort((left, right) => String(left.member).localeCompare(String(right.member)));
+  };
   const pending = async (at: number) => (await run(at, "jobs.pending")) as Listed;
   const batch = async (at: number, jid: string) => ((await run(at, "jobs.batches")) as Listed)[jid];
   const open = async (id: string, at: number) => {
@@ -97,6 +104,13 @@ describe("owners of a cluster's jobs", { skip, timeout: 900_000 }, () => {
     const jid = await salt(0, "--deliver-within", "1h", "late1", "cmd.run", "true");
     for (const at of places)
       await untilSo(`member ${at} lists it`, async () => (await pending(at))[jid]?.Waiting === 1);
+    const seen = await Promise.all(places.map(owners));
+    assert.deepEqual(
+      seen[0]?.map(({ holdsLease }) => holdsLease),
+      [true, true, true],
+    );
+    assert.deepEqual(seen[0]?.map(({ waitingJobs }) => waitingJobs).sort(), [0, 0, 1]);
+    for (const other of seen) assert.deepEqual(other, seen[0]);
     assert.match(JSON.stringify(await run(1, "jobs.cancel", jid)), /late1/);
     for (const at of places) await untilSo(`member ${at} lists none`, async () => !(jid in (await pending(at))));
   });

@@ -92,6 +92,11 @@ export class BatchCopies implements BatchSharing {
     return new Map(known.map(([jid, { run }]) => [jid, { state: run.state, ...run.counts }] as const));
   }
 
+  /** Of each batch job that is not over. */
+  owners(): readonly Owner[] {
+    return [...this.#copies.values()].map(({ owner }) => owner);
+  }
+
   control(action: BatchControl, jid: string, user: string): Promise<string> | undefined {
     const { leases, ask } = this.#options;
     const copy = this.#copies.get(jid);

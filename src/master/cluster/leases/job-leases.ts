@@ -245,6 +245,14 @@ export function sampleLeases(samples: Samples, { leases, batches, waiting, refus
       samples.set("saltworks_cluster_owned_jobs_total", { kind, what }, count);
   for (const [reason, count] of Object.entries(refusedQuestions ?? {}))
     samples.set("saltworks_cluster_owner_questions_refused_total", { reason }, count);
+  const holders = leases.holders();
+  for (const [member, isHeld] of holders)
+    if (isHeld !== undefined) samples.set("saltworks_cluster_member_lease", { member }, isHeld ? 1 : 0);
+  for (const [kind, owners] of Object.entries({ batch: batches.owners(), waiting: waiting.owners() })) {
+    const counts = new Map([...holders.keys()].map((member) => [member, 0]));
+    for (const { member } of owners) counts.set(member, (counts.get(member) ?? 0) + 1);
+    for (const [member, count] of counts) samples.set("saltworks_cluster_member_jobs", { member, kind }, count);
+  }
   const { repaired, givenUp } = batches.repairs;
   for (const [what, count] of Object.entries({ repaired, given_up: givenUp }))
     samples.set("saltworks_cluster_owned_jobs_total", { kind: "batch", what }, count);

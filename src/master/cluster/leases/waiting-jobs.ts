@@ -178,6 +178,12 @@ export class WaitingJobs {
     return this.#entries.get(jid)?.owner;
   }
 
+  /** Of each job that the cluster has. */
+  owners(): readonly Owner[] {
+    const kept = [...this.#entries.values()].filter(({ record, overMs }) => record > 0 && overMs === undefined);
+    return kept.flatMap(({ owner }) => owner ?? []);
+  }
+
   #isShared(jid: string): boolean {
     return (this.#entries.get(jid)?.record ?? 0) > 0;
   }
