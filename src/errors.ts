@@ -56,7 +56,7 @@ export const errorCodes = {
   CLUSTER_UNAVAILABLE: {
     http: 503,
     retry: true,
-    about: "Too few servers of the cluster answer, or its own server cannot be started or reached.",
+    about: "Too few servers of the cluster answer, or the server that this member uses cannot be started or reached.",
   },
   CLUSTER_REFUSED: {
     http: 409,

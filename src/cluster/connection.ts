@@ -151,10 +151,10 @@ function rereading(file: string, make: (contents: Buffer) => Authenticator): Aut
 }
 
 /** What `access` leads to, for messages. */
-function serversOf(access: ServerAccess): string {
+export function serversOf(access: ServerAccess): string {
   return "operatorNats" in access
     ? `NATS (cluster_nats_servers: ${access.operatorNats.servers.join(", ")})`
-    : "the cluster's own server";
+    : "this member's own NATS server";
 }
 
 /**

@@ -45,8 +45,8 @@ type Answer = {
  * @throws SaltworksError CLUSTER_UNAVAILABLE if not even this member's own server answers
  */
 export async function readClusterStatus(nats: NatsConnection): Promise<ClusterStatus> {
-  const answers = await retried("the cluster's own server", clusterStatusWaitMs, () => ask(nats));
-  if (answers.length === 0) throw unavailable("the cluster's own server", "no answer");
+  const answers = await retried("this member's own NATS server", clusterStatusWaitMs, () => ask(nats));
+  if (answers.length === 0) throw unavailable("this member's own NATS server", "no answer");
   return statusOf(answers);
 }
 

@@ -84,6 +84,6 @@ function ownPort({ directory }: Member): number {
   } catch (cause) {
     if (!hasCodeIn(cause, "ENOENT", "EACCES")) throw cause;
     const why = hasCodeIn(cause, "ENOENT") ? "it has not been started" : "this user may not read its configuration";
-    throw new SaltworksError("CLUSTER_UNAVAILABLE", `the cluster's own server: ${why} (${file})`, {}, { cause });
+    throw new SaltworksError("CLUSTER_UNAVAILABLE", `this member's own NATS server: ${why} (${file})`, {}, { cause });
   }
 }

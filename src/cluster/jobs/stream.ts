@@ -32,6 +32,8 @@ import { encodeJob, type SharedJob } from "./record.ts";
 
 export type JobStreamOptions = {
   readonly connection: Pick<ClusterConnection, "nats" | "jetstream" | "manager" | "seal">;
+  /** What the connection leads to, for messages. */
+  readonly servers: string;
   readonly clusterId: string;
   /** This member's name. */
   readonly member: string;
@@ -152,7 +154,7 @@ export class JobStream {
   /** @returns the serial; `duplicate` if another job has the id; or why there was no acknowledgement */
   async #try(bytes: Uint8Array, msgID: string, timeout: number, append: Append): Promise<number | "duplicate" | Error> {
     // The client would keep the job, and send it when the server is back.
-    if (!this.#isConnected) return new Error("the member's own server does not answer");
+    if (!this.#isConnected) return new Error(`${this.#options.servers} does not answer`);
     try {
       const { seq, duplicate } = await this.#options.connection.jetstream.publish(this.#name, bytes, {
         msgID,

@@ -16,14 +16,15 @@ import {
   returnSendMs,
   returnStreamRestMs,
 } from "../../limits.ts";
-import { type ClusterConnection, connectCluster, noteLoss, type ServerAccess } from "../connection.ts";
+import { type ClusterConnection, connectCluster, noteLoss, type ServerAccess, serversOf } from "../connection.ts";
 import { clusterNames } from "../names.ts";
 import { encodeReturns, piecesOf, returnBytesMax, type SharedReturn } from "./message.ts";
 
-/** `member`: the member's name. */
-export type SenderOptions = { readonly clusterId: string; readonly member: string };
+type Sender = { readonly clusterId: string; readonly member: string };
+/** `member`: the member's name. `servers`: to which it connects, for messages. */
+export type SenderOptions = Sender & { readonly servers: string };
 /** What a thread needs for a connection of its own. It can be sent to a thread. */
-export type SenderStart = SenderOptions & ServerAccess;
+export type SenderStart = Sender & ServerAccess;
 type Connect = (
   name: string,
   signal: AbortSignal,
@@ -32,7 +33,8 @@ type Connect = (
 /** @returns a sender with a connection of its own */
 export function openReturnSender(start: SenderStart, onLost: OnLost): ReturnSender {
   const waitMs = Number.POSITIVE_INFINITY;
-  return ReturnSender.open(start, (name, signal) => connectCluster({ ...start, name, waitMs, signal }), onLost);
+  const connect: Connect = (name, signal) => connectCluster({ ...start, name, waitMs, signal });
+  return ReturnSender.open({ ...start, servers: serversOf(start) }, connect, onLost);
 }
 
 /** Called when the connection has ended by itself. The sender makes a new one. */
@@ -62,6 +64,7 @@ export class ReturnSender {
   /** `retried`: messages that another stream had to take. `tooLarge`: returns that only this member keeps. */
   readonly counters = { sent: 0, refused: 0, messages: 0, bytes: 0, retried: 0, tooLarge: 0 };
   readonly #member: string;
+  readonly #servers: string;
   readonly #streams: readonly Stream[];
   readonly #ending = new AbortController();
   #next = 0;
@@ -71,8 +74,9 @@ export class ReturnSender {
   #connection: Awaited<ReturnType<Connect>> | undefined;
   #isConnected = false;
 
-  private constructor({ clusterId, member }: SenderOptions) {
+  private constructor({ clusterId, member, servers }: SenderOptions) {
     this.#member = member;
+    this.#servers = servers;
     this.#streams = clusterNames(clusterId).returnStreams.map((name) => ({ name, restsUntilMs: 0, failures: 0 }));
     // Members and their threads begin with different streams.
     this.#next = Math.floor(Math.random() * this.#streams.length);
@@ -245,7 +249,7 @@ export class ReturnSender {
 
   async #publishPiece(stream: Stream, piece: Buffer): Promise<void> {
     const client = this.#connection?.jetstream;
-    if (client === undefined) throw new Error("the cluster's own server does not answer");
+    if (client === undefined) throw new Error(`${this.#servers} does not answer`);
     this.counters.messages += 1;
     this.counters.bytes += piece.byteLength;
     const seal = this.#connection?.seal;

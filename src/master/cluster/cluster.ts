@@ -12,6 +12,7 @@ import {
   noteLoss,
   retried,
   type ServerAccess,
+  serversOf,
 } from "../../cluster/connection.ts";
 import { JobStream } from "../../cluster/jobs/stream.ts";
 import { KeyReplica } from "../../cluster/keys/replica.ts";
@@ -213,7 +214,7 @@ export class Cluster {
   async #attach(parts: AttachParts): Promise<void> {
     const { secrets, keyManagement, applyKeys, areKeysLost } = parts;
     const { config, logger, start } = this.#parts;
-    this.minions.sharePresence(await this.#untilAnswered("this member's own server", () => this.#connect()));
+    this.minions.sharePresence(await this.#untilAnswered(serversOf(start.access), () => this.#connect()));
     await this.#sharing?.close();
     const sharing = new SecretSharing({
       ...{ member: start.member.name, box: this.#box, logger, secrets, keyManagement },
@@ -259,6 +260,7 @@ export class Cluster {
       JobStream.open({
         ...{
           connection: await this.#connect(),
+          servers: serversOf(start.access),
           clusterId,
           member,
           replicas: this.#parts.start.member.replicas,

@@ -67,7 +67,7 @@ export const cluster = {
   saltworks_cluster_storing: metric(
     "gauge",
     [],
-    "1 if this member's own server keeps records; 0 if it does not answer, or has turned its store off, as it does when its disk is full.",
+    "1 if this member's own server keeps records; 0 if it does not answer, or has turned its store off, as it does when its disk is full. With `cluster_nats_servers`: 1 while the streams take records.",
   ),
   saltworks_cluster_server_restarts_total: metric(
     "counter",
@@ -77,7 +77,7 @@ export const cluster = {
   saltworks_cluster_faults_total: metric(
     "counter",
     ["fault"],
-    "What this member has noticed: `store_off`: a server turned its store off; `store_mended`: this member's own one was started again for it; `quorum_lost`; `unanswered`: looks that its own server did not answer; `secrets_lost`: the cluster's secrets vanished from NATS.",
+    "What this member has noticed: `store_off`: a server turned its store off; `store_mended`: this member's own one was started again for it; `quorum_lost`; `unanswered`: looks without an answer of its own server, or of `cluster_nats_servers`; `secrets_lost`: the cluster's secrets vanished from NATS.",
   ),
   saltworks_cluster_keys_pending: metric("gauge", [], "Minions whose keys here may differ from the cluster's."),
   saltworks_cluster_keys_total: metric(

@@ -54,6 +54,7 @@ export class JobMember {
   async start(clusterId = "test"): Promise<void> {
     const note = (_: unknown, text?: string) => this.texts.push(text ?? "");
     this.#stream = await JobStream.open({
+      servers: "the test's server",
       connection: await this.#server.connect(),
       ...{ clusterId, member: this.#name, replicas: 1 },
       placeFile: join(this.#directory, "place"),

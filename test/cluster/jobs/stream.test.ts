@@ -139,7 +139,9 @@ describe("the sequence of a cluster's jobs", { skip, timeout: 300_000 }, () => {
     const tookMs = performance.now() - startMs;
     for (const one of refused) {
       assert.equal(one.status, "rejected");
-      assert.match(String(one.status === "rejected" && one.reason), /too few members of the cluster answer/);
+      const reason = one.status === "rejected" ? (one.reason as Error) : new Error();
+      assert.match(reason.message, /too few members of the cluster answer/);
+      assert.match(String(reason.cause), /the test's server does not answer/);
     }
     assert.ok(tookMs < jobAppendMs + 3_000, `${tookMs} ms`);
     await server.start();

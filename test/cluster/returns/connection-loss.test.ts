@@ -52,7 +52,7 @@ describe("a sender of returns whose connection ends by itself", { timeout: 30_00
       if (connected === 2) again();
       return next.opened;
     };
-    const sender = ReturnSender.open({ clusterId: "test", member: "one" }, connect, ({ message }) =>
+    const sender = ReturnSender.open({ clusterId: "test", member: "one", servers: "NATS" }, connect, ({ message }) =>
       lost.push(message),
     );
     const [first, second] = connections;

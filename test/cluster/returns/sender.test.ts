@@ -35,7 +35,10 @@ describe("a sender of returns", () => {
         },
       },
     });
-    const sender = ReturnSender.open({ clusterId: "test", member: "one" }, connect as unknown as Connect);
+    const sender = ReturnSender.open(
+      { clusterId: "test", member: "one", servers: "NATS" },
+      connect as unknown as Connect,
+    );
     t.after(() => sender.close());
     for (let isUp = false; !isUp; )
       isUp = await sender.send([returnOf(1)]).then(

@@ -38,7 +38,7 @@ describe("streams of returns", { skip, timeout: 120_000 }, () => {
 
   const openSender = async (member: string): Promise<ReturnSender> => {
     const clients = await server.connect();
-    const sender = ReturnSender.open({ clusterId, member }, async () => ({
+    const sender = ReturnSender.open({ clusterId, member, servers: "NATS" }, async () => ({
       ...clients,
       close: () => clients.nats.close(),
     }));
