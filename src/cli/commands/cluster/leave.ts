@@ -13,7 +13,9 @@ import type { MasterConfig } from "../../../config/schema.ts";
 import { hasCode, SaltworksError } from "../../../errors.ts";
 import { clusterLeaveMs } from "../../../limits.ts";
 import { startOwnServer } from "../../daemon/cluster-server.ts";
+import { Exit, interruptedExitCode } from "../../host/exit.ts";
 import type { Host } from "../../host/host.ts";
+import { untilInterrupted } from "../../host/until-interrupted.ts";
 import { asUser, userToBecome } from "../../input/process-user.ts";
 
 export type LeaveOptions = { readonly isYes: boolean; readonly isForced: boolean };
@@ -39,7 +41,7 @@ async function leaveAlone(config: MasterConfig, member: Member, options: LeaveOp
   const lock = claimStopped(config);
   try {
     if (!options.isYes && !(await isConfirmed(clusterId, name, host))) return refusedExitCode;
-    const told = await forgottenByOthers(config, member, options.isForced);
+    const told = await forgottenByOthers(config, member, options.isForced, host);
     const records = standAlone(directory, config.pki_dir);
     const moved = records === undefined ? "" : `The cluster's records are in ${records}.\n`;
     host.write(`${told}${moved}The next start makes a new AES key, so that minions authenticate again.\n`);
@@ -58,13 +60,13 @@ async function isConfirmed(clusterId: string, name: string, host: Host): Promise
 }
 
 /** @returns what is to be said. @throws SaltworksError CLUSTER_UNAVAILABLE, unless `isForced` */
-async function forgottenByOthers(config: MasterConfig, member: Member, isForced: boolean): Promise<string> {
+async function forgottenByOthers(config: MasterConfig, member: Member, isForced: boolean, host: Host): Promise<string> {
   const { clusterId, name, operatorNats } = member;
   // It has no server that would count for a majority.
   if (operatorNats !== undefined)
     return `The records of the cluster ${clusterId} stay in NATS for its other members.\n`;
   try {
-    const left = await askToForget(config, member);
+    const left = await askToForget(config, member, host);
     const bears = Math.ceil(left / 2) - 1;
     const advice =
       left % 2 === 0 ? `It may lose ${bears} of them, and ${bears + 1} once another one has joined.\n` : "";
@@ -82,19 +84,26 @@ async function forgottenByOthers(config: MasterConfig, member: Member, isForced:
   }
 }
 
-async function askToForget(config: MasterConfig, member: Member): Promise<number> {
-  const { name } = member;
+/** Ctrl-C ends the wait and the server, and the master stays a member. @throws Exit after Ctrl-C */
+async function askToForget(config: MasterConfig, member: Member, host: Host): Promise<number> {
+  const ended = () => {
+    throw new Exit(interruptedExitCode);
+  };
   const server = await startOwnServer(config, member, pino({ enabled: false }));
   try {
-    const access = accessTo(server.access.ports, server.keys, "system", name);
-    const connection = await connectCluster({ ...access, name, waitMs: clusterLeaveMs });
-    try {
-      return await leaveServers(connection.nats, name);
-    } finally {
-      await connection.close();
-    }
+    return await untilInterrupted(host, askThrough(server, member.name), ended);
   } finally {
     await server.stop();
+  }
+}
+
+async function askThrough({ access, keys }: Awaited<ReturnType<typeof startOwnServer>>, name: string): Promise<number> {
+  const ofSystem = accessTo(access.ports, keys, "system", name);
+  const connection = await connectCluster({ ...ofSystem, name, waitMs: clusterLeaveMs });
+  try {
+    return await leaveServers(connection.nats, name);
+  } finally {
+    await connection.close();
   }
 }
 

@@ -1,6 +1,7 @@
 /** `saltworks cluster init` and `join`: write the configuration that makes this master a member of a cluster. */
 import { existsSync } from "node:fs";
 import { hostname, networkInterfaces } from "node:os";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { isAnyAddress, type Member, memberOf } from "../../../cluster/member.ts";
 import { acceptedCount } from "../../../cluster/membership/alone.ts";
 import {
@@ -15,6 +16,7 @@ import { type ClusterKeys, deriveKeys, newClusterSecret } from "../../../cluster
 import { clusterOptions } from "../../../config/options/cluster.ts";
 import type { MasterConfig } from "../../../config/schema.ts";
 import { SaltworksError } from "../../../errors.ts";
+import { Exit, interruptedExitCode } from "../../host/exit.ts";
 import type { Host } from "../../host/host.ts";
 import { ownerUid } from "../../input/process-user.ts";
 import { masterConfig } from "../../start/configuration.ts";
@@ -160,7 +162,12 @@ function shortPeer(peer: string): string {
   return peer.endsWith(usual) ? peer.slice(0, -usual.length) : peer;
 }
 
-/** Writes the file, and reads the configuration again as a master's start would. @returns the file's path */
+/**
+ * Writes the file, and reads the configuration again as a master's start would. Ctrl-C waits until all is written, and undoes it.
+ *
+ * @returns the file's path
+ * @throws Exit after Ctrl-C
+ */
 async function writeMembership(
   config: MasterConfig,
   given: OwnFile,
@@ -168,13 +175,22 @@ async function writeMembership(
   host: Host,
 ): Promise<string> {
   const path = ownFilePath(config.configDir);
-  writeOwnFiles(config.configDir, given, await ownerUid(config.user));
+  const uid = await ownerUid(config.user);
   let isKept = false;
+  let isInterrupted = false;
+  const forgetInterrupt = host.onInterrupt(() => {
+    isInterrupted = true;
+  });
   try {
+    writeOwnFiles(config.configDir, given, uid);
     const read = masterConfig(options.configDir, host);
     isKept = memberOf(read, hostname())?.secret === given.secret && read.cluster_id === given.clusterId;
+    // In the next turn of the event loop a signal that came meanwhile is heard.
+    await nextTurn();
+    if (isInterrupted) throw new Exit(interruptedExitCode);
   } finally {
-    if (!isKept) removeOwnFiles(config.configDir);
+    forgetInterrupt();
+    if (!isKept || isInterrupted) removeOwnFiles(config.configDir);
   }
   if (!isKept)
     throw new SaltworksError(
