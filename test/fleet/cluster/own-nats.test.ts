@@ -129,6 +129,19 @@ describe("members on an operator's own NATS", { skip, timeout: 600_000 }, () => 
     });
   });
 
+  it("ask the owner of a waiting job to withdraw it", async () => {
+    const { stdout, stderr } = await cli(0, "salt", "--async", "--deliver-within", "1h", "web2", "test.ping");
+    const jid = /\b\d{20}\b/.exec(stdout)?.[0] ?? assert.fail(stderr);
+    const isListed = async (at: number) => {
+      const listed = await cli(at, "run", "--out", "json", "jobs.pending");
+      return jid in (JSON.parse(listed.stdout) as object);
+    };
+    await untilSo("the other lists it", () => isListed(1));
+    const withdrawn = await cli(1, "run", "--out", "json", "jobs.cancel", jid);
+    assert.match(withdrawn.stdout, /web2/, withdrawn.stderr);
+    for (const at of places) await untilSo(`member ${at} lists none`, async () => !(await isListed(at)));
+  });
+
   it("seal what others on the same NATS could read or forge", async () => {
     const file = servers.file("forger", password);
     const operatorNats = {
