@@ -23,7 +23,7 @@ export type Losses = {
   readonly neverGotForSerial: number;
   /** Jobs times minions that moved meanwhile, and never got the job. */
   readonly missedWhileMoving: number;
-  /** Jobs times minions that got it a second time, which a minion with a short memory runs again. */
+  /** Jobs times minions that got it a second time, which a stock minion drops if it remembers the job. */
   readonly gotTwice: number;
   readonly keysAccepted: number;
   /** Accepted keys that at least one other member does not have as accepted. */

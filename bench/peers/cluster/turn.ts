@@ -26,7 +26,7 @@ export type TurnResult = Losses & {
   readonly failedStarts: number;
   /** Returns that no member had acknowledged in the end. */
   readonly unacknowledged: number;
-  /** By member, the time until it took a job again; null: it did not in a minute. */
+  /** By member, the time until it took a job again; null: it did not in the time given. */
   readonly publishedAgainMs: readonly (number | null)[];
   /** Members that did not answer which keys they have. */
   readonly silentMembers: number;
@@ -37,8 +37,8 @@ export const spareKeysMax = 120;
 
 const signInLimitMs = 120_000;
 const calmMs = 4_000;
-const againLimitMs = 60_000;
-const settleLimitMs = 30_000;
+const againLimitMs = 45_000;
+const settleLimitMs = 15_000;
 const pollMs = 1_000;
 
 export async function takeTurn(side: Side, options: TurnOptions): Promise<TurnResult> {
