@@ -24,7 +24,7 @@ const usage = `usage: node dist/bench/peers/cluster/losses.js [options], as root
   --hold SECONDS        how long a fault lasts, and how long the load goes on after it, default 8
   --every MS            between two jobs of one member, default 1500
   --targets COUNT       minions of a job, default 2
-  --faults LIST         default none,busy,kill,stop,partition; busy is no fault, and a job of 10 minions every 600 ms
+  --faults LIST         default none,busy,kill,stop,partition; busy: without a fault, a job of 10 minions every 600 ms
   --workers COUNT       worker_threads of each of our members, default 1
   --salt-workers COUNT  the same for Salt, default 2
 `;

@@ -1,7 +1,8 @@
 /** One turn: a new cluster under load, one fault, and what its members know when all is mended. */
 import { setTimeout as pause } from "node:timers/promises";
-import { hasCode, SaltworksError } from "../../../src/errors.ts";
+import { SaltworksError } from "../../../src/errors.ts";
 import type { FaultNetwork } from "../../../test/cluster/faults/network.ts";
+import { ignoreTimeout } from "../../cluster/fleet.ts";
 import { type MinionKey, minionKey } from "../../fleet/keys.ts";
 import { seededRandom } from "../../load/random.ts";
 import { countLosses, type Fault, type Losses, publishedAgainMs } from "./count.ts";
@@ -135,8 +136,4 @@ async function until(limitMs: number, what: string, isSo: () => boolean): Promis
     if (performance.now() > endMs) throw new SaltworksError("TASK_TIMEOUT", `not in ${limitMs} ms: ${what}`);
     await pause(pollMs / 10);
   }
-}
-
-function ignoreTimeout(error: unknown): void {
-  if (!hasCode(error, "TASK_TIMEOUT")) throw error;
 }
