@@ -1,5 +1,5 @@
 /** Minions of the cluster's benches, spread over members, and waits for their answers. */
-import { SaltworksError } from "../../src/errors.ts";
+import { hasCode, SaltworksError } from "../../src/errors.ts";
 import { Gate } from "../fleet/gate.ts";
 import { defaultKeyDirectory, loadPrimes, minionKey } from "../fleet/keys.ts";
 import { type Address, MovingMinion, type MovingOptions } from "./moving-minion.ts";
@@ -57,4 +57,9 @@ export class Waits {
       this.note();
     });
   }
+}
+
+/** For a wait whose limit is an answer, too. */
+export function ignoreTimeout(error: unknown): void {
+  if (!hasCode(error, "TASK_TIMEOUT")) throw error;
 }

@@ -1,12 +1,12 @@
 /** Question: what does a fleet lose, and for how long, when one of three members is killed with its server in a storm of returns? */
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { hasCode, SaltworksError } from "../../src/errors.ts";
+import { SaltworksError } from "../../src/errors.ts";
 import { openResult } from "../databases/result.ts";
 import { type BenchCluster, killMachine, startCluster } from "../members/cluster.ts";
 import { countOf, runProgram, say } from "../peers/program.ts";
 import { ourStored } from "../scenarios/measures/accounting.ts";
-import { addressesOf, openMinions, Waits } from "./fleet.ts";
+import { addressesOf, ignoreTimeout, openMinions, Waits } from "./fleet.ts";
 import type { MovingMinion } from "./moving-minion.ts";
 
 const usage = `usage: node dist/bench/cluster/lost-member.js [options]
@@ -151,10 +151,6 @@ async function publishUntilAnswered(
     await acknowledged.waits.until("an answer of each", isAnswered, jobEveryMs).catch(ignoreTimeout);
   }
   return jids;
-}
-
-function ignoreTimeout(error: unknown): void {
-  if (!hasCode(error, "TASK_TIMEOUT")) throw error;
 }
 
 function sumOf(jids: readonly string[], acknowledged: Acknowledged): number {

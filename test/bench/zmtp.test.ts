@@ -82,6 +82,19 @@ describe("MessageReader", () => {
     }
   });
 
+  it("answers a PING with its context, without which libzmq closes the connection", () => {
+    const answers: Buffer[] = [];
+    const reader = new MessageReader(
+      () => {},
+      () => {},
+      (framed) => answers.push(framed),
+    );
+    const context = Buffer.from("seen");
+    const ping = Buffer.concat([Buffer.from("\x04PING\x00\x64", "latin1"), context]);
+    reader.push(Buffer.concat([opening("REQ"), Buffer.of(4, ping.length), ping]));
+    assert.deepEqual(answers, [Buffer.concat([Buffer.of(4, 9), Buffer.from("\x04PONG", "latin1"), context])]);
+  });
+
   it("refuses a peer that speaks something else", () => {
     const reader = new MessageReader(
       () => {},

@@ -47,6 +47,7 @@ export class Connection {
           resolve(connection);
         },
         (payload) => connection.onMessage(payload),
+        (framed) => connection.send(framed),
       );
       const socket = connect({
         host: o.host,

@@ -10,6 +10,9 @@ const greetingBytes = 64;
 const flagMore = 0x01;
 const flagLong = 0x02;
 const flagCommand = 0x04;
+const pingNameBytes = 5;
+/** The name, and a time to live. */
+const pingHeadBytes = pingNameBytes + 2;
 
 /** A client's first bytes: its greeting, and READY at once, because NULL has no exchange between them. */
 export function opening(type: SocketType): Buffer {
@@ -36,6 +39,12 @@ function sized(text: string): Buffer {
 /** A subscription to all publishes. */
 export const subscribeToAll: Buffer = Buffer.of(0, 1, 1);
 
+/** The answer to a PING, without which libzmq closes the connection. Source: https://rfc.zeromq.org/spec/37/ (ZMTP 3.1). */
+function pong(ping: Buffer): Buffer {
+  const context = ping.subarray(pingHeadBytes);
+  return Buffer.concat([Buffer.of(flagCommand, pingNameBytes + context.length), name("PONG"), context]);
+}
+
 /** A request as a REQ socket sends it: the empty part, then the payload. */
 export function requestBytes(payload: Uint8Array): Buffer {
   if (payload.length <= 0xff) return Buffer.concat([Buffer.of(flagMore, 0, 0, payload.length), payload]);
@@ -48,17 +57,26 @@ export function requestBytes(payload: Uint8Array): Buffer {
   return bytes;
 }
 
-/** `isReady` after the server's greeting and READY. `onMessage` gets the last part, a view that is only valid during the call. */
+/**
+ * `isReady` after the server's greeting and READY. `onMessage` gets the last part, a view that is only valid during the call. `answer` sends bytes to
+ * the server.
+ */
 export class MessageReader {
   isReady = false;
   readonly #onReady: () => void;
   readonly #onMessage: (payload: Buffer) => void;
+  readonly #answer: (framed: Buffer) => void;
   #rest: Buffer = Buffer.alloc(0);
   #hasGreeting = false;
 
-  constructor(onReady: () => void, onMessage: (payload: Buffer) => void) {
+  constructor(
+    onReady: () => void,
+    onMessage: (payload: Buffer) => void,
+    answer: (framed: Buffer) => void = () => undefined,
+  ) {
     this.#onReady = onReady;
     this.#onMessage = onMessage;
+    this.#answer = answer;
   }
 
   /** `chunk` may be overwritten after the call. @throws SaltworksError WIRE_MALFORMED for a peer that does not speak ZMTP 3 */
@@ -108,6 +126,7 @@ export class MessageReader {
   #takeCommand(body: Buffer): void {
     const command = body.toString("latin1", 1, 1 + (body[0] ?? 0));
     if (command === "ERROR") throw malformed("the server refused the connection");
+    if (command === "PING") this.#answer(pong(body));
     if (command !== "READY" || this.isReady) return;
     this.isReady = true;
     this.#onReady();

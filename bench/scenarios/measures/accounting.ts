@@ -19,7 +19,7 @@ export function openStored(master: MasterUnderTest): StoredReturns | undefined {
     case "saltworks":
       return ourStored(master);
     case "salt":
-      return { of: async (jid) => saltReturns(master.cacheDirectory, jid), close: () => Promise.resolve() };
+      return saltStored(master);
     case "floor":
     case "unknown":
       return undefined;
@@ -34,6 +34,10 @@ export function ourStored({ cacheDirectory: cachedir }: Pick<MasterUnderTest, "c
   // The layout on disk overrides the number of shards that is given here.
   const jobs = openJobCacheReadOnly({ cachedir, store_shards: 1, hash_type: "sha256" });
   return { of: (jid) => minionsIn(jobs, jid), close: () => jobs.close() };
+}
+
+export function saltStored({ cacheDirectory }: Pick<MasterUnderTest, "cacheDirectory">): StoredReturns {
+  return { of: async (jid) => saltReturns(cacheDirectory, jid), close: () => Promise.resolve() };
 }
 
 function storedByAll(members: readonly Pick<MasterUnderTest, "cacheDirectory">[]): StoredReturns {
