@@ -39,21 +39,30 @@ export class LocalClient {
     await this.#channel.request(encodeClearRequest({ cmd: "ping" }, requestVersion), { timeoutMs: pingTimeoutMs });
   }
 
-  /** `wantedJid`: a job id that the caller chose. @throws SaltworksError REQUEST_REFUSED if the master did not publish */
+  /**
+   * `wantedJid`: a job id that the caller chose. `more`: `kwargs` of our own clients, such as `batch`.
+   *
+   * @throws SaltworksError REQUEST_REFUSED if the master did not publish
+   */
   async publish(
     tgt: string | readonly string[],
     fun: string,
     arg: readonly Encodable[] = [],
     targetKind = "glob",
     wantedJid = "",
+    more: { readonly [name: string]: Encodable } = {},
   ): Promise<Job> {
-    const kwargs = { show_timeout: true, show_jid: false, delimiter: ":" };
+    const kwargs = { show_timeout: true, show_jid: false, delimiter: ":", ...more };
     const rest = { tgt_type: targetKind, ret: "", jid: wantedJid, kwargs, user: "root" };
     const reply = await this.#ask({ cmd: "publish", tgt, fun, arg, key: this.#key(), ...rest });
     const load = mapField(reply, "load");
     const jid = load && textField(load, "jid");
     if (load === undefined || jid === undefined) {
-      throw new SaltworksError("REQUEST_REFUSED", `publish of ${fun} to ${String(tgt).slice(0, 200)} was refused`);
+      const why = (load && textField(load, "error")) ?? "";
+      throw new SaltworksError(
+        "REQUEST_REFUSED",
+        `publish of ${fun} to ${String(tgt).slice(0, 200)} was refused: ${why}`,
+      );
     }
     const minions = (listField(load, "minions") ?? []).filter((id) => typeof id === "string");
     return { jid, minions };
@@ -66,6 +75,16 @@ export class LocalClient {
     const value = data?.get("return");
     if (value === undefined) throw new SaltworksError("REQUEST_REFUSED", `wheel ${fun} gave no return`);
     return value;
+  }
+
+  /** Waits for the result of a runner function. */
+  async runner(
+    fun: string,
+    arg: readonly Encodable[] = [],
+  ): Promise<{ readonly isSuccess: boolean; readonly value: Value }> {
+    const reply = await this.#ask({ cmd: "runner", fun, arg, sync: true, key: this.#key(), user: "root" });
+    const data = mapField(reply, "data");
+    return { isSuccess: data?.get("success") === true, value: data?.get("return") ?? null };
   }
 
   close(): void {

@@ -4,16 +4,18 @@ import { setTimeout as delay } from "node:timers/promises";
 import { openLmdbJobCache } from "../../../src/store/drivers/lmdb/job-cache.ts";
 import { returnsIn } from "../../contract/returns-in.ts";
 import type { FaultLoad } from "./load.ts";
-import type { MovingMinion } from "./minion.ts";
+import type { MovingMinion } from "./minions/minion.ts";
 import type { FaultMember, FaultSite } from "./site.ts";
 
 const settleMs = 120_000;
 const pollMs = 1_000;
 const namedMax = 5;
 
+export type CheckedRun = { readonly faults: string[]; readonly figures: string[] };
+
 /** Waits until `look` finds nothing. @returns what it found last */
-async function untilNone(look: () => Promise<string[]> | string[]): Promise<string[]> {
-  const endMs = performance.now() + settleMs;
+export async function untilNone(look: () => Promise<string[]> | string[], limitMs = settleMs): Promise<string[]> {
+  const endMs = performance.now() + limitMs;
   for (;;) {
     const found = await look();
     if (found.length === 0 || performance.now() > endMs) return found;
@@ -21,21 +23,23 @@ async function untilNone(look: () => Promise<string[]> | string[]): Promise<stri
   }
 }
 
-export async function check(
-  site: FaultSite,
-  load: FaultLoad,
-  minions: readonly MovingMinion[],
-): Promise<{ readonly faults: string[]; readonly figures: string[] }> {
+export async function check(site: FaultSite, load: FaultLoad, minions: readonly MovingMinion[]): Promise<CheckedRun> {
   const published = await Promise.all(site.members.map((_, at) => untilNone(() => refusalsOf(site, load, at))));
   const unreturned = await untilNone(() =>
-    minions.filter(({ unacknowledged }) => unacknowledged > 0).map(({ id }) => `${id} has returns without an answer`),
+    minions.filter(({ jobs }) => jobs.unfinished > 0).map(({ id }) => `${id} has returns without an answer`),
   );
   const missing = await untilNone(async () =>
     (await Promise.all(site.members.map((member) => missingOn(member, minions)))).flat(),
   );
   const keys = await untilNone(() => wrongKeys(site, load));
-  const acknowledged = minions.reduce((sum, one) => sum + one.acknowledged.size, 0);
-  const faults = [...published.flat(), ...unreturned, ...missing, ...keys, ...minions.flatMap((one) => one.faults)];
+  const acknowledged = minions.reduce((sum, one) => sum + one.jobs.acknowledged.size, 0);
+  const faults = [
+    ...published.flat(),
+    ...unreturned,
+    ...missing,
+    ...keys,
+    ...minions.flatMap((one) => [...one.faults, ...one.jobs.faults]),
+  ];
   return { faults, figures: [`returns acknowledged and looked for on each member: ${acknowledged}`] };
 }
 
@@ -52,8 +56,8 @@ async function missingOn({ name, master }: FaultMember, minions: readonly Moving
   const path = join(master.cacheDirectory, "jobs.lmdb");
   const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync", isReadOnly: true });
   const wanted = new Map<string, string[]>();
-  for (const { id, acknowledged } of minions)
-    for (const jid of acknowledged) wanted.set(jid, [...(wanted.get(jid) ?? []), id]);
+  for (const { id, jobs } of minions)
+    for (const jid of jobs.acknowledged) wanted.set(jid, [...(wanted.get(jid) ?? []), id]);
   const missing: string[] = [];
   try {
     for (const [jid, ids] of wanted) {

@@ -1,6 +1,7 @@
 /** Faults of a cluster, each drawn at random, begun, left for some seconds, and ended. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Random } from "../../../bench/load/random.ts";
+import type { OperatorServer } from "./operator-server.ts";
 import type { FaultMember, FaultSite } from "./site.ts";
 
 type Fault = readonly [name: string, run: (disturbances: Disturbances) => Promise<void>];
@@ -41,9 +42,12 @@ export class Disturbances {
     await this.#start(member);
   }
 
+  /** A member starts its own again. */
   async killServer(): Promise<void> {
-    this.#any().signalServer("SIGKILL");
+    const member = this.#any();
+    member.signalServer("SIGKILL");
     await this.#while(1_000, 4_000);
+    member.operatorServer?.start();
   }
 
   async restart(): Promise<void> {
@@ -63,10 +67,10 @@ export class Disturbances {
     member.signalServer("SIGCONT");
   }
 
-  /** One against the others, or each alone. */
+  /** One against the others, or with three hosts each alone. */
   async partition(): Promise<void> {
-    const one = this.#draw();
-    const others = this.#site.members.map((_, at) => at).filter((at) => at !== one);
+    const one = this.#drawHost();
+    const others = [...this.#site.network.addresses.keys()].filter((at) => at !== one);
     for (const other of others) this.#site.network.cut(one, other);
     if (this.#random() < 0.3) this.#site.network.cut(others[0] ?? one, others[1] ?? one);
     await this.#while(3_000, 15_000);
@@ -74,21 +78,27 @@ export class Disturbances {
   }
 
   async oneWay(): Promise<void> {
-    const from = this.#draw();
-    const to = (from + 1 + Math.floor(this.#random() * (this.#site.members.length - 1))) % this.#site.members.length;
+    const [from, count] = [this.#drawHost(), this.#site.network.addresses.length];
+    const to = (from + 1 + Math.floor(this.#random() * (count - 1))) % count;
     this.#site.network.cutOneWay(from, to);
     await this.#while(3_000, 15_000);
     this.#site.network.heal();
   }
 
   async slowLink(): Promise<void> {
-    this.#site.network.slow(this.#draw(), 64 + Math.floor(this.#random() * 512));
+    this.#site.network.slow(this.#drawHost(), 64 + Math.floor(this.#random() * 512));
     await this.#while(3_000, 10_000);
     this.#site.network.heal();
   }
 
   async fullDisk(): Promise<void> {
     const member = this.#any();
+    const { operatorServer } = member;
+    const server = operatorServer !== undefined && this.#random() < 0.5 ? operatorServer : undefined;
+    if (server !== undefined) {
+      await this.#fullServer(member, server);
+      return;
+    }
     member.fillDisk();
     await this.#while(2_000, 8_000);
     member.freeDisk();
@@ -97,6 +107,16 @@ export class Disturbances {
       await member.killAll();
       await this.#start(member);
     }
+  }
+
+  /** An operator's server has turned its store off, and takes a start. */
+  async #fullServer(member: FaultMember, server: OperatorServer): Promise<void> {
+    member.fillDisk(server.disk);
+    await this.#while(2_000, 8_000);
+    member.freeDisk(server.disk);
+    server.signal("SIGKILL");
+    await this.#while(500, 1_000);
+    server.start();
   }
 
   async clockJump(): Promise<void> {
@@ -111,6 +131,7 @@ export class Disturbances {
   }
 
   async #start(member: FaultMember): Promise<void> {
+    member.operatorServer?.start();
     try {
       await member.master.restart();
     } catch (error) {
@@ -118,12 +139,12 @@ export class Disturbances {
     }
   }
 
-  #draw(): number {
-    return Math.floor(this.#random() * this.#site.members.length);
+  #drawHost(): number {
+    return Math.floor(this.#random() * this.#site.network.addresses.length);
   }
 
   #any(): FaultMember {
-    return this.#site.member(this.#draw());
+    return this.#site.any(this.#random);
   }
 
   async #while(fromMs: number, toMs: number): Promise<void> {

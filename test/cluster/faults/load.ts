@@ -1,7 +1,6 @@
 /** The load of a cluster under faults: jobs from any member, and keys that are accepted and deleted on any member. */
-import { setTimeout as delay } from "node:timers/promises";
 import type { Random } from "../../../bench/load/random.ts";
-import { SaltworksError } from "../../../src/errors.ts";
+import type { Loops } from "./loops.ts";
 import type { FaultSite } from "./site.ts";
 
 /** On each member, whose silence does not hold the jobs of the others up. */
@@ -13,29 +12,19 @@ export type KeyEnd = "deleted" | "other";
 
 export class FaultLoad {
   readonly jids: string[] = [];
-  readonly refusals = new Map<string, number>();
   /** How the last change of each key ended. */
   readonly keys = new Map<string, KeyEnd>();
   readonly #site: FaultSite;
   readonly #random: Random;
-  #isStopping = false;
-  #loops: Promise<unknown> = Promise.resolve();
 
   constructor(site: FaultSite, random: Random) {
     this.#site = site;
     this.#random = random;
   }
 
-  start(): void {
-    this.#loops = Promise.all([
-      ...this.#site.members.map((_, at) => this.#repeat(jobEveryMs, () => this.publish(at))),
-      this.#repeat(keyEveryMs, () => this.#changeKey()),
-    ]);
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopping = true;
-    await this.#loops;
+  start(loops: Loops): void {
+    for (const at of this.#site.members.keys()) loops.add(jobEveryMs, () => this.publish(at));
+    loops.add(keyEveryMs, () => this.#changeKey());
   }
 
   /** @throws SaltworksError if the member does not publish it */
@@ -52,7 +41,7 @@ export class FaultLoad {
 
   async #changeKey(): Promise<void> {
     const id = `spare${Math.floor(this.#random() * 5)}`;
-    const client = this.#site.member(this.#any()).client();
+    const client = this.#site.any(this.#random).client();
     const [key, ...others] = this.#site.members.map((member) => member.acceptedKey(id));
     this.keys.set(id, "other");
     try {
@@ -66,22 +55,5 @@ export class FaultLoad {
     } finally {
       client.close();
     }
-  }
-
-  async #repeat(everyMs: number, step: () => Promise<unknown>): Promise<void> {
-    while (!this.#isStopping) {
-      try {
-        await step();
-      } catch (error) {
-        const why = error instanceof SaltworksError ? error.code : (error as NodeJS.ErrnoException).code;
-        if (why === undefined) throw error;
-        this.refusals.set(why, (this.refusals.get(why) ?? 0) + 1);
-      }
-      await delay(everyMs * (0.5 + this.#random()));
-    }
-  }
-
-  #any(): number {
-    return Math.floor(this.#random() * this.#site.members.length);
   }
 }

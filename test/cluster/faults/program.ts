@@ -15,10 +15,16 @@ export function namespacesSkip(): string | false {
 
 /** @returns whether everything held */
 export async function runFaults(
-  options: { readonly seconds: number; readonly seed: number; readonly minions: number },
+  options: {
+    readonly seconds: number;
+    readonly seed: number;
+    readonly minions: number;
+    readonly isOperatorNats?: boolean;
+  },
   tell: (line: string) => void,
 ): Promise<boolean> {
-  const words = [options.seconds, options.seed, options.minions].map(String);
+  const { seconds, seed, minions, isOperatorNats = false } = options;
+  const words = [...[seconds, seed, minions].map(String), ...(isOperatorNats ? ["operator-nats"] : [])];
   const command = ["--net", "--mount", process.execPath, "--enable-source-maps", program, ...words];
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   const child = spawn("unshare", command, { stdio: ["ignore", "pipe", "inherit"], env });

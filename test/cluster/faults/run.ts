@@ -1,6 +1,6 @@
 /**
- * The program that runs a cluster under faults, in namespaces of its own: `unshare --net --mount node run.js SECONDS SEED MINIONS`. It prints one line
- * for each fault and ends with 0 if everything held.
+ * The program that runs a cluster under faults, in namespaces of its own: `unshare --net --mount node run.js SECONDS SEED MINIONS [operator-nats]`.
+ * It prints one line for each fault and ends with 0 if everything held.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,17 +12,24 @@ import { pairs, tellOnStdout as tell } from "../../fault/chaos/told.ts";
 import { check } from "./check.ts";
 import { Disturbances } from "./disturbances.ts";
 import { FaultLoad } from "./load.ts";
-import { MovingMinion } from "./minion.ts";
+import { Loops } from "./loops.ts";
+import { MovingMinion } from "./minions/minion.ts";
+import { checkOwned } from "./owned/check.ts";
+import { OwnedLoad } from "./owned/load.ts";
 import { FaultSite } from "./site.ts";
 
 const restMs = 2_000;
-const [seconds = 60, seed = 1, minionCount = 30] = process.argv.slice(2).map(Number);
+const [seconds = 60, seed = 1, minionCount = 30] = process.argv.slice(2, 5).map(Number);
+const isOperatorNats = process.argv[5] === "operator-nats";
 
 const directory = mkdtempSync(join(tmpdir(), "sw-faults-"));
 process.once("exit", () => rmSync(directory, { recursive: true, force: true }));
 tell(`${seconds} s with seed ${seed}`);
 const primes = await loadPrimes(defaultKeyDirectory(), minionCount);
-const site = await FaultSite.open({ members: 3, minions: minionCount, diskMegabytes: 2_048 }, directory);
+const site = await FaultSite.open(
+  { members: 3, minions: minionCount, diskMegabytes: 2_048, isOperatorNats },
+  directory,
+);
 const random = seededRandom(seed);
 const masters = site.members.map(({ master }, at) => ({
   host: site.network.addresses[at] ?? "",
@@ -34,33 +41,35 @@ const minions = Array.from(
     new MovingMinion(`min${at}`, minionKey(primes, at), masters, at % masters.length, seededRandom(seed + 1 + at)),
 );
 const load = new FaultLoad(site, seededRandom(seed - 1));
+const owned = new OwnedLoad(site, minions, seededRandom(seed - 2));
+const loops = new Loops(seededRandom(seed - 3));
 const disturbances = new Disturbances(site, random, tell);
 try {
   for (const minion of minions) minion.start();
   await delay(restMs);
-  load.start();
+  load.start(loops);
+  owned.start(loops);
   const endMs = performance.now() + seconds * 1_000;
   while (performance.now() < endMs) {
     await disturbances.next();
     await delay(random() * restMs);
   }
   tell("the faults are over");
-  await load.stop();
-  const { faults, figures } = await check(site, load, minions);
+  await loops.stop();
+  owned.allBack();
+  const checks = [await check(site, load, minions), await checkOwned(site, owned, minions)];
   await Promise.all(minions.map((minion) => minion.stop()));
   const sum = (name: keyof MovingMinion["counters"]) => minions.reduce((total, one) => total + one.counters[name], 0);
-  for (const figure of figures) tell(figure);
-  tell(`jobs published: ${load.jids.length}; refused: ${pairs(load.refusals)}; faults: ${pairs(disturbances.counts)}`);
-  tell(
-    `minions moved ${sum("moves")} times, sent ${sum("sent")} returns, of which ${sum("refused")} were refused, and dropped ${sum("repeated")} jobs that they had had`,
-  );
-  const found = [...disturbances.faults, ...faults];
+  for (const figure of checks.flatMap(({ figures }) => figures)) tell(figure);
+  tell(`jobs published: ${load.jids.length}; refused: ${pairs(loops.refusals)}; faults: ${pairs(disturbances.counts)}`);
+  tell(`minions moved ${sum("moves")} times, sent ${sum("sent")} returns, of which ${sum("refused")} were refused`);
+  const found = [...disturbances.faults, ...checks.flatMap(({ faults }) => faults)];
   for (const fault of found) tell(`FAILED ${fault}`);
   if (found.length > 0) for (const { name, log } of site.members) tell(`log of ${name}:\n${log.slice(-6_000)}`);
   tell(found.length === 0 ? "held" : `${found.length} faults`);
   process.exitCode = found.length === 0 ? 0 : 1;
 } finally {
-  await load.stop();
+  await loops.stop();
   await Promise.all(minions.map((minion) => minion.stop()));
   await site.close();
 }

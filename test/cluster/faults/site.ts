@@ -2,6 +2,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { descriptorsForMaster } from "../../../bench/fleet/descriptors.ts";
+import type { Random } from "../../../bench/load/random.ts";
 import type { LocalClient } from "../../../bench/local-client.ts";
 import { MasterProcess } from "../../../bench/master-process.ts";
 import { newClusterSecret } from "../../../src/cluster/secret.ts";
@@ -10,8 +11,15 @@ import { SettableClock } from "../../fault/clock.ts";
 import { mountSmallDisk, type SmallDisk } from "../../fault/small-disk.ts";
 import { cliFile } from "../../fleet/our-master.ts";
 import { FaultNetwork } from "./network.ts";
+import { OperatorServer } from "./operator-server.ts";
 
-export type SiteOptions = { readonly members: number; readonly minions: number; readonly diskMegabytes: number };
+export type SiteOptions = {
+  readonly members: number;
+  readonly minions: number;
+  readonly diskMegabytes: number;
+  /** The members use an operator's own NATS: as many servers, on hosts and disks of their own. */
+  readonly isOperatorNats: boolean;
+};
 
 const poolPort = 4_520;
 
@@ -20,9 +28,11 @@ export class FaultMember {
   readonly disk: SmallDisk;
   readonly clock: SettableClock;
   readonly master: MasterProcess;
+  /** The server of an operator's own NATS with the member's number. Undefined if the member starts its own. */
+  readonly operatorServer: OperatorServer | undefined;
 
-  constructor(name: string, disk: SmallDisk, clock: SettableClock, master: MasterProcess) {
-    [this.name, this.disk, this.clock, this.master] = [name, disk, clock, master];
+  constructor(name: string, disk: SmallDisk, clock: SettableClock, master: MasterProcess, server?: OperatorServer) {
+    [this.name, this.disk, this.clock, this.master, this.operatorServer] = [name, disk, clock, master, server];
   }
 
   /** The text of a minion's accepted key; undefined without one. */
@@ -56,6 +66,10 @@ export class FaultMember {
   }
 
   signalServer(signal: NodeJS.Signals): void {
+    if (this.operatorServer !== undefined) {
+      this.operatorServer.signal(signal);
+      return;
+    }
     const pid = this.serverPid;
     if (pid !== undefined) process.kill(pid, signal);
   }
@@ -71,9 +85,9 @@ export class FaultMember {
     this.signalServer("SIGKILL");
   }
 
-  fillDisk(): void {
+  fillDisk(disk = this.disk): void {
     const chunk = Buffer.alloc(1024 * 1024);
-    const file = join(this.disk.path, "filler");
+    const file = join(disk.path, "filler");
     writeFileSync(file, "");
     try {
       for (;;) writeFileSync(file, chunk, { flag: "a" });
@@ -82,8 +96,8 @@ export class FaultMember {
     }
   }
 
-  freeDisk(): void {
-    rmSync(join(this.disk.path, "filler"), { force: true });
+  freeDisk(disk = this.disk): void {
+    rmSync(join(disk.path, "filler"), { force: true });
   }
 }
 
@@ -98,10 +112,24 @@ export class FaultSite {
 
   /** Resolves when all members have joined. */
   static async open(options: SiteOptions, directory: string): Promise<FaultSite> {
-    const network = await FaultNetwork.open(options.members);
+    const places = Array.from({ length: options.members }, (_, at) => at);
+    const network = await FaultNetwork.open(options.members * (options.isOperatorNats ? 2 : 1));
+    const { diskMegabytes, isOperatorNats } = options;
+    const serverHosts = isOperatorNats ? places.map((at) => options.members + at) : [];
+    const servers = await OperatorServer.startAll(network, serverHosts, diskMegabytes, directory);
+    const addresses = places.map((at) => network.addresses[at] ?? "");
     const secret = newClusterSecret();
+    const configOf = (host: string) => ({
+      ...{ cluster_id: "faults", cluster_secret: secret },
+      ...(isOperatorNats
+        ? { cluster_nats_servers: OperatorServer.addressesOf(network, serverHosts) }
+        : {
+            cluster_pool_port: poolPort,
+            cluster_peers: addresses.filter((other) => other !== host).map((peer) => `${peer}:${poolPort}`),
+          }),
+    });
     const opened = await Promise.all(
-      network.addresses.map((_, at) => openMember(network, at, secret, options, directory)),
+      addresses.map((host, at) => openMember(network, at, configOf(host), options, directory, servers[at])),
     );
     return new FaultSite(network, opened);
   }
@@ -112,6 +140,10 @@ export class FaultSite {
     return member;
   }
 
+  any(random: Random): FaultMember {
+    return this.member(Math.floor(random() * this.members.length));
+  }
+
   async close(): Promise<void> {
     for (const member of this.members) member.signalServer("SIGCONT");
     await Promise.all(this.members.map(({ master }) => master.kill()));
@@ -119,6 +151,7 @@ export class FaultSite {
       member.signalServer("SIGKILL");
       member.clock.close();
       await member.master.remove();
+      await member.operatorServer?.close();
       member.disk.remove();
     }
     this.network.close();
@@ -128,9 +161,10 @@ export class FaultSite {
 async function openMember(
   network: FaultNetwork,
   at: number,
-  secret: string,
+  cluster: object,
   { minions, diskMegabytes }: SiteOptions,
   directory: string,
+  server: OperatorServer | undefined,
 ): Promise<FaultMember> {
   const host = network.addresses[at] ?? "";
   const disk = mountSmallDisk(diskMegabytes);
@@ -143,10 +177,7 @@ async function openMember(
     host,
     config: {
       id: `member${at + 1}`,
-      cluster_id: "faults",
-      cluster_secret: secret,
-      cluster_pool_port: poolPort,
-      cluster_peers: network.addresses.filter((other) => other !== host).map((peer) => `${peer}:${poolPort}`),
+      ...cluster,
       auto_accept: true,
       worker_threads: 1,
       log_level: "info",
@@ -157,5 +188,5 @@ async function openMember(
     descriptors: descriptorsForMaster(minions),
     env: clock.env,
   });
-  return new FaultMember(`member${at + 1}`, disk, clock, master);
+  return new FaultMember(`member${at + 1}`, disk, clock, master, server);
 }

@@ -1,17 +1,18 @@
 /**
- * A minion with a list of masters: subscribed at one of them, from which it moves on when that one is silent. It runs each job that it is sent, and
- * keeps what was acknowledged and each order in which publishes came.
+ * A minion with a list of masters: subscribed at one of them, from which it moves on when that one is silent. It runs each job that it is sent, looks at
+ * the order in which publishes come, and can be away for some time.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import { finishAuth, type Keys, type Master, requestToken, startAuth } from "../../../bench/fleet/handshake.ts";
-import type { MinionKey } from "../../../bench/fleet/keys.ts";
-import { type Publish, PublishReader } from "../../../bench/fleet/publish-reader.ts";
-import { openReply, type Sender, sealRequest } from "../../../bench/fleet/sealed-request.ts";
-import { Connection } from "../../../bench/fleet/storm/connection.ts";
-import type { Random } from "../../../bench/load/random.ts";
-import { SaltworksError } from "../../../src/errors.ts";
-import { matches } from "../../../src/target/match.ts";
-import type { ValueMap } from "../../../src/wire/values.ts";
+import { finishAuth, type Keys, type Master, requestToken, startAuth } from "../../../../bench/fleet/handshake.ts";
+import type { MinionKey } from "../../../../bench/fleet/keys.ts";
+import { type Publish, PublishReader } from "../../../../bench/fleet/publish-reader.ts";
+import { openReply, type Sender, sealRequest } from "../../../../bench/fleet/sealed-request.ts";
+import { Connection } from "../../../../bench/fleet/storm/connection.ts";
+import type { Random } from "../../../../bench/load/random.ts";
+import { SaltworksError } from "../../../../src/errors.ts";
+import { matches } from "../../../../src/target/match.ts";
+import type { ValueMap } from "../../../../src/wire/values.ts";
+import { GivenJobs } from "./given-jobs.ts";
 
 export type MasterAddress = { readonly host: string; readonly requestPort: number };
 
@@ -19,25 +20,23 @@ const replyTimeoutMs = 4_000;
 const retryWaitMs = 300;
 /** How long a subscription without a sign of life lasts: as `master_alive_interval` would find out. */
 const aliveEveryMs = 3_000;
-/** Salt's `minion_jid_queue_hwm`. */
-const jobsKept = 100;
+const awayLookMs = 50;
 const reader = new PublishReader(() => undefined);
 
 export class MovingMinion {
   readonly id: string;
-  /** Jobs whose return a member acknowledged. */
-  readonly acknowledged = new Set<string>();
+  readonly jobs: GivenJobs;
   readonly faults: string[] = [];
-  readonly counters = { moves: 0, auths: 0, sent: 0, refused: 0, unreadable: 0, repeated: 0 };
+  readonly counters = { moves: 0, auths: 0, sent: 0, refused: 0, unreadable: 0, away: 0 };
   readonly #sender: Sender;
   readonly #masters: readonly MasterAddress[];
   readonly #random: Random;
   readonly #facts: { readonly id: string; readonly grains: ValueMap; readonly pillar: ValueMap };
-  readonly #waiting = new Set<string>();
-  /** The latest jobs, with the AES key under which each came. */
-  readonly #hadJobs = new Map<string, string>();
   #at: number;
   #isStopping = false;
+  #isAway = false;
+  /** Whether it tells the next master that it has started. */
+  #tellsStart = false;
   /** Whether the present master has a newer AES key: then the minion authenticates there again. */
   #isStale = false;
   #life: Promise<void> = Promise.resolve();
@@ -53,6 +52,24 @@ export class MovingMinion {
     this.#masters = masters;
     this.#at = first;
     this.#random = random;
+    this.jobs = new GivenJobs(id, random);
+  }
+
+  get isAway(): boolean {
+    return this.#isAway;
+  }
+
+  leave(): void {
+    this.#isAway = true;
+    this.counters.away += 1;
+    this.#requests?.close();
+  }
+
+  /** Comes back at this master first. */
+  comeBack(at: number): void {
+    this.#at = at;
+    this.#tellsStart = this.#random() < 0.5;
+    this.#isAway = false;
   }
 
   start(): void {
@@ -65,11 +82,6 @@ export class MovingMinion {
     await this.#life;
   }
 
-  /** Jobs that it has run and whose return no member has acknowledged yet. */
-  get unacknowledged(): number {
-    return this.#waiting.size;
-  }
-
   async #live(): Promise<void> {
     while (!this.#isStopping) {
       try {
@@ -78,12 +90,21 @@ export class MovingMinion {
         if (!(error instanceof SaltworksError)) throw error;
       }
       this.#requests?.close();
-      if (!this.#isStale) {
+      if (this.#isAway) await this.#untilBack();
+      else if (!this.#isStale) {
         this.#at = (this.#at + 1) % this.#masters.length;
         this.counters.moves += 1;
       }
       await pause(retryWaitMs * (0.5 + this.#random()));
     }
+  }
+
+  async #untilBack(): Promise<void> {
+    while (this.#isAway && !this.#isStopping) await pause(awayLookMs);
+  }
+
+  get #isLeaving(): boolean {
+    return this.#isStopping || this.#isAway;
   }
 
   /** Lives with one master. @throws SaltworksError when it is silent */
@@ -110,17 +131,13 @@ export class MovingMinion {
       } else if (publish !== undefined) subscribedSerial = this.#take(publish, subscribedSerial);
     };
     try {
-      while (!isOver && !this.#isStopping) {
+      if (this.#tellsStart) await this.#tell(requests, `salt/minion/${this.id}/start`);
+      this.#tellsStart = false;
+      while (!isOver && !this.#isLeaving) {
         await this.#returnAll(requests);
-        await this.#ask(requests, {
-          cmd: "_minion_event",
-          id: this.id,
-          tag: "alive",
-          data: { id: this.id },
-          pretag: null,
-        });
+        await this.#tell(requests, "alive");
         const untilMs = performance.now() + aliveEveryMs;
-        while (!isOver && !this.#isStopping && this.#waiting.size === 0 && performance.now() < untilMs)
+        while (!isOver && !this.#isLeaving && this.jobs.owed.size === 0 && performance.now() < untilMs)
           await pause(50 * (1 + this.#random()));
       }
     } finally {
@@ -166,47 +183,26 @@ export class MovingMinion {
     const last = this.#lastSerial.aes === aes ? this.#lastSerial.serial : 0;
     if (serial <= last) return serial;
     this.#lastSerial = { aes, serial };
-    if (publish.fun === "cmd.run" && matches(publish.target, this.#facts)) this.#run(jid, aes);
+    if (matches(publish.target, this.#facts)) this.jobs.take(publish, aes);
     return serial;
   }
 
-  /**
-   * Drops a job that it has had, as a stock minion does: under a new AES key serials begin anew, so that a member that was behind may send a job that
-   * another one has sent under the former key. Under one key that must not happen.
-   */
-  #run(jid: string, aes: string): void {
-    const had = this.#hadJobs.get(jid);
-    if (had === undefined) {
-      this.#waiting.add(jid);
-      this.#hadJobs.set(jid, aes);
-      const [oldest] = this.#hadJobs.keys();
-      if (this.#hadJobs.size > jobsKept && oldest !== undefined) this.#hadJobs.delete(oldest);
-      return;
-    }
-    this.counters.repeated += 1;
-    if (had === aes) this.faults.push(`${this.id} was given job ${jid} twice under one key`);
-  }
-
   async #returnAll(requests: Connection): Promise<void> {
-    for (const jid of this.#waiting) {
-      const load = {
-        cmd: "_return",
-        id: this.id,
-        jid,
-        fun: "cmd.run",
-        fun_args: ["true"],
-        return: "x".repeat(200),
-        retcode: 0,
-      };
+    for (const owed of this.jobs.owed.values()) {
+      const { jid, fun, args, value, retcode } = owed;
+      const load = { cmd: "_return", id: this.id, jid, fun, fun_args: args, return: value, retcode };
       this.counters.sent += 1;
-      const answer = await this.#ask(requests, { ...load, success: true });
+      const answer = await this.#ask(requests, { ...load, success: retcode === 0 });
       if (answer === false) {
         this.counters.refused += 1;
         throw new SaltworksError("REQUEST_REFUSED", "the return was not taken");
       }
-      this.acknowledged.add(jid);
-      this.#waiting.delete(jid);
+      this.jobs.acknowledge(owed);
     }
+  }
+
+  async #tell(requests: Connection, tag: string): Promise<void> {
+    await this.#ask(requests, { cmd: "_minion_event", id: this.id, tag, data: { id: this.id }, pretag: null });
   }
 
   /** @throws SaltworksError for silence, a refusal and a reply that does not open */
