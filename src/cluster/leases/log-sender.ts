@@ -42,6 +42,11 @@ export class LogSender {
     this.#end = options.offset;
   }
 
+  /** Whether the cluster has confirmed nothing of the log. It may have something all the same. */
+  get isUnknown(): boolean {
+    return this.#confirmed === 0;
+  }
+
   add(bytes: Buffer): void {
     if (this.#ending.signal.aborted) return;
     this.#waiting.push(bytes);

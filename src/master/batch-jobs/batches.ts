@@ -107,13 +107,12 @@ export class Batches {
       if (begun === undefined) return undefined;
       this.counters.begun += 1;
       this.#running.set(begun.batch.jid, begun.batch);
-      // The batch job may have ended already, if the ping was answered at once.
-      if (begun.batch.isClosed) this.#noteOver();
       // If the write fails, the client gets an error, so the batch job must not run later.
       await begun.batch.sync().catch((error: Error) => {
         this.#owe(begun.batch.jid, job.user);
         throw error;
       });
+      begun.beginSteps().catch((error: Error) => begun.batch.fail(error));
       return begun.published;
     } finally {
       this.#pending -= 1;

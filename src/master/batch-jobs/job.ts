@@ -56,7 +56,7 @@ export class BatchJob {
   }
 
   /**
-   * Pings the target, and runs the job on the minions that answer.
+   * Pings the target. `beginSteps` runs the job on the minions that answer: not before the log is safe, so that a job that the cluster lacks has no end.
    *
    * @returns undefined if the target expects no minion
    * @throws SaltworksError as `publish` and `record`, STORE_FAILED
@@ -66,7 +66,7 @@ export class BatchJob {
     options: BatchOptions,
     times: BatchTimes,
     effects: BatchEffects,
-  ): Promise<{ readonly batch: BatchJob; readonly published: Published } | undefined> {
+  ): Promise<{ batch: BatchJob; published: Published; beginSteps: () => Promise<void> } | undefined> {
     const ping = new Ping(job, times, effects);
     const pinged = await ping.send();
     if (pinged === undefined) return undefined;
@@ -90,8 +90,7 @@ export class BatchJob {
       isStatic: options.isStatic,
       load: Buffer.from(encode(job.load, "bin")).toString("base64"),
     });
-    ping.over.then((answers) => batch.beginSteps(pinged.jid, answers)).catch((error: Error) => batch.fail(error));
-    return { batch, published };
+    return { batch, published, beginSteps: async () => batch.beginSteps(pinged.jid, await ping.over) };
   }
 
   /**

@@ -29,7 +29,7 @@ export async function check(site: FaultSite, load: FaultLoad, minions: readonly 
     minions.filter(({ jobs }) => jobs.unfinished > 0).map(({ id }) => `${id} has returns without an answer`),
   );
   const missing = await untilNone(async () =>
-    (await Promise.all(site.members.map((member) => missingOn(member, minions)))).flat(),
+    (await Promise.all(site.members.map((member) => missingOn(member, load, minions)))).flat(),
   );
   const keys = await untilNone(() => wrongKeys(site, load));
   const acknowledged = minions.reduce((sum, one) => sum + one.jobs.acknowledged.size, 0);
@@ -52,14 +52,20 @@ async function refusalsOf(site: FaultSite, load: FaultLoad, at: number): Promise
   }
 }
 
-async function missingOn({ name, master }: FaultMember, minions: readonly MovingMinion[]): Promise<string[]> {
+async function missingOn(
+  { name, master }: FaultMember,
+  load: FaultLoad,
+  minions: readonly MovingMinion[],
+): Promise<string[]> {
   const path = join(master.cacheDirectory, "jobs.lmdb");
   const cache = openLmdbJobCache({ path, shards: 1, durability: "fsync", isReadOnly: true });
   const wanted = new Map<string, string[]>();
   for (const { id, jobs } of minions)
     for (const jid of jobs.acknowledged) wanted.set(jid, [...(wanted.get(jid) ?? []), id]);
   const missing: string[] = [];
+  const missingJobs: string[] = [];
   try {
+    for (const jid of load.jids) if ((await cache.request(jid)) === undefined) missingJobs.push(jid);
     for (const [jid, ids] of wanted) {
       const stored = new Set((await returnsIn(cache, jid)).map(({ minionId }) => minionId));
       missing.push(...ids.filter((id) => !stored.has(id)).map((id) => `${jid} of ${id}`));
@@ -67,8 +73,9 @@ async function missingOn({ name, master }: FaultMember, minions: readonly Moving
   } finally {
     await cache.close();
   }
-  if (missing.length === 0) return [];
-  return [`${name} lacks ${missing.length} acknowledged returns: ${missing.slice(0, namedMax).join(", ")}`];
+  const named = (what: string, all: readonly string[]) =>
+    all.length === 0 ? [] : [`${name} lacks ${all.length} acknowledged ${what}: ${all.slice(0, namedMax).join(", ")}`];
+  return [...named("returns", missing), ...named("jobs", missingJobs)];
 }
 
 function wrongKeys(site: FaultSite, load: FaultLoad): string[] {

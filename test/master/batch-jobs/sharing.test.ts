@@ -55,7 +55,7 @@ describe("batch jobs of a cluster", () => {
       follow: (options) => fleet.follow(options),
       readJob: () => job,
       retcodes: async () => new Map(),
-      fire: () => undefined,
+      fire: (tag, data) => fleet.fire(tag, data as Map<string, unknown>),
       logger: pino({ level: "silent" }),
       ...{ directory, nowMs: Date.now, keepMs, sharing: shared },
     });
@@ -183,5 +183,34 @@ describe("batch jobs of a cluster", () => {
       [step?.jid, summary?.kind === "done" && [summary.returned, summary.silent]],
       ["20260101000000000009", [1, 0]],
     );
+  });
+
+  it("begin no step, and have no end, before the cluster has their log", async () => {
+    let confirm: () => void = () => undefined;
+    const synced = new Promise<void>((resolve) => {
+      confirm = resolve;
+    });
+    const created = new Promise<BatchLog>((resolve) => {
+      mock.method(BatchLog, "create", (...args: Parameters<typeof BatchLog.create>) => {
+        const log = BatchLog.reopen(args[0], jid).log;
+        mock.method(log, "sync", () => synced);
+        resolve(log);
+        return log;
+      });
+    });
+    const fleet = new Fleet(["a"]);
+    fleet.absent.add("a");
+    const batches = open(sharing, 0, fleet);
+    const begun = batches.begin(job, new Map([["size", "1"]]), times);
+    await created;
+    await fleet.untilPublished("test.ping");
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    assert.deepEqual(
+      fleet.fired.map(({ tag }) => tag.split("/").at(-1)),
+      ["new"],
+    );
+    confirm();
+    await begun;
+    assert.equal((await fleet.told("done"))[0]?.outcome, "finished");
   });
 });

@@ -144,6 +144,9 @@ export class BatchCopies implements BatchSharing {
   /** All parts that were there at the start are read. */
   noteCopied(): void {
     this.isCopied = true;
+    const { clusterId, logger } = this.#options;
+    const jids = this.#logs.removeUnknown(clusterId, (jid) => this.#copies.has(jid) || this.#senders.has(jid));
+    if (jids.length > 0) logger.warn({ jids }, "batch jobs of this member that the cluster never had are dropped");
     const nothing = { bytes: Buffer.alloc(0), isClaim: true } as const;
     for (const [jid, copy] of this.#copies) {
       // Lines that this member wrote before its end and that the cluster lacks.
@@ -283,10 +286,13 @@ export class BatchCopies implements BatchSharing {
   }
 
   #release(jid: string): void {
-    this.#senders.get(jid)?.sender.abort();
+    const sender = this.#senders.get(jid)?.sender;
+    sender?.abort();
     this.#senders.delete(jid);
     this.#ran.delete(jid);
     this.#batches?.release(jid);
+    // Its client was refused. If the cluster has it all the same, the watch brings it.
+    if (sender?.isUnknown === true && !this.#copies.has(jid)) this.#logs.remove(jid);
   }
 
   #shared(jid: string, log: OpenBatchLog, { next, end: offset }: Pick<Copy, "next" | "end">): OpenBatchLog {

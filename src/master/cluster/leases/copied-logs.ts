@@ -1,7 +1,13 @@
 /** Writes the parts of the cluster's batch logs to this member's disk. What the disk refuses waits in memory, and is written later. */
 import { SaltworksError } from "../../../errors.ts";
 import { refusedPartsBytesMax, refusedPartsRetryMs } from "../../../limits.ts";
-import { copyBatchPart } from "../../../store/jobs/batch-log.ts";
+import {
+  copyBatchPart,
+  listBatches,
+  readBatchEntries,
+  readBatchSummary,
+  removeBatch,
+} from "../../../store/jobs/batch-log.ts";
 
 /** `isKnown`: the file may have this part and later ones already. */
 export type CopiedPart = { readonly offset: number; readonly bytes: Uint8Array; readonly isKnown: boolean };
@@ -54,6 +60,38 @@ export class CopiedLogs {
   forget(jid: string): void {
     for (const { bytes } of this.#refused.get(jid) ?? []) this.#refusedBytes -= bytes.byteLength;
     this.#refused.delete(jid);
+  }
+
+  /** Removes the log of a batch job that this member began and that its cluster never got. */
+  remove(jid: string): void {
+    try {
+      removeBatch(this.#directory, jid);
+    } catch (error) {
+      this.#onRefused(jid, error);
+    }
+  }
+
+  /**
+   * Removes what an earlier process began without the cluster: a log of the cluster's that it does not have, and that has neither steps nor an end.
+   *
+   * @returns the job ids
+   */
+  removeUnknown(clusterId: string, isKnown: (jid: string) => boolean): string[] {
+    const unknown = listBatches(this.#directory).filter((jid) => !isKnown(jid) && this.#isWithoutSteps(clusterId, jid));
+    for (const jid of unknown) this.remove(jid);
+    return unknown;
+  }
+
+  #isWithoutSteps(clusterId: string, jid: string): boolean {
+    try {
+      const summary = readBatchSummary(this.#directory, jid);
+      if (summary?.first.cluster !== clusterId || summary.last.kind === "done") return false;
+      const entries = readBatchEntries(this.#directory, jid, 0, Number.MAX_SAFE_INTEGER);
+      return !entries.some(({ entry }) => entry.kind === "queue");
+    } catch (error) {
+      this.#onRefused(jid, error);
+      return false;
+    }
   }
 
   #hold(jid: string, earlier: CopiedPart[], part: CopiedPart): void {

@@ -13,6 +13,7 @@ import { SaltworksError } from "../../../../src/errors.ts";
 import { matches } from "../../../../src/target/match.ts";
 import type { ValueMap } from "../../../../src/wire/values.ts";
 import { GivenJobs } from "./given-jobs.ts";
+import type { Serials } from "./serials.ts";
 
 export type MasterAddress = { readonly host: string; readonly requestPort: number };
 
@@ -31,6 +32,7 @@ export class MovingMinion {
   readonly #sender: Sender;
   readonly #masters: readonly MasterAddress[];
   readonly #random: Random;
+  readonly #serials: Serials;
   readonly #facts: { readonly id: string; readonly grains: ValueMap; readonly pillar: ValueMap };
   #at: number;
   #isStopping = false;
@@ -45,12 +47,18 @@ export class MovingMinion {
   #requests: Connection | undefined;
   #lastSerial = { aes: "", serial: 0 };
 
-  constructor(id: string, key: MinionKey, masters: readonly MasterAddress[], first: number, random: Random) {
+  constructor(
+    id: string,
+    key: MinionKey,
+    place: { readonly masters: readonly MasterAddress[]; readonly first: number; readonly serials: Serials },
+    random: Random,
+  ) {
     this.id = id;
     this.#sender = { id, key, token: requestToken(key), version: 3 };
     this.#facts = { id, grains: new Map(), pillar: new Map() };
-    this.#masters = masters;
-    this.#at = first;
+    this.#masters = place.masters;
+    this.#at = place.first;
+    this.#serials = place.serials;
     this.#random = random;
     this.jobs = new GivenJobs(id, random);
   }
@@ -178,6 +186,7 @@ export class MovingMinion {
   #take(publish: Publish, subscribedSerial: number): number {
     const aes = this.#keys?.aes.text ?? "";
     const { serial, jid } = publish;
+    this.#serials.note(aes, serial, jid);
     if (serial <= subscribedSerial)
       this.faults.push(`${this.id}: serial ${serial} of job ${jid} came after ${subscribedSerial} from one master`);
     const last = this.#lastSerial.aes === aes ? this.#lastSerial.serial : 0;

@@ -1,7 +1,7 @@
 /** Logs of a cluster's batch jobs: the same on all members, with one owner, also when two believe to be it. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, afterEach, before, describe, it, mock } from "node:test";
 import pino from "pino";
@@ -9,7 +9,7 @@ import type { LeaseBucket } from "../../../../src/cluster/leases/bucket.ts";
 import { openLease, type PartContent } from "../../../../src/cluster/leases/record.ts";
 import { SaltworksError } from "../../../../src/errors.ts";
 import { BatchCopies } from "../../../../src/master/cluster/leases/batch-copies.ts";
-import type { OpenBatchLog } from "../../../../src/store/jobs/batch-log.ts";
+import { BatchLog, listBatches, type OpenBatchLog } from "../../../../src/store/jobs/batch-log.ts";
 import { secretBoxWith } from "../../../../src/store/secrets/sealed.ts";
 import type { BatchEntry } from "../../../../src/wire/batch-options.ts";
 import { NatsServer } from "../../../cluster/nats.ts";
@@ -359,5 +359,35 @@ describe("logs of a cluster's batch jobs", { skip, timeout: 120_000 }, () => {
     assert.equal(b.now.sweeps, 1, "once all are read");
     log.append(done);
     await untilSo("it is over", () => b.now.sweeps === 2);
+  });
+
+  it("that the cluster never got are gone with their owner's lease", async () => {
+    const [a] = await openMembers("a");
+    const cut = mock.method(a.bucket, "put", () => Promise.reject(new Error("no majority")));
+    const log = a.begun();
+    log.append(begin);
+    const synced = log.sync();
+    a.holder.holds = false;
+    a.copies.releaseAll();
+    await assert.rejects(synced, { code: "CLUSTER_UNAVAILABLE" });
+    assert.equal(existsSync(a.file), false);
+    cut.mock.restore();
+  });
+
+  it("of an earlier process that the cluster never got are dropped, and others stay", async () => {
+    const [a] = await openMembers("a");
+    const directory = dirname(a.file);
+    const written = (id: string, ...entries: readonly BatchEntry[]) => {
+      const log = BatchLog.create(directory, id);
+      for (const entry of entries) log.append(entry);
+      log.close();
+    };
+    const ofCluster = { ...begin, cluster: "test" };
+    written(`${jid}_1`, ofCluster, { kind: "restart", at: 2 });
+    written(`${jid}_2`, ofCluster, queue("m1"));
+    written(`${jid}_3`, ofCluster, done);
+    written(`${jid}_4`, begin);
+    a.copies.noteCopied();
+    assert.deepEqual(listBatches(directory), [`${jid}_2`, `${jid}_3`, `${jid}_4`]);
   });
 });
