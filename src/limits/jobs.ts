@@ -88,6 +88,8 @@ export const deliverWithinSecondsMax = 30 * 86_400;
 export const deliveryTriesMax = 10;
 /** How often a minion that came back is asked by find_job whether it runs a job, until it answers. */
 export const deliveryAsksMax = 3;
+/** A minion that has not answered, and stays connected, counts as coming back after this time, milliseconds. */
+export const deliveryUnansweredMs = 60_000;
 /** Returned minions that one find_job asks: their ids make one publish of some 20 KB. */
 export const deliveryBatchMax = 500;
 /** Minions that one look for returned minions examines: it takes some milliseconds. The next look takes up the others. */

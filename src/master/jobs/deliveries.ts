@@ -4,7 +4,6 @@
  */
 import {
   deliveryAsksMax,
-  deliveryBatchMax,
   deliveryFaultDelayMsMax,
   deliveryReconciledMax,
   deliveryRoundsMax,
@@ -14,6 +13,7 @@ import type { PendingJobRecord, StoredPendingJob } from "../../store/jobs/pendin
 import { bootMs } from "../upkeep/clock-step.ts";
 import { noRoom, PublishBudget } from "./delivery-bounds.ts";
 import { type Appearance, type DeliveriesOptions, newDeliveryCounters, settleMs } from "./delivery-effects.ts";
+import { type Due, type Round, SilentMinions, takeReady } from "./delivery-turns.ts";
 import { FaultDelay } from "./fault-delay.ts";
 import { marksDamaged, PendingJob } from "./pending-job.ts";
 
@@ -21,9 +21,6 @@ const tickMs = 250;
 /** Answers to find_job are gathered for this time, so that minions that come back together cost one publish. */
 const gatherReadyMs = 250;
 const scanMs = 1_000;
-
-type Due = { readonly atMs: number; readonly asksLeft: number };
-type Round = { readonly job: PendingJob; readonly ids: readonly string[]; readonly asksLeft: number };
 
 export class Deliveries {
   readonly counters = newDeliveryCounters();
@@ -34,6 +31,7 @@ export class Deliveries {
   readonly #jobs = new Map<string, PendingJob>();
   /** Minions that lack a job and are not known to be connected. Their next sign of life counts as coming back. */
   readonly #watched = new Set<string>();
+  readonly #silent = new SilentMinions();
   readonly #due = new Map<string, Due>();
   readonly #rounds: Round[] = [];
   readonly #scan: NodeJS.Timeout;
@@ -110,7 +108,9 @@ export class Deliveries {
   /** Notes minions that did not answer. Their next sign of life counts as coming back. */
   watch(jid: string, ids: Iterable<string>): void {
     const job = this.#jobs.get(jid);
-    for (const id of ids) if (job?.lacks(id)) this.#watched.add(id);
+    const lacking = [...ids].filter((id) => job?.lacks(id));
+    for (const id of lacking) this.#watched.add(id);
+    this.#silent.note(lacking, this.#steadyMs());
   }
 
   noteReturn(jid: string, id: string): void {
@@ -130,6 +130,7 @@ export class Deliveries {
     if (!this.#isWanted(id)) return;
     this.counters.appearances += 1;
     this.#watched.delete(id);
+    this.#silent.delete(id);
     this.#due.set(id, { atMs: this.#steadyMs() + settleMs[how], asksLeft: deliveryAsksMax });
     this.#tick ??= setTimeout(() => this.#run(), tickMs);
   }
@@ -137,8 +138,7 @@ export class Deliveries {
   /** Withdraws all jobs from a minion whose key was removed. A later minion of this id is another one. */
   forget(id: string): void {
     for (const job of this.#jobs.values()) if (job.settle(id, "withdrawn")) this.#finishIfDone(job);
-    this.#watched.delete(id);
-    this.#due.delete(id);
+    for (const ids of [this.#watched, this.#silent, this.#due]) ids.delete(id);
   }
 
   jobs(): PendingJob[] {
@@ -202,8 +202,14 @@ export class Deliveries {
       const job = this.#scannedJobs.pop();
       if (job === undefined) return;
       looked += job.minionCount;
-      for (const id of job.left()) if (!this.#options.isConnected(id) && !this.#due.has(id)) this.#watched.add(id);
+      for (const id of job.left()) if (!this.#due.has(id)) this.#lookAt(id, job);
     }
+  }
+
+  /** One that stays connected does not come back, and may only have been too busy to answer. */
+  #lookAt(id: string, job: PendingJob): void {
+    if (!this.#options.isConnected(id)) this.#watched.add(id);
+    else if (job.isActive && this.#silent.isTime(id, this.#steadyMs())) this.noteAppearance(id, "contact", true);
   }
 
   async close(): Promise<void> {
@@ -226,8 +232,7 @@ export class Deliveries {
     this.#minionCount -= job.minionCount;
     job.release();
     if (this.#jobs.size > 0) return;
-    this.#watched.clear();
-    this.#due.clear();
+    for (const ids of [this.#watched, this.#silent, this.#due]) ids.clear();
   }
 
   /** Whether a job of this master waits for the minion; with `isActive` false, a job that another member owns. */
@@ -297,18 +302,7 @@ export class Deliveries {
   }
 
   #planRounds(nowMs: number): void {
-    const ready = new Map<number, string[]>();
-    let count = 0;
-    for (const [id, { atMs, asksLeft }] of this.#due) {
-      if (atMs > nowMs) continue;
-      if (count >= deliveryBatchMax) break;
-      count += 1;
-      this.#due.delete(id);
-      const alike = ready.get(asksLeft);
-      if (alike === undefined) ready.set(asksLeft, [id]);
-      else alike.push(id);
-    }
-    for (const [asksLeft, ids] of ready) this.#planRound(ids, asksLeft, nowMs);
+    for (const [asksLeft, ids] of takeReady(this.#due, nowMs)) this.#planRound(ids, asksLeft, nowMs);
   }
 
   #planRound(appeared: readonly string[], asksLeft: number, nowMs: number): void {
@@ -364,9 +358,10 @@ export class Deliveries {
   }
 
   #askAgain(ids: Iterable<string>, asksLeft: number, delayMs = settleMs.start): void {
-    if (this.#isClosed || asksLeft <= 0) return;
+    if (this.#isClosed) return;
     const atMs = this.#steadyMs() + delayMs;
-    for (const id of ids) if (!this.#due.has(id) && this.#isWanted(id)) this.#due.set(id, { atMs, asksLeft });
+    if (asksLeft <= 0) this.#silent.note(ids, this.#steadyMs());
+    else for (const id of ids) if (!this.#due.has(id) && this.#isWanted(id)) this.#due.set(id, { atMs, asksLeft });
     if (this.#due.size > 0) this.#tick ??= setTimeout(() => this.#run(), tickMs);
   }
 

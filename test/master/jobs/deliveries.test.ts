@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 import { SaltworksError } from "../../../src/errors.ts";
-import { deliveryAsksMax, deliveryTriesMax, pendingMinionsMax } from "../../../src/limits.ts";
+import { deliveryAsksMax, deliveryTriesMax, deliveryUnansweredMs, pendingMinionsMax } from "../../../src/limits.ts";
 import { Deliveries } from "../../../src/master/jobs/deliveries.ts";
 import { MinionNumbers } from "../../../src/master/jobs/minion-numbers.ts";
 import { PendingJob } from "../../../src/master/jobs/pending-job.ts";
@@ -196,6 +196,27 @@ describe("Deliveries", () => {
     await until("no minion is to be asked", () => deliveries.dueCount === 0);
     assert.deepEqual(world.asked, [["busy", "mute"], ["mute"], ["mute"]]);
     assert.deepEqual(world.sent, []);
+  });
+
+  it("asks a minion that stayed silent and connected again after some time", async () => {
+    await deliveries.keep(record(["busy", "gone"]));
+    world.connected.add("busy");
+    deliveries.watch(jid, ["busy", "gone"]);
+    world.ms += deliveryUnansweredMs;
+    deliveries.scan();
+    for (let turn = 1; turn <= deliveryAsksMax; turn += 1) {
+      world.ms += settledMs;
+      await until(`question ${turn}`, () => world.asked.length === turn);
+    }
+    await until("no minion is to be asked", () => deliveries.dueCount === 0);
+    deliveries.scan();
+    assert.equal(deliveries.dueCount, 0);
+    world.answers.set("busy", "idle");
+    world.ms += deliveryUnansweredMs;
+    deliveries.scan();
+    world.ms += settledMs;
+    await until("it has the job", () => world.sent.length === 1);
+    assert.deepEqual([world.asked.length, world.sent], [deliveryAsksMax + 1, [["busy"]]]);
   });
 
   it("takes any sign of life of an absent minion for its coming back, and none of a connected one", async () => {
