@@ -192,12 +192,14 @@ export const ownWriteLookMs = 5_000;
  * cannot go on with its job.
  */
 export const refusedPartsBytesMax = 64 * 1_048_576;
-/** How often a member writes such parts again, milliseconds. */
+/** How often a member writes such parts again, and jobs of the cluster that its store refused, milliseconds. */
 export const refusedPartsRetryMs = 5_000;
 /** Wait before copies of other members' batch logs that lack a part are read anew from the cluster, milliseconds. */
 export const copyRepairRetryMs = 5_000;
 /** Tries to mend such a copy that the cluster answers. After them the copy of a job that is over stays as it is. */
 export const copyRepairTriesMax = 60;
+/** Jobs of the cluster that wait because this member's store refuses them, bytes in all. One over it is not in this member's job cache. */
+export const refusedLoadsBytesMax = 64 * 1_048_576;
 /** How long the owner of a job may take to answer another member, milliseconds. Then the operator is told to try again. */
 export const ownerAnswerMs = 10_000;
 /** How far the time of such a question may be from the owner's clock, milliseconds. An older one may be a copy, and is refused. */

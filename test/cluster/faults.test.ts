@@ -7,7 +7,7 @@ import { smallDiskSkip } from "../fault/small-disk.ts";
 import { natsServerSkip } from "../services/nats-server.ts";
 import { namespacesSkip, runFaults } from "./faults/program.ts";
 
-const seconds = 45;
+const seconds = 30;
 const testTimeoutMs = 600_000;
 const seed = Number(process.env.SALTWORKS_CHAOS_SEED ?? randomInt(2 ** 31));
 const skip = smallDiskSkip() || compilerSkip() || namespacesSkip() || (await natsServerSkip());

@@ -116,6 +116,7 @@ export class Publisher {
   /** Takes no more jobs of the cluster. Resolves when the ones under way are sent. */
   async close(): Promise<void> {
     await this.#options.sequence?.close();
+    this.#shared?.close();
   }
 
   /** Calls `listener` when a job has left the publish port. */

@@ -7,6 +7,7 @@ import type { SendStep } from "../../cluster/jobs/reader.ts";
 import type { JobKind, ReceivedJob } from "../../cluster/jobs/record.ts";
 import type { TextList } from "../../wire/text-list.ts";
 import type { Encodable } from "../../wire/values.ts";
+import { RefusedLoads } from "./refused-loads.ts";
 import type { JobSequence } from "./sequence.ts";
 import type { Targets } from "./targets.ts";
 
@@ -51,11 +52,18 @@ export const storedKinds: ReadonlySet<JobKind> = new Set(["job", "question"]);
 
 export class SharedJobs {
   readonly #options: SharedJobsOptions;
+  readonly #refused: RefusedLoads;
   readonly #listeners: ((job: ToldJob) => Promise<void> | void)[] = [];
 
   constructor(options: SharedJobsOptions) {
     this.#options = options;
+    this.#refused = new RefusedLoads(options);
     options.sequence.deliverTo((job) => this.#take(job));
+  }
+
+  /** Stores nothing more that was refused. */
+  close(): void {
+    this.#refused.close();
   }
 
   onTaken(listener: (job: ToldJob) => Promise<void> | void): void {
@@ -63,14 +71,13 @@ export class SharedJobs {
   }
 
   async #take(job: ReceivedJob): Promise<SendStep> {
-    const { targets, store, logger } = this.#options;
+    const { targets, store } = this.#options;
     const { jid, load, missing, isReturnless } = job;
     const minions = job.minions ?? (await targets.expected(job)).minions;
-    try {
-      if (load !== undefined) await store({ jid, load, minions, missing, isReturnless });
-    } catch (error) {
+    if (load !== undefined) {
+      const stored = { jid, load, minions, missing, isReturnless };
       // The other members send it, so that this member's minions must get it, too.
-      logger.error({ err: error, jid }, "a job of the cluster could not be stored");
+      await store(stored).catch((error: unknown) => this.#refused.add(stored, error));
     }
     return (isFresh) => this.#send(job, minions, isFresh);
   }
