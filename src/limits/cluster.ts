@@ -192,7 +192,7 @@ export const ownWriteLookMs = 5_000;
  * cannot go on with its job.
  */
 export const refusedPartsBytesMax = 64 * 1_048_576;
-/** How often a member writes such parts again, and jobs of the cluster that its store refused, milliseconds. */
+/** How often a member writes such parts again, and jobs of the cluster that its store did not take, milliseconds. */
 export const refusedPartsRetryMs = 5_000;
 /** Wait before copies of other members' batch logs that lack a part are read anew from the cluster, milliseconds. */
 export const copyRepairRetryMs = 5_000;

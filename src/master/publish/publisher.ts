@@ -22,8 +22,9 @@ import type { Bus } from "../ports/bus.ts";
 import type { PublishFront } from "../ports/publish-front.ts";
 import type { GrantSource } from "./grant-source.ts";
 import { JobIds } from "./job-ids.ts";
+import type { StoredLoad } from "./refused-loads.ts";
 import type { JobSequence } from "./sequence.ts";
-import { SharedJobs, type StoredLoad, storedKinds, type ToldJob } from "./shared-jobs.ts";
+import { SharedJobs, storedKinds, type ToldJob } from "./shared-jobs.ts";
 import { type Targets, targetOnWire } from "./targets.ts";
 
 export type Fire = (

@@ -2,7 +2,14 @@
 import type { Logger } from "pino";
 import { refusedLoadsBytesMax, refusedPartsRetryMs } from "../../limits.ts";
 import { TextList } from "../../wire/text-list.ts";
-import type { StoredLoad } from "./shared-jobs.ts";
+
+export type StoredLoad = {
+  readonly jid: string;
+  readonly load: Uint8Array;
+  readonly minions: TextList;
+  readonly missing: readonly string[];
+  readonly isReturnless: boolean;
+};
 
 export type RefusedLoadsOptions = {
   readonly store: (stored: StoredLoad) => Promise<void>;

@@ -7,7 +7,7 @@ import type { SendStep } from "../../cluster/jobs/reader.ts";
 import type { JobKind, ReceivedJob } from "../../cluster/jobs/record.ts";
 import type { TextList } from "../../wire/text-list.ts";
 import type { Encodable } from "../../wire/values.ts";
-import { RefusedLoads } from "./refused-loads.ts";
+import { RefusedLoads, type StoredLoad } from "./refused-loads.ts";
 import type { JobSequence } from "./sequence.ts";
 import type { Targets } from "./targets.ts";
 
@@ -21,14 +21,6 @@ export type ToldJob = {
   readonly missing: readonly string[];
   readonly fun: Encodable;
   readonly user: string;
-};
-
-export type StoredLoad = {
-  readonly jid: string;
-  readonly load: Uint8Array;
-  readonly minions: TextList;
-  readonly missing: readonly string[];
-  readonly isReturnless: boolean;
 };
 
 export type SharedJobsOptions = {

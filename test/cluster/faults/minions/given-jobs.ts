@@ -29,7 +29,7 @@ export class GivenJobs {
   /** What it ran of each batch job and waiting job, by the label in its arguments. */
   readonly runs = new Map<string, Run[]>();
   readonly owed = new Map<string, Owed>();
-  /** `repeated`: jobs that it had had. `resent`: those of them that have an owner. `forgotten`: those that a stock minion would have run again. */
+  /** `repeated`: jobs that it had had. `resent`: the ones that have an owner. `forgotten`: the ones that a stock minion would have run again. */
   readonly counters = { repeated: 0, resent: 0, forgotten: 0 };
   readonly #id: string;
   readonly #random: Random;

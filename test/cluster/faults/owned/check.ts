@@ -53,7 +53,7 @@ export async function checkOwned(
   };
 }
 
-/** Batch jobs that are not over on each member with the same log. Resumes those that rest, and aborts what stopped after an error. */
+/** Batch jobs that are not over on each member with the same log. Resumes the ones that rest, and aborts what stopped after an error. */
 async function openBatches(site: FaultSite, load: OwnedLoad, stopped: Set<string>): Promise<string[]> {
   const open: string[] = [];
   for (const jid of allBatches(site)) {

@@ -14,7 +14,7 @@ const cancelEveryMs = 10_000;
 const awayEveryMs = 2_500;
 const awayShare = 0.25;
 const waitedForMax = 8;
-/** One of so many may be withdrawn. The others must reach their minions. */
+/** One of this number may be withdrawn. The others must reach their minions. */
 const cancelledEach = 4;
 /** Longer than a clock may jump, so that no job's window ends in a run. */
 const deliverWithin = "12h";
