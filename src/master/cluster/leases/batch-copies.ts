@@ -100,12 +100,14 @@ export class BatchCopies implements BatchSharing {
   control(action: BatchControl, jid: string, user: string): Promise<string> | undefined {
     const { leases, ask } = this.#options;
     const copy = this.#copies.get(jid);
-    if (copy === undefined) return undefined;
+    const question: OwnerQuestion = { kind: "control", action, jid, user };
+    // Before all are read, what this member has of the job may be old, and another one may own it.
+    if (copy === undefined) return this.isCopied ? undefined : (ask(leases.self, question) as Promise<string>);
     // An own one that rests takes no entry: the write would wait for a lease, or meet the claim.
     const rests = this.#batches?.isRunning(jid) !== true && (!leases.holds || this.#claiming.has(jid));
     if (isSameOwner(copy.owner, leases.self) && !rests) return undefined;
     // Asked for one of this member, `ask` says that it has no owner at present.
-    return ask(copy.owner, { kind: "control", action, jid, user }) as Promise<string>;
+    return ask(copy.owner, question) as Promise<string>;
   }
 
   forget(jid: string): void {

@@ -259,6 +259,14 @@ describe("logs of a cluster's batch jobs", { skip, timeout: 120_000 }, () => {
     assert.equal(a.copies.control("abort", jid, "root"), undefined);
   });
 
+  it("take no abort before all of the cluster's are read", async () => {
+    const [a] = await openMembers("a");
+    a.copies.isCopied = false;
+    assert.equal(await a.copies.control("abort", jid, "root"), `a control ${jid}`, "the asked one says why");
+    a.copies.noteCopied();
+    assert.equal(a.copies.control("abort", jid, "root"), undefined);
+  });
+
   it("are copied once a disk that refused them takes them", async () => {
     const [a, b] = await openMembers("a", "b");
     mkdirSync(b.file);
