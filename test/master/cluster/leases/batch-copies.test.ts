@@ -262,7 +262,7 @@ describe("logs of a cluster's batch jobs", { skip, timeout: 120_000 }, () => {
   it("take no abort before all of the cluster's are read", async () => {
     const [a] = await openMembers("a");
     a.copies.isCopied = false;
-    assert.equal(await a.copies.control("abort", jid, "root"), `a control ${jid}`, "the asked one says why");
+    assert.equal(await a.copies.control("abort", jid, "root"), `a control ${jid}`);
     a.copies.noteCopied();
     assert.equal(a.copies.control("abort", jid, "root"), undefined);
   });
@@ -371,7 +371,7 @@ describe("logs of a cluster's batch jobs", { skip, timeout: 120_000 }, () => {
 
   it("that the cluster never got are gone with their owner's lease", async () => {
     const [a] = await openMembers("a");
-    const cut = mock.method(a.bucket, "put", () => Promise.reject(new Error("no majority")));
+    mock.method(a.bucket, "put", () => Promise.reject(new Error("no majority")));
     const log = a.begun();
     log.append(begin);
     const synced = log.sync();
@@ -379,7 +379,6 @@ describe("logs of a cluster's batch jobs", { skip, timeout: 120_000 }, () => {
     a.copies.releaseAll();
     await assert.rejects(synced, { code: "CLUSTER_UNAVAILABLE" });
     assert.equal(existsSync(a.file), false);
-    cut.mock.restore();
   });
 
   it("of an earlier process that the cluster never got are dropped, and others stay", async () => {
