@@ -20,7 +20,8 @@ export type Release = { readonly version: string; readonly cliFile: string };
 /** The member's command is read at each of its starts. */
 type Options = Omit<MasterOptions, "command"> & { command: readonly string[] };
 
-const cliTimeoutMs = 60_000;
+/** Of a command and of one wait, on a machine that does much else. */
+const limitMs = 150_000;
 const stateFolders = ["minions", "minions_pre", "minions_rejected", "minions_denied"];
 export const places = [0, 1, 2] as const;
 
@@ -46,7 +47,7 @@ export class ReleaseSite {
     });
     const members = await startTogether(options.map((each) => MasterProcess.start(each)));
     const site = new ReleaseSite(members, options, release);
-    await Promise.all(places.map((at) => untilSo(`member ${at} joins`, () => joinsOf(site.member(at)) > 0)));
+    await Promise.all(places.map((at) => untilSo(`member ${at} joins`, () => joinsOf(site.member(at)) > 0, limitMs)));
     return site;
   }
 
@@ -79,7 +80,7 @@ export class ReleaseSite {
     options.command = commandOf(release);
     this.#releases[at] = release;
     await member.restart();
-    await untilSo(`member ${at} joins again`, () => joinsOf(member) > joins);
+    await untilSo(`member ${at} joins again`, () => joinsOf(member) > joins, limitMs);
   }
 
   /** A command line of the member's release. */
@@ -87,7 +88,7 @@ export class ReleaseSite {
     const { cliFile } = this.#releases[at] ?? assert.fail(`member ${at} is not started`);
     const [command = "", ...rest] = words;
     const args = [cliFile, command, ...(command === "cluster" ? [rest.shift() ?? ""] : [])];
-    return runProgram(process.execPath, [...args, "-c", this.member(at).configDirectory, ...rest], cliTimeoutMs);
+    return runProgram(process.execPath, [...args, "-c", this.member(at).configDirectory, ...rest], limitMs);
   }
 
   /** @returns the job's id */
@@ -132,11 +133,12 @@ export class ReleaseSite {
 
   /** Waits until all members have the same keys, and `isSo` holds on the first. */
   async untilKeysAlike(what: string, isSo: (states: ReadonlyMap<string, string>) => boolean): Promise<void> {
-    await untilSo(`the same keys: ${what}`, () => {
+    const areSo = () => {
       const [first = new Map(), ...others] = this.#members.map(keysOf);
       const text = JSON.stringify([...first]);
       return isSo(first) && others.every((other) => JSON.stringify([...other]) === text);
-    });
+    };
+    await untilSo(`the same keys: ${what}`, areSo, limitMs);
   }
 
   async remove(): Promise<void> {
