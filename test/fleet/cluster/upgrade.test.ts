@@ -47,7 +47,9 @@ describe("members of two releases", { skip, timeout: 600_000 }, () => {
   const until = (what: string | (() => string), isSo: () => boolean | Promise<boolean>) => untilSo(what, isSo, limitMs);
   const keyOf = (id: string) => minionKeys.get(id) ?? assert.fail(id);
   const open = async (id: string, at: number) => {
-    minions.push(await RunningMinion.open(id, keyOf(id), site.member(at), jobMs));
+    const minion = await RunningMinion.open(id, keyOf(id), site.member(at), jobMs);
+    minions.push(minion);
+    return minion;
   };
   /** `webAt`: the members of the simulated minions. Otherwise a publish might be earlier than a subscription. */
   const untilSubscribed = async (webAt: readonly number[]) => {
@@ -162,10 +164,10 @@ describe("members of two releases", { skip, timeout: 600_000 }, () => {
     turn += 1;
     await changeKeys(turn % 3);
     await openWebs(turn % 3, (turn + 1) % 3, (turn + 2) % 3);
-    await untilPresent();
     const published = await Promise.all(places.map((at) => publish(at, all, `turn${turn}-${at}`)));
     await Promise.all([shareTokens(turn % 3), shareData((turn + 1) % 3)]);
     for (const jid of published) await untilReturned(jid);
+    await untilPresent();
   };
 
   /** Whether another member's log says so of a job. */
@@ -198,7 +200,7 @@ describe("members of two releases", { skip, timeout: 600_000 }, () => {
       await until("another owns the waiting job", () => isToldBy(others, "goes on with a job that waits", waiting));
       await until("the batch job is over", async () => (await stateOf(other, batched)) === "finished");
     });
-    await open(late, at);
+    await (await open(late, at)).announce();
     for (const jid of [batched, waiting, meanwhile]) await untilReturned(jid);
     for (const place of places) {
       await until(`${place} shows the end`, async () => (await stateOf(place, batched)) === "finished");
