@@ -185,9 +185,12 @@ describe("records of a newer release", { skip: await natsServerSkip(), timeout: 
   it("are refused as questions to an owner, as its answers, and as what it tells", async () => {
     const [faults, asked]: [unknown[], OwnerQuestion[]] = [[], []];
     const subject = "newer.owners";
-    const parts = { nats: clients.nats, subject, box, onFault: (error: unknown) => void faults.push(error) };
-    const answer = async (question: OwnerQuestion) => void asked.push(question);
-    const owner = new OwnerAsks({ ...parts, member: "older", answer, onAppeared: () => assert.fail("it appears") });
+    const owner = new OwnerAsks({
+      ...{ nats: clients.nats, subject, box, isOperatorNats: false, self: { member: "older", session: "1" } },
+      answer: async (question) => void asked.push(question),
+      onAppeared: () => assert.fail("it appears"),
+      onFault: (error) => void faults.push(error),
+    });
     const question = (value: Buffer) => clients.nats.request(`${subject}.${bucketKeyOf("older")}`, value);
     const why = async (value: Buffer) =>
       openRecord<{ why: string }>(box, "owner/answer", (await question(value)).data).why;
@@ -201,9 +204,12 @@ describe("records of a newer release", { skip: await natsServerSkip(), timeout: 
     const stand = clients.nats.subscribe(`${subject}.${bucketKeyOf("newer")}`, {
       callback: (_, message) => void message.respond(newer("owner/answer", { value: 1 })),
     });
-    await assert.rejects(owner.ask("newer", { kind: "cancel", jid: "1", minion: undefined }), {
-      message: bothVersions,
-    });
+    await assert.rejects(
+      owner.ask({ member: "newer", session: "1" }, { kind: "cancel", jid: "1", minion: undefined }),
+      {
+        message: bothVersions,
+      },
+    );
     stand.unsubscribe();
     owner.close();
   });

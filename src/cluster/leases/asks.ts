@@ -129,7 +129,7 @@ export class OwnerAsks {
     let told: Answer;
     let of: string | undefined;
     try {
-const { nonce, atMs, session, ...question } = openRecord<MarkedQuestion>(box, names.ask, bytes);
+      const { nonce, atMs, session, ...question } = openRecord<MarkedQuestion>(box, names.ask, bytes);
       of = nonce;
       this.#guard.demand({ nonce, atMs, session });
       if (!isKnown(question)) throw new SaltworksError("CLUSTER_REFUSED", "its release does not know the question");

@@ -116,7 +116,7 @@ export class MemberLeases {
     const heldBy = (owner: Owner) => (this.holds ? !this.hasLapsed(owner) : undefined);
     return new Map([
       [own, this.holds] as const,
-      ...others.map(([member, { session }]) => [member, heldBy({ member, session })] as const),
+      ...others.map(([member, { session = "" }]) => [member, heldBy({ member, session })] as const),
     ]);
   }
 
