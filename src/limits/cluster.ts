@@ -42,6 +42,8 @@ export const returnMessagesAheadMax = 8;
 export const returnRetryMs = 500;
 /** How often the log says of one stream that its returns cannot be read, milliseconds. */
 export const returnFaultLogMs = 60_000;
+/** How often the log says of one kind of records that another release wrote some which this one does not read, milliseconds. */
+export const otherVersionLogMs = 60_000;
 /** Pieces of large returns that wait for the rest, bytes. Over it the oldest are dropped and counted; the member that has the return keeps it. */
 export const returnPiecesBytesMax = 256 * 1024 * 1024;
 /** How often a member notes how far it has read the streams, milliseconds. After a crash it reads the rest again, and drops what it has. */

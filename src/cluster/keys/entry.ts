@@ -5,6 +5,7 @@ import { keyEntryBytesMax, keyMarkKeptMs } from "../../limits.ts";
 import { idIsValid, type KeyState, keyStates } from "../../store/keys/states.ts";
 import { intField, mapField, textField } from "../../wire/fields.ts";
 import { decode, encode } from "../../wire/msgpack.ts";
+import { otherVersion } from "../other-version.ts";
 
 const version = 1;
 /** 128 bits: ids are compared with themselves only, and no one gains by a collision of two of their own keys. */
@@ -60,7 +61,8 @@ export function decodeEntry(id: string, bytes: Uint8Array): KeyEntry {
   const value = decode(bytes);
   if (!(value instanceof Map)) throw refused("it is not a map");
   const found = intField(value, "v");
-  if (found !== version) throw refused(`it has version ${found ?? "none"}`);
+  if (found === undefined) throw refused("it has no version");
+  if (found !== version) throw otherVersion("an entry of the cluster's minion keys", found, version, { id });
   if (textField(value, "id") !== id) throw refused("it is of another id");
   const by = textField(value, "by");
   const texts = mapField(value, "keys");

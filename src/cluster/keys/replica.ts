@@ -9,9 +9,10 @@ import type { KeyChange } from "../../store/keys/keys.ts";
 import { type BucketClients, type BucketEntry, type BucketWrite, WatchedBucket } from "../watched-bucket.ts";
 import { AppliedChanges } from "./applied.ts";
 import { bucketKeyOf, digestOf, encodeEntry, idOfBucketKey, keyBucketForm, noKeys, statesIn } from "./entry.ts";
+import { IgnoredKeys } from "./ignored.ts";
 import { LocalKeys } from "./local-keys.ts";
 import { KeyRecord } from "./record.ts";
-import { absentSince, type Local, type Seen, seenOf } from "./seen.ts";
+import { absentSince, type Local, type Seen } from "./seen.ts";
 import { KeySender } from "./sender.ts";
 import { KeyTouches } from "./touches.ts";
 
@@ -49,6 +50,7 @@ export class KeyReplica {
   readonly #record: KeyRecord;
   readonly #sender: KeySender;
   readonly #applied: AppliedChanges;
+  readonly #ignored: IgnoredKeys;
   readonly #seen = new Map<string, Seen>();
   /** Ids whose newest entry could not be read. Nothing is written over it. */
   readonly #unread = new Set<string>();
@@ -71,6 +73,7 @@ export class KeyReplica {
     const { logger } = options;
     this.#local = new LocalKeys(options.pkiDir);
     this.#applied = new AppliedChanges(options.onApplied);
+    this.#ignored = new IgnoredKeys(logger, this.counters);
     this.#record = new KeyRecord({
       file: options.recordFile,
       beforeSave: () => this.#local.sync(),
@@ -189,12 +192,16 @@ export class KeyReplica {
   #noteEntry(entry: BucketEntry, present: Set<string>): void {
     const id = idOfBucketKey(entry.key);
     if (id === undefined) {
-      this.#ignore(`key ${entry.key.slice(0, keyCharactersShown)}`, entry.revision, "its key is not of a minion's id");
+      this.#ignored.note(
+        `key ${entry.key.slice(0, keyCharactersShown)}`,
+        entry.revision,
+        "its key is not of a minion's id",
+      );
       return;
     }
     if (!this.#isCopied) present.add(id);
     if (entry.revision <= this.#record.step(id).revision) return;
-    const seen = this.#readEntry(id, entry);
+    const seen = this.#ignored.read(id, entry);
     if (seen === undefined) {
       this.#unread.add(id);
       return;
@@ -208,20 +215,6 @@ export class KeyReplica {
     this.#seen.set(id, seen);
     // A write under way ends soon, and looks at what was seen.
     if (this.#isCopied && !this.#sender.isUnderWay(id)) this.#compare(id);
-  }
-
-  #readEntry(id: string, entry: Omit<BucketEntry, "key">): Seen | undefined {
-    try {
-      return seenOf(id, entry);
-    } catch (error) {
-      this.#ignore(`entry of ${id}`, entry.revision, error instanceof Error ? error.message : String(error));
-      return undefined;
-    }
-  }
-
-  #ignore(what: string, revision: number, reason: string): void {
-    this.counters.ignored += 1;
-    this.#options.logger.warn({ what, revision, reason }, "ignored in the cluster's minion keys");
   }
 
   #compareAll(ids: Iterable<string>): void {
@@ -382,7 +375,7 @@ export class KeyReplica {
   async #restore(bucket: WatchedBucket, id: string): Promise<"nothing" | "later"> {
     const step = this.#record.step(id);
     const value = step.digest === noKeys ? undefined : await bucket.valueAt(step.revision);
-    const seen = value === undefined ? undefined : this.#readEntry(id, { revision: step.revision, value });
+    const seen = value === undefined ? undefined : this.#ignored.read(id, { revision: step.revision, value });
     const local = this.#readLocal(id);
     if (local === undefined || !local.isUnusable) return "later";
     if (seen !== undefined) {
@@ -393,7 +386,7 @@ export class KeyReplica {
       this.#apply(id, local, seen);
     } else if (!this.#withheld.has(id) && this.#withheld.size < logItemsMax) {
       this.#withheld.add(id);
-      this.#ignore(`keys of ${id} here`, 0, "a file is empty or too large");
+      this.#ignored.note(`keys of ${id} here`, 0, "a file is empty or too large");
     }
     return "nothing";
   }

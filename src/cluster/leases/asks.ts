@@ -3,6 +3,7 @@ import { type NatsConnection, RequestError } from "@nats-io/nats-core";
 import { SaltworksError } from "../../errors.ts";
 import { ownerAnswerMs } from "../../limits.ts";
 import type { SecretBox } from "../../store/secrets/sealed.ts";
+import { isOtherVersion } from "../other-version.ts";
 import { openRecord, sealRecord } from "../secrets/record.ts";
 import { markFor, QuestionGuard, type QuestionMark, type ReceivedMark } from "./question-guard.ts";
 import { encodeName, type Owner } from "./record.ts";
@@ -18,6 +19,12 @@ export type OwnerQuestion =
 
 /** Minions that have come back, to members that own jobs for them. */
 export type Appeared = { readonly ids: readonly string[]; readonly how: "start" | "auth" | "contact" };
+
+/** A question of a release that knows more kinds is refused. */
+function isKnown(question: OwnerQuestion): boolean {
+  if (question.kind === "control") return ["pause", "resume", "abort"].includes(question.action);
+  return question.kind === "cancel";
+}
 
 type Answer = { readonly value?: unknown; readonly why?: string };
 type MarkedQuestion = OwnerQuestion & ReceivedMark;
@@ -101,6 +108,7 @@ export class OwnerAsks {
     try {
       return openRecord<Answer>(box, answerName(nonce), reply);
     } catch (error) {
+      if (isOtherVersion(error)) throw error;
       if (!isOperatorNats) return openRecord<Answer>(box, names.answer, reply);
       const text = `member ${member} was asked, and its answer cannot be checked: if it runs an older release, upgrade it, and look at the job meanwhile`;
       throw new SaltworksError("CLUSTER_UNAVAILABLE", text, {}, { cause: error });
@@ -124,6 +132,7 @@ export class OwnerAsks {
       const { nonce, atMs, session, ...question } = openRecord<MarkedQuestion>(box, names.ask, bytes);
       of = nonce;
       this.#guard.demand({ nonce, atMs, session });
+      if (!isKnown(question)) throw new SaltworksError("CLUSTER_REFUSED", "its release does not know the question");
       told = { value: await answer(question) };
     } catch (error) {
       told = { why: (error as Error).message };

@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import { SaltworksError } from "../../errors.ts";
 import { jobLeaseFaultLogMs, ownedEntryBytesMax, ownedMarkKeptMs } from "../../limits.ts";
 import type { SecretBox } from "../../store/secrets/sealed.ts";
+import { OtherVersions } from "../other-version.ts";
 import { type BucketClients, type BucketWrite, WatchedBucket } from "../watched-bucket.ts";
 import { type LeaseKey, leaseKeyText, openLease, partsOf, readLeaseKey, sealLease } from "./record.ts";
 
@@ -24,11 +25,14 @@ export type LeaseBucketOptions = {
 export class LeaseBucket {
   readonly #options: LeaseBucketOptions;
   readonly #bucket: WatchedBucket;
+  readonly #otherVersions: OtherVersions;
   #mayLogMs = 0;
+  #isUnknownTold = false;
 
   private constructor(options: LeaseBucketOptions, bucket: WatchedBucket) {
     this.#options = options;
     this.#bucket = bucket;
+    this.#otherVersions = new OtherVersions(options.logger);
   }
 
   /** Opens the bucket, or makes it if the cluster has none. @throws SaltworksError CLUSTER_UNAVAILABLE */
@@ -49,10 +53,11 @@ export class LeaseBucket {
     await this.#bucket.watch({
       onEntry: ({ key: text, revision, value }) => {
         const key = readLeaseKey(text);
-        if (key === undefined) return;
+        if (key === undefined) return this.#noteUnknown(text);
         try {
           onEntry(key, revision, value);
         } catch (error) {
+          if (this.#otherVersions.note(key.kind, error)) return;
           logger.error({ err: error, key: text }, "a record of the cluster's jobs cannot be taken");
         }
       },
@@ -103,5 +108,11 @@ export class LeaseBucket {
 
   async close(): Promise<void> {
     await this.#bucket.close();
+  }
+
+  #noteUnknown(key: string): void {
+    if (this.#isUnknownTold) return;
+    this.#isUnknownTold = true;
+    this.#options.logger.warn({ key }, "the cluster's jobs have records of a kind that this release does not know");
   }
 }

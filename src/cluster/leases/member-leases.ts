@@ -6,6 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { jobLeaseKeptMs, jobLeaseMarginMs, jobLeaseMs, jobLeaseRenewMs } from "../../limits.ts";
 import type { SecretBox } from "../../store/secrets/sealed.ts";
+import { isOtherVersion } from "../other-version.ts";
 import type { BucketWrite } from "../watched-bucket.ts";
 import { type LeaseContent, type LeaseKey, leaseKeyText, type Owner, openLease, sealLease } from "./record.ts";
 
@@ -25,7 +26,12 @@ export type MemberLeasesOptions = {
   readonly times?: { readonly leaseMs: number; readonly marginMs: number; readonly renewMs: number };
 };
 
-type Seen = LeaseContent & { readonly revision: number; readonly seenMs: number };
+/** `session`: undefined for a lease in the form of another release. */
+type Seen = Omit<LeaseContent, "session"> & {
+  readonly session: string | undefined;
+  readonly revision: number;
+  readonly seenMs: number;
+};
 
 const usualTimes = { leaseMs: jobLeaseMs, marginMs: jobLeaseMarginMs, renewMs: jobLeaseRenewMs };
 
@@ -67,16 +73,27 @@ export class MemberLeases {
     return !this.#isEnding && this.#options.now() < this.#untilMs;
   }
 
-  /** Takes a lease from the bucket. `value`: undefined for one that was removed. */
+  /**
+   * Takes a lease from the bucket. `value`: undefined for one that was removed. One in the form of another release holds all the same.
+   *
+   * @throws SaltworksError CLUSTER_REFUSED for that form, for another secret and for changed bytes
+   */
   note(member: string, revision: number, value: Uint8Array | undefined): void {
     if (member === this.self.member) this.#watchedRevision = Math.max(this.#watchedRevision, revision);
     if (value === undefined) {
       this.#members.delete(member);
       return;
     }
-    const content = openLease<LeaseContent>(this.#options.box, { kind: "lease", member }, value);
-    if (revision > (this.#members.get(member)?.revision ?? 0))
-      this.#members.set(member, { ...content, revision, seenMs: this.#options.now() });
+    const set = (content: Pick<Seen, "session" | "isOver">) => {
+      if (revision > (this.#members.get(member)?.revision ?? 0))
+        this.#members.set(member, { ...content, revision, seenMs: this.#options.now() });
+    };
+    try {
+      set(openLease<LeaseContent>(this.#options.box, { kind: "lease", member }, value));
+    } catch (error) {
+      if (isOtherVersion(error)) set({ session: undefined, isOver: false });
+      throw error;
+    }
   }
 
   /**
@@ -87,7 +104,7 @@ export class MemberLeases {
     if (!this.holds || this.#watchedRevision < this.#confirmedRevision) return false;
     if (owner.member === this.self.member) return owner.session !== this.self.session;
     const seen = this.#members.get(owner.member);
-    if (seen !== undefined && (seen.session !== owner.session || seen.isOver)) return true;
+    if (seen?.session !== undefined && (seen.session !== owner.session || seen.isOver)) return true;
     const sinceMs = Math.max(seen?.seenMs ?? 0, this.#gainedMs);
     return this.#options.now() - sinceMs > this.#times.leaseMs + this.#times.marginMs;
   }
@@ -99,7 +116,7 @@ export class MemberLeases {
     const heldBy = (owner: Owner) => (this.holds ? !this.hasLapsed(owner) : undefined);
     return new Map([
       [own, this.holds] as const,
-      ...others.map(([member, { session }]) => [member, heldBy({ member, session })] as const),
+      ...others.map(([member, { session = "" }]) => [member, heldBy({ member, session })] as const),
     ]);
   }
 

@@ -63,7 +63,7 @@ export function sealLease(box: SecretBox, key: LeaseKey, content: object): Buffe
   return sealRecord(box, leaseKeyText(key), content);
 }
 
-/** @throws SaltworksError CLUSTER_REFUSED for another secret, changed bytes or a newer version */
+/** @throws SaltworksError CLUSTER_REFUSED for another secret, changed bytes or another version */
 export function openLease<Content extends object>(box: SecretBox, key: LeaseKey, sealed: Uint8Array): Content {
   return openRecord<Content>(box, leaseKeyText(key), sealed);
 }

@@ -30,7 +30,7 @@ export function answerLikeness(parts: AnswerParts): { readonly close: () => void
       if (error !== null || message.data.length > likenessQuestionBytesMax) return;
       const respond = (text: string) => void message.respond(text);
       const question = decodeQuestion(message.string());
-      if (question === undefined) return respond(encodeFailure({ message: "it does not know the question" }));
+      if ("why" in question) return respond(encodeFailure({ message: question.why }));
       if (question.kind === "clock") return respond(encodeAnswer(clockOf(parts)));
       if (waiting >= likenessQuestionsMax) return respond(encodeFailure({ message: "it has too many such questions" }));
       waiting += 1;

@@ -53,12 +53,14 @@ export function encodeQuestion(question: LikenessQuestion): string {
   return JSON.stringify({ form: likenessForm, ...question });
 }
 
-/** @returns undefined for another form */
-export function decodeQuestion(text: string): LikenessQuestion | undefined {
+/** @returns the question, or the reason why it is not answered */
+export function decodeQuestion(text: string): LikenessQuestion | { readonly why: string } {
   const { form, ...question } = parsed(text) as { form?: number } & LikenessQuestion;
-  if (form !== likenessForm) return undefined;
   const { kind } = question;
-  return kind === "clock" || kind === "state" || kind === "paths" ? question : undefined;
+  if (typeof form === "number" && form !== likenessForm)
+    return { why: `it is asked in form ${form}, and reads form ${likenessForm}` };
+  const isKnown = form === likenessForm && (kind === "clock" || kind === "state" || kind === "paths");
+  return isKnown ? question : { why: "it does not know the question" };
 }
 
 export function encodeAnswer(value: unknown): string {
@@ -72,7 +74,8 @@ export function encodeFailure({ message }: Pick<SaltworksError, "message">): str
 /** @returns the value, or the reason why there is none */
 export function decodeAnswer(text: string): { readonly value: unknown } | { readonly why: string } {
   const answer = parsed(text) as Partial<Success | Failure>;
-  if (answer.form !== likenessForm) return { why: "it runs another version, which answers otherwise" };
+  if (answer.form !== likenessForm)
+    return { why: `it answers in form ${answer.form ?? "none"}, and this member reads form ${likenessForm}` };
   return answer.ok === true ? { value: answer.value } : { why: String((answer as Failure).message) };
 }
 

@@ -8,6 +8,7 @@ import type { NatsConnection, Subscription } from "@nats-io/nats-core";
 import type { Logger } from "pino";
 import { within } from "../../deadline.ts";
 import { clusterRequestMs, presenceIdsOfMessageMax, presenceListMs, presenceTickMs } from "../../limits.ts";
+import { OtherVersions } from "../other-version.ts";
 import type { PresenceDigest } from "./digest.ts";
 import { decodePresence, encodePresence, type PresenceMessage } from "./message.ts";
 import type { OtherMembers } from "./other-members.ts";
@@ -28,6 +29,7 @@ export class PresenceExchange {
   /** `unreadable`: messages that are not of this version. */
   readonly counters = { sent: 0, lists: 0, unreadable: 0 };
   readonly #options: PresenceExchangeOptions;
+  readonly #otherVersions: OtherVersions;
   readonly #session = randomBytes(8).toString("base64url");
   readonly #timer: NodeJS.Timeout;
   readonly #subscription: Subscription;
@@ -41,6 +43,7 @@ export class PresenceExchange {
 
   constructor(options: PresenceExchangeOptions) {
     this.#options = options;
+    this.#otherVersions = new OtherVersions(options.logger);
     const { nats, subject } = options;
     this.#subscription = nats.subscribe(subject, {
       callback: (error, message) => {
@@ -122,8 +125,9 @@ export class PresenceExchange {
     let message: PresenceMessage;
     try {
       message = decodePresence(bytes);
-    } catch {
+    } catch (error) {
       this.counters.unreadable += 1;
+      this.#otherVersions.note("presence", error);
       return;
     }
     if (message.by === member || this.#isClosed) return;

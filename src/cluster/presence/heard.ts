@@ -4,6 +4,7 @@ import type { NatsConnection } from "@nats-io/nats-core";
 import { hasCode } from "../../errors.ts";
 import { presenceHeardMs, presenceMembersMax } from "../../limits.ts";
 import { clusterNames } from "../names.ts";
+import { isOtherVersion } from "../other-version.ts";
 import { decodePresence } from "./message.ts";
 
 /** @returns their names, `presenceMembersMax` at most */
@@ -28,7 +29,8 @@ function addSender(names: Set<string>, bytes: Uint8Array): void {
     if (kind === "end") names.delete(by);
     else names.add(by);
   } catch (error) {
-    // Of another version: the member is not asked.
     if (!hasCode(error, "CLUSTER_REFUSED")) throw error;
+    // One of another version is asked, too, so that the report names it.
+    if (isOtherVersion(error) && typeof error.detail.by === "string") names.add(error.detail.by);
   }
 }

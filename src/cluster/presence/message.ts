@@ -2,6 +2,7 @@
 import { pack, unpack } from "msgpackr";
 import { SaltworksError } from "../../errors.ts";
 import { presenceIdsOfMessageMax } from "../../limits.ts";
+import { otherVersion } from "../other-version.ts";
 
 const version = 1;
 const nameCharactersMax = 255;
@@ -23,11 +24,19 @@ export function encodePresence(message: PresenceMessage): Buffer {
   return pack({ v: version, ...message });
 }
 
-/** @throws SaltworksError CLUSTER_REFUSED for bytes that are not a message of this version */
+/**
+ * Each version names its sender in `by`.
+ *
+ * @throws SaltworksError CLUSTER_REFUSED for bytes that are not a message of this version; the detail of another version's names the sender
+ */
 export function decodePresence(bytes: Uint8Array): PresenceMessage {
   const value = unpacked(bytes);
-  if (value.v !== version) throw refused(`it has version ${String(value.v)}`);
-  const { by, session, seq } = value;
+  const { v, by, session, seq } = value;
+  if (typeof v !== "number") throw refused("it has no version");
+  if (v !== version) {
+    const sender = isName(by) ? by : "a member";
+    throw otherVersion(`what ${sender} tells of its minions`, v, version, isName(by) ? { by } : {});
+  }
   if (!isName(by) || !isName(session) || !Number.isSafeInteger(seq)) throw refused("it names no sender");
   const sender = { by, session, seq: seq as number };
   switch (value.kind) {

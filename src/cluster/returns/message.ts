@@ -7,6 +7,7 @@
  */
 import { createHash } from "node:crypto";
 import { SaltworksError } from "../../errors.ts";
+import { otherVersion } from "../other-version.ts";
 
 const version = 1;
 const kinds = { returns: 0, piece: 1 } as const;
@@ -88,10 +89,7 @@ export function piecesOf(member: string, message: Buffer, bytesMax: number): rea
 /** @throws SaltworksError WIRE_MALFORMED; CLUSTER_REFUSED if a later release made the message */
 export function senderIn(message: Buffer): string {
   const [itsVersion = 0] = message;
-  if (itsVersion > version) {
-    const about = `a message of returns has version ${itsVersion}, but this release reads ${version}: upgrade this member`;
-    throw new SaltworksError("CLUSTER_REFUSED", about);
-  }
+  if (itsVersion > version) throw otherVersion("a message of returns", itsVersion, version);
   if (message.byteLength < headBytes || itsVersion !== version) throw malformed("has no head");
   const end = headBytes + message.readUInt16BE(2);
   if (end > message.byteLength) throw malformed("is cut off");

@@ -2,15 +2,16 @@
 import { pack, unpack } from "msgpackr";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import type { SecretBox } from "../../store/secrets/sealed.ts";
+import { otherVersion } from "../other-version.ts";
 
-/** Of every record here. A member refuses a record of a newer version. */
+/** Of every record here. A member refuses a record of another version. */
 const version = 1;
 
 export function sealRecord(box: SecretBox, name: string, content: object): Buffer {
   return box.seal(name, pack({ v: version, ...content }));
 }
 
-/** @throws SaltworksError CLUSTER_REFUSED for another secret, changed bytes or a newer version */
+/** @throws SaltworksError CLUSTER_REFUSED for another secret, changed bytes or another version */
 export function openRecord<Content extends object>(box: SecretBox, name: string, sealed: Uint8Array): Content {
   let plain: Buffer;
   try {
@@ -22,6 +23,5 @@ export function openRecord<Content extends object>(box: SecretBox, name: string,
   }
   const record = unpack(plain) as Content & { readonly v: number };
   if (record.v === version) return record;
-  const message = `the cluster's record ${name} is of version ${record.v}, and this member knows version ${version}: upgrade it`;
-  throw new SaltworksError("CLUSTER_REFUSED", message, { name });
+  throw otherVersion(`the cluster's record ${name}`, Number(record.v), version, { name });
 }

@@ -7,6 +7,7 @@ import type { Logger } from "pino";
 import { clusterRetryMs, tokenFileBytesMax } from "../../limits.ts";
 import type { SecretBox } from "../../store/secrets/sealed.ts";
 import type { TokenFile, Tokens } from "../../store/secrets/tokens.ts";
+import { OtherVersions } from "../other-version.ts";
 import { openRecord, sealRecord } from "../secrets/record.ts";
 import { type BucketClients, type BucketEntry, WatchedBucket } from "../watched-bucket.ts";
 
@@ -33,6 +34,7 @@ export class TokenReplica {
   readonly #revisions = new Map<string, number>();
   /** Changes here that the bucket lacks, the newest of each name. Bounded by the number of tokens. */
   readonly #waiting = new Map<string, TokenFile>();
+  readonly #otherVersions: OtherVersions;
   readonly #ending = new AbortController();
   /** What is being sent now. */
   #sentName: string | undefined;
@@ -41,6 +43,7 @@ export class TokenReplica {
   private constructor(options: TokenReplicaOptions, bucket: WatchedBucket) {
     this.#options = options;
     this.#bucket = bucket;
+    this.#otherVersions = new OtherVersions(options.logger);
   }
 
   /**
@@ -131,6 +134,7 @@ export class TokenReplica {
       if (tokens.receive({ name, bytes: record?.bytes }, Date.now())) this.counters.received += 1;
     } catch (error) {
       this.counters.failed += 1;
+      if (this.#otherVersions.note("token", error)) return;
       logger.error({ err: error, name }, "a token of another member could not be taken");
     }
   }

@@ -161,8 +161,7 @@ export class Deliveries {
     const wanted = minionId === undefined ? job.left() : [minionId];
     const withdrawn = wanted.filter((id) => job.settle(id, "withdrawn"));
     this.counters.withdrawn += withdrawn.length;
-    if (job.leftCount === 0) await this.#end(job);
-    else await this.#write(job);
+    await (job.leftCount === 0 ? this.#end(job) : this.#write(job));
     return withdrawn.sort();
   }
 
@@ -181,6 +180,7 @@ export class Deliveries {
   async takeOver(job: PendingJob): Promise<void> {
     job.isActive = true;
     await this.#reconcile(job);
+    this.watch(job.jid, job.left());
     for (const id of job.left()) if (this.#options.isConnected(id)) this.noteAppearance(id, "contact", true);
   }
 

@@ -55,10 +55,14 @@ export async function killMachine(member: MasterProcess): Promise<void> {
 }
 
 /** Waits for a state that has no event of its own. */
-export async function untilSo(what: string, isSo: () => boolean | Promise<boolean>, limitMs = 60_000): Promise<void> {
+export async function untilSo(
+  what: string | (() => string),
+  isSo: () => boolean | Promise<boolean>,
+  limitMs = 60_000,
+): Promise<void> {
   const endMs = performance.now() + limitMs;
   while (!(await isSo())) {
-    if (performance.now() > endMs) throw new Error(`not in time: ${what}`);
+    if (performance.now() > endMs) throw new Error(`not in time: ${typeof what === "string" ? what : what()}`);
     await pause(50);
   }
 }

@@ -42,6 +42,13 @@ export class RunningMinion {
     return new RunningMinion(probe, connection, jobMs);
   }
 
+  /** Fires the event of a minion that has started: a waiting job comes soon after it. */
+  async announce(): Promise<void> {
+    const { id } = this;
+    const event = { cmd: "_minion_event", pretag: null, data: `Minion ${id} started`, tag: `salt/minion/${id}/start` };
+    await this.#probe.ask(this.#probe.seal(event));
+  }
+
   close(): void {
     this.#isClosed = true;
     this.#probe.close();

@@ -1,4 +1,5 @@
 /** Exchanges that end differently here than in Salt, on purpose. An answer that differs and is not listed fails, and so does one that is listed and does not differ. */
+import { readOwnPackage } from "../../../src/config/host/program.ts";
 
 /** `body`: the whole body, or a pattern of its JSON. Of a command line: the exit code and the output. */
 export type Instead = { readonly status: number; readonly body: unknown };
@@ -20,7 +21,7 @@ const noSsh = refused(501, "The client 'ssh' does not exist here: salt-ssh is no
 const wrongMethod = refused(405, "Specified method is invalid for this resource");
 const versions: Instead = {
   status: 200,
-  body: { return: [{ Master: "0.1.0", "Minion newer than master": { m1: "3007.0", m2: "3007.0" } }] },
+  body: { return: [{ Master: readOwnPackage().version, "Minion newer than master": { m1: "3007.0", m2: "3007.0" } }] },
 };
 
 function refused(status: number, text: string): Instead {

@@ -165,6 +165,18 @@ describe("Deliveries", () => {
     assert.equal(deliveries.job(jid)?.tries("a"), 2);
   });
 
+  it("sends a job that it takes over to a minion that comes right after", async () => {
+    await deliveries.adopt({ record: record(["a"]), marks: new Uint8Array(1) });
+    const job = deliveries.job(jid) ?? assert.fail("it is not kept");
+    world.answers.set("a", "idle");
+    await deliveries.takeOver(job);
+    world.connected.add("a");
+    deliveries.noteContact("a");
+    world.ms += settledMs;
+    await until("a has it", () => world.sent.length > 0);
+    assert.deepEqual(world.sent, [["a"]]);
+  });
+
   it("forgets a job in whose place another comes under the same job id", async () => {
     await deliveries.keep(record(["a", "b"]));
     deliveries.noteReturn(jid, "a");

@@ -9,6 +9,7 @@ import { LeaseBucket } from "../../../cluster/leases/bucket.ts";
 import { MemberLeases } from "../../../cluster/leases/member-leases.ts";
 import { type LeaseKey, type Owner, openLease } from "../../../cluster/leases/record.ts";
 import { clusterNames } from "../../../cluster/names.ts";
+import { OtherVersions } from "../../../cluster/other-version.ts";
 import { within } from "../../../deadline.ts";
 import { SaltworksError } from "../../../errors.ts";
 import { appearedGatherMs, appearedIdsMax, jobHandOverMs, jobLeaseLookMs } from "../../../limits.ts";
@@ -130,13 +131,16 @@ export class JobLeases {
     if (this.#isReleased) return;
     this.batches.noteCopied();
     this.waiting.noteCopied(bucket.identity);
+    const otherVersions = new OtherVersions(logger);
     this.#asks = new OwnerAsks({
       ...{ nats, subject, self: this.leases.self, isOperatorNats, box },
       answer: (question) => this.#answer(question),
       onAppeared: ({ ids, how }) => {
         for (const id of ids) owned.jobs.deliveries.noteAppearance(id, how, true);
       },
-      onFault: (err) => logger.warn({ err }, "another member's question about a job cannot be read"),
+      onFault: (err) => {
+        if (!otherVersions.note("told", err)) logger.warn({ err }, "another member's message cannot be read");
+      },
     });
     await this.leases.start();
     this.#timer = setInterval(() => this.#look(), jobLeaseLookMs).unref();
