@@ -66,11 +66,11 @@ export class TestBed {
   }
 
   /** A test that shows the last lines of all logs when it fails. */
-  it(name: string, body: (t: TestContext) => Promise<void>): void {
+  it(name: string, body: (t: TestContext) => Promise<void>, timeoutMs = testTimeoutMs): void {
     it(name, async (t) => {
       const isOver = new AbortController();
-      const late = delay(testTimeoutMs, undefined, { signal: isOver.signal }).then(() => {
-        throw new Error(`not at its end after ${testTimeoutMs} ms`);
+      const late = delay(timeoutMs, undefined, { signal: isOver.signal }).then(() => {
+        throw new Error(`not at its end after ${timeoutMs} ms`);
       });
       try {
         await Promise.race([body(t), late]);
