@@ -40,6 +40,19 @@ async function cluster(directory: string, words: readonly string[], input = "") 
   const exitCode = await dispatch(["cluster", ...words, "-c", directory], host);
   return { exitCode, out: host.out, err: host.err };
 }
+
+const isRoot = process.getuid?.() === 0;
+/** As a user who is bound by the modes of files. */
+async function asStranger<T>(run: () => Promise<T>): Promise<T> {
+  if (!isRoot) return await run();
+  chmodSync(place, 0o755);
+  process.seteuid?.(65_534);
+  try {
+    return await run();
+  } finally {
+    process.seteuid?.(0);
+  }
+}
 const fileIn = (directory: string) => join(directory, "master.d", "cluster.conf");
 const secretFileIn = (directory: string) => join(directory, "cluster.secret");
 const secretIn = (directory: string) => readFileSync(secretFileIn(directory), "utf8").trim();
@@ -104,6 +117,33 @@ describe("saltworks cluster init", () => {
     ],
   ];
   refusesInit(refused);
+});
+
+describe("saltworks cluster init and join by a user that may not write", () => {
+  for (const word of ["init", "join"])
+    for (const hasFolder of [false, true])
+      it(`${word} names the missing right in one line, ${hasFolder ? "with" : "without"} master.d`, async () => {
+        const directory = confDir();
+        if (hasFolder) mkdirSync(join(directory, "master.d"), { mode: 0o555 });
+        chmodSync(directory, 0o555);
+        const words = [word, "--id", "prod", "--peers", peers];
+        const { exitCode, err } = await asStranger(() => cluster(directory, words, `${secret}\n`));
+        chmodSync(directory, 0o755);
+        assert.equal(exitCode, 1);
+        const lines = err.split("\n").filter((line) => line !== "" && !line.includes("cannot be reached"));
+        assert.match(lines.join("\n"), /^saltworks cluster: EACCES: permission denied, .*$/);
+        assert.ok(!existsSync(fileIn(directory)) && !existsSync(secretFileIn(directory)));
+      });
+
+  it("takes the secret back if the other file cannot be written", async () => {
+    const directory = confDir();
+    mkdirSync(join(directory, "master.d"), { mode: 0o555 });
+    if (isRoot) chownSync(directory, 65_534, 65_534);
+    const { exitCode, err } = await asStranger(() => cluster(directory, ["init", "--id", "prod", "--peers", peers]));
+    assert.equal(exitCode, 1);
+    assert.match(err, /^saltworks cluster: EACCES: permission denied, .*master\.d.*\n$/);
+    assert.ok(!existsSync(fileIn(directory)) && !existsSync(secretFileIn(directory)));
+  });
 });
 
 describe("saltworks cluster with an operator's own NATS", () => {
@@ -219,7 +259,6 @@ describe("saltworks cluster leave", () => {
     assert.ok(!existsSync(join(directory, "cache", "cluster")));
   });
 
-  const isRoot = process.getuid?.() === 0;
   it("works with the rights of the master's user, who may have put a link in root's way", {
     skip: !isRoot && "only root has rights to lose",
   }, async () => {

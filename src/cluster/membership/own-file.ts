@@ -38,14 +38,19 @@ export function ownFileText({ clusterId, servers }: Omit<OwnFile, "secret">, sec
   ].join("\n");
 }
 
-/** Writes both files durably. `uid`: the owner of the secret, if that is not this process's user. */
+/** Writes both files durably, or neither. `uid`: the owner of the secret, if that is not this process's user. */
 export function writeOwnFiles(configDir: string, file: OwnFile, uid: number | undefined): void {
   const [path, secretPath] = [ownFilePath(configDir), secretFilePath(configDir)];
   mkdirSync(dirname(path), { recursive: true });
   replaceDurably(secretPath, `${file.secret}\n`, secretMode);
-  // Until here only root could read it, and later only the master's user can.
-  if (uid !== undefined) chownSync(secretPath, uid, -1);
-  replaceDurably(path, ownFileText(file, secretPath), mode);
+  try {
+    // Until here only root could read it, and later only the master's user can.
+    if (uid !== undefined) chownSync(secretPath, uid, -1);
+    replaceDurably(path, ownFileText(file, secretPath), mode);
+  } catch (error) {
+    removeIfThere(secretPath);
+    throw error;
+  }
 }
 
 /** Reads whether the file is there and of `saltworks cluster`. */

@@ -176,6 +176,7 @@ async function writeMembership(
 ): Promise<string> {
   const path = ownFilePath(config.configDir);
   const uid = await ownerUid(config.user);
+  let isWritten = false;
   let isKept = false;
   let isInterrupted = false;
   const forgetInterrupt = host.onInterrupt(() => {
@@ -183,6 +184,7 @@ async function writeMembership(
   });
   try {
     writeOwnFiles(config.configDir, given, uid);
+    isWritten = true;
     const read = masterConfig(options.configDir, host);
     isKept = memberOf(read, hostname())?.secret === given.secret && read.cluster_id === given.clusterId;
     // In the next turn of the event loop a signal that came meanwhile is heard.
@@ -190,7 +192,7 @@ async function writeMembership(
     if (isInterrupted) throw new Exit(interruptedExitCode);
   } finally {
     forgetInterrupt();
-    if (!isKept || isInterrupted) removeOwnFiles(config.configDir);
+    if (isWritten && (!isKept || isInterrupted)) removeOwnFiles(config.configDir);
   }
   if (!isKept)
     throw new SaltworksError(
