@@ -14,10 +14,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { after, describe, it } from "node:test";
 import { exitCodeOf, reportText } from "../../src/cli/commands/cluster/check.ts";
 import { dispatch } from "../../src/cli/dispatch.ts";
+import { writeOwnFiles } from "../../src/cluster/membership/own-file.ts";
 import { loadMasterConfig } from "../../src/config/load.ts";
 import { TestHost } from "./test-host.ts";
 
@@ -117,6 +118,32 @@ describe("saltworks cluster init", () => {
     ],
   ];
   refusesInit(refused);
+});
+
+describe("saltworks cluster init and join beside files of the operator's", () => {
+  for (const word of ["init", "join"])
+    for (const fileOf of [fileIn, secretFileIn])
+      it(`${word} refuses ${basename(fileOf(""))} by name, and leaves it as it is`, async () => {
+        const directory = confDir();
+        mkdirSync(join(directory, "master.d"));
+        writeFileSync(fileOf(directory), "# mine\n");
+        const words = [word, "--id", "prod", "--peers", peers];
+        const { exitCode, err } = await cluster(directory, words, `${secret}\n`);
+        assert.equal(exitCode, 1);
+        assert.equal(err, `saltworks cluster: CLUSTER_REFUSED: ${fileOf(directory)} exists already: move it away\n`);
+        const left = [fileIn, secretFileIn].filter((one) => existsSync(one(directory)));
+        assert.deepEqual(left, [fileOf]);
+        assert.equal(readFileSync(fileOf(directory), "utf8"), "# mine\n");
+      });
+
+  it("a secret that came after the look stays, and nothing else does", () => {
+    const directory = confDir();
+    writeFileSync(secretFileIn(directory), "mine\n");
+    const file = { clusterId: "prod", secret, servers: {} };
+    assert.throws(() => writeOwnFiles(directory, file, undefined), { code: "CLUSTER_REFUSED" });
+    assert.equal(secretIn(directory), "mine");
+    assert.ok(!existsSync(fileIn(directory)));
+  });
 });
 
 describe("saltworks cluster init and join by a user that may not write", () => {

@@ -1,10 +1,10 @@
 /** `saltworks cluster init` and `join`: write the configuration that makes this master a member of a cluster. */
-import { existsSync } from "node:fs";
 import { hostname, networkInterfaces } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isAnyAddress, type Member, memberOf } from "../../../cluster/member.ts";
 import { acceptedCount } from "../../../cluster/membership/alone.ts";
 import {
+  demandNoOwnFiles,
   type OwnFile,
   ownFilePath,
   removeOwnFiles,
@@ -104,8 +104,7 @@ function freeMaster(options: SetupOptions, host: Host): { readonly config: Maste
       "CLUSTER_REFUSED",
       `this master is a member of the cluster ${config.cluster_id} already; \`saltworks cluster leave\` ends that`,
     );
-  const path = ownFilePath(config.configDir);
-  if (existsSync(path)) throw new SaltworksError("CLUSTER_REFUSED", `${path} exists already: move it away`);
+  demandNoOwnFiles(config.configDir);
   const { id: clusterId = "", peers: written = "" } = options;
   if (clusterId === "") throw usage("--id is missing: the cluster's name, the same on each member");
   const peers = written.split(",").flatMap((peer) => (peer.trim() === "" ? [] : [peer.trim()]));
