@@ -286,13 +286,35 @@ describe("saltworks cluster leave", () => {
     assert.ok(!existsSync(join(directory, "cache", "cluster")));
   });
 
+  const unusable: readonly (readonly [what: string, config: () => object, code: string])[] = [
+    ["no nats-server", () => ({ cluster_nats_server: join(place, "no-program") }), "PACKAGE_MISSING"],
+    ["an address of another machine", () => ({ ...program(), interface: "192.0.2.1" }), "PORT_UNUSABLE"],
+  ];
+  /** A file that passes for nats-server as long as it is not started. */
+  function program(): object {
+    const path = join(place, "nats-server");
+    writeFileSync(path, "#!/bin/sh\necho nats-server: v2.15.2\n", { mode: 0o755 });
+    return { cluster_nats_server: path };
+  }
+  for (const [what, config, code] of unusable)
+    it(`with ${what} it is refused with a remedy, and works by force`, async () => {
+      const directory = confDir(config());
+      await cluster(directory, ["init", "--id", "prod", "--peers", peers]);
+      const refused = await cluster(directory, ["leave", "-y"]);
+      assert.equal(refused.exitCode, 1);
+      assert.match(refused.err, new RegExp(`^saltworks cluster: ${code}: .*With --force this master leaves`));
+      assert.ok(existsSync(fileIn(directory)));
+      const forced = await cluster(directory, ["leave", "-y", "--force"]);
+      assert.equal(forced.exitCode, 0, forced.err);
+      assert.match(forced.out, /The others may still count m1 as a server that is down/);
+      assert.ok(!existsSync(fileIn(directory)) && !existsSync(secretFileIn(directory)));
+    });
+
   it("works with the rights of the master's user, who may have put a link in root's way", {
     skip: !isRoot && "only root has rights to lose",
   }, async () => {
     chmodSync(place, 0o755);
-    const program = join(place, "nats-server");
-    writeFileSync(program, "#!/bin/sh\necho nats-server: v2.15.2\n", { mode: 0o755 });
-    const directory = confDir({ user: "nobody", cluster_nats_server: program });
+    const directory = confDir({ user: "nobody", ...program() });
     await cluster(directory, ["init", "--id", "prod", "--peers", peers]);
     const target = join(directory, "of-root");
     mkdirSync(target, { mode: 0o755 });
