@@ -339,6 +339,30 @@ describe("saltworks cluster leave", () => {
   });
 });
 
+describe("saltworks cluster status and check on a machine that cannot ask", () => {
+  const member = { cluster_id: "prod", cluster_peers: ["a", "b"] };
+  const secretFile = join(place, "readable-by-root");
+  writeFileSync(secretFile, `${secret}\n`);
+  chmodSync(secretFile, 0o000);
+  const missing = join(place, "no-such-file");
+  const cases: readonly (readonly [what: string, config: object, why: RegExp])[] = [
+    ["without a cluster", {}, /not a member of a cluster/],
+    ["without a secret", member, /cluster_secret is missing/],
+    ["with a short secret", { ...member, cluster_secret: "short" }, /it has 5 characters/],
+    ["without its secret's file", { ...member, cluster_secret_file: missing }, /cannot be read: ENOENT/],
+    ["without the right to read the secret", { ...member, cluster_secret_file: secretFile }, /cannot be read: EACCES/],
+  ];
+  for (const word of ["status", "check"])
+    for (const [what, config, why] of cases)
+      it(`${word} ${what} ends with 2 and one line`, async () => {
+        const directory = confDir(config);
+        const { exitCode, out, err } = await asStranger(() => cluster(directory, [word]));
+        assert.deepEqual([exitCode, out], [2, ""]);
+        assert.match(err, /^saltworks cluster: .*\n$/);
+        assert.match(err, why);
+      });
+});
+
 describe("saltworks cluster check", () => {
   const report = {
     cluster: "prod",

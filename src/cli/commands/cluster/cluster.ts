@@ -4,6 +4,7 @@ import { clusterIdFault } from "../../../cluster/names.ts";
 import { natsPermissions } from "../../../cluster/operator/permissions.ts";
 import { newClusterSecret } from "../../../cluster/secret.ts";
 import type { ClusterStatus } from "../../../cluster/status.ts";
+import { withSystemReason } from "../../../config/files/system-errors.ts";
 import type { MasterConfig } from "../../../config/schema.ts";
 import { hasCode, SaltworksError } from "../../../errors.ts";
 import type { Host } from "../../host/host.ts";
@@ -60,13 +61,14 @@ function isWord(word: string | undefined): word is keyof typeof clusterWords {
   return word !== undefined && Object.hasOwn(clusterWords, word);
 }
 
-/** @returns the exit code of `show`, or the one for a server that cannot be asked, after a message */
+/** @returns the exit code of `show`, or the one for a cluster that cannot be asked, after a message */
 async function unlessUnasked(host: Host, show: () => Promise<number>): Promise<number> {
   try {
     return await show();
   } catch (error) {
-    if (!hasCode(error, "CLUSTER_UNAVAILABLE")) throw error;
-    host.complain(`saltworks cluster: ${(error as Error).message}\n`);
+    // A usage error keeps its own code. All others say that this machine is not a member, or cannot ask as one.
+    if (!(error instanceof SaltworksError) || hasCode(error, "USAGE")) throw error;
+    host.complain(`saltworks cluster: ${withSystemReason(error)}\n`);
     return exitCodes.unasked;
   }
 }
