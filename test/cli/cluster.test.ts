@@ -89,10 +89,19 @@ describe("saltworks cluster init", () => {
     assert.equal(statSync(secretFileIn(directory)).mode & 0o777, 0o600);
     const config = loadMasterConfig(directory);
     assert.deepEqual([config.cluster_id, config.cluster_peers], ["prod", ["10.0.0.2", "10.0.0.3:4521"]]);
-    assert.match(out, /join --id prod --peers 127\.0\.0\.1,10\.0\.0\.3:4521$/m);
-    assert.match(out, /join --id prod --peers 127\.0\.0\.1,10\.0\.0\.2$/m);
+    // A peer without a port would have the port of the master on which the command runs.
+    assert.match(out, /join --id prod --peers 127\.0\.0\.1:4520,10\.0\.0\.3:4521$/m);
+    assert.match(out, /join --id prod --peers 127\.0\.0\.1:4520,10\.0\.0\.2:4520$/m);
     assert.ok(secretIn(directory).length > 32);
     assert.ok(!`${out}${readFileSync(fileIn(directory), "utf8")}`.includes(secretIn(directory)), "it is not shown");
+  });
+
+  it("prints no ports if all are the usual one, and all if its own is another", async () => {
+    const usual = await cluster(confDir(), ["init", "--id", "prod", "--peers", "10.0.0.2,10.0.0.3:4520"]);
+    assert.match(usual.out, /on 10\.0\.0\.2:\n.* --peers 127\.0\.0\.1,10\.0\.0\.3$/m);
+    const directory = confDir({ cluster_pool_port: 4_621 });
+    const other = await cluster(directory, ["init", "--id", "prod", "--peers", "10.0.0.2,10.0.0.3:4520"]);
+    assert.match(other.out, /on 10\.0\.0\.2:4621:\n.* --peers 127\.0\.0\.1:4621,10\.0\.0\.3:4520$/m);
   });
 
   const refused: Refusals = [

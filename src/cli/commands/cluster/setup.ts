@@ -57,12 +57,14 @@ export async function initCluster(options: SetupOptions, host: Host): Promise<nu
   return 0;
 }
 
-/** What to run on each of the others. */
+/** What to run on each of the others. The reader takes its own port for a peer without one, so that ports are left out only if all are the usual one. */
 function joinsOfPeers(member: Member): string {
   const self = addressOf(member);
+  const isUsual = [self, ...member.peers].every((one) => shortPeer(one) !== one);
+  const shown = (peer: string) => (isUsual ? shortPeer(peer) : peer);
   const joins = member.peers.map((peer) => {
-    const others = [self, ...member.peers.filter((other) => other !== peer)].map((one) => shortPeer(one));
-    return `  on ${shortPeer(peer)}:\n    saltworks cluster join --id ${member.clusterId} --peers ${others.join(",")}\n`;
+    const others = [self, ...member.peers.filter((other) => other !== peer)].map(shown);
+    return `  on ${shown(peer)}:\n    saltworks cluster join --id ${member.clusterId} --peers ${others.join(",")}\n`;
   });
   return joins.join("");
 }
