@@ -5,60 +5,30 @@ import {
   chownSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { after, describe, it } from "node:test";
-import { exitCodeOf, reportText } from "../../src/cli/commands/cluster/check.ts";
+import { describe, it } from "node:test";
 import { dispatch } from "../../src/cli/dispatch.ts";
 import { writeOwnFiles } from "../../src/cluster/membership/own-file.ts";
 import { loadMasterConfig } from "../../src/config/load.ts";
+import {
+  asStranger,
+  cluster,
+  confDir,
+  fileIn,
+  isRoot,
+  peers,
+  place,
+  secret,
+  secretFileIn,
+  secretIn,
+} from "./cluster-site.ts";
 import { TestHost } from "./test-host.ts";
-
-const place = mkdtempSync(join(tmpdir(), "saltworks-cluster-"));
-after(() => rmSync(place, { recursive: true }));
-let count = 0;
-
-/** A configuration directory with this main file. */
-function confDir(config: object = {}): string {
-  count += 1;
-  const directory = join(place, `${count}`);
-  mkdirSync(directory);
-  const base = { id: "m1", interface: "127.0.0.1", root_dir: directory, pki_dir: join(directory, "pki") };
-  writeFileSync(join(directory, "master"), JSON.stringify({ ...base, cachedir: join(directory, "cache"), ...config }));
-  return directory;
-}
-
-async function cluster(directory: string, words: readonly string[], input = "") {
-  const host = new TestHost(input);
-  const exitCode = await dispatch(["cluster", ...words, "-c", directory], host);
-  return { exitCode, out: host.out, err: host.err };
-}
-
-const isRoot = process.getuid?.() === 0;
-/** As a user who is bound by the modes of files. */
-async function asStranger<T>(run: () => Promise<T>): Promise<T> {
-  if (!isRoot) return await run();
-  chmodSync(place, 0o755);
-  process.seteuid?.(65_534);
-  try {
-    return await run();
-  } finally {
-    process.seteuid?.(0);
-  }
-}
-const fileIn = (directory: string) => join(directory, "master.d", "cluster.conf");
-const secretFileIn = (directory: string) => join(directory, "cluster.secret");
-const secretIn = (directory: string) => readFileSync(secretFileIn(directory), "utf8").trim();
-const peers = "127.0.0.2:1,127.0.0.3:1";
-const secret = "a-secret-of-more-than-16-characters";
 
 type Refusals = readonly (readonly [what: string, config: object, words: readonly string[], why: RegExp])[];
 
@@ -257,9 +227,11 @@ describe("saltworks cluster with an operator's own NATS", () => {
 describe("saltworks cluster join", () => {
   it("reads the secret from a pipe, and says that it could not check it", async () => {
     const directory = confDir();
-    const { exitCode, out, err } = await cluster(directory, ["join", "--id", "prod", "--peers", peers], `${secret}\n`);
+    const words = ["join", "--id", "prod", "--peers", peers];
+    const { exitCode, out, err, questions } = await cluster(directory, words, `${secret}\n`);
     assert.equal(exitCode, 0, err);
     assert.match(err, /127\.0\.0\.2:1 cannot be reached: ECONNREFUSED/);
+    assert.equal(questions, "", "a pipe is not asked");
     assert.match(out, /the secret is not checked/);
     assert.equal(secretIn(directory), secret);
     assert.equal(loadMasterConfig(directory).cluster_secret_file, secretFileIn(directory));
@@ -345,69 +317,5 @@ describe("saltworks cluster leave", () => {
     const { exitCode, err } = await cluster(confDir(), ["leave", "-y"]);
     assert.equal(exitCode, 1);
     assert.match(err, /not a member/);
-  });
-});
-
-describe("saltworks cluster status and check on a machine that cannot ask", () => {
-  const member = { cluster_id: "prod", cluster_peers: ["a", "b"] };
-  const secretFile = join(place, "readable-by-root");
-  writeFileSync(secretFile, `${secret}\n`);
-  chmodSync(secretFile, 0o000);
-  const missing = join(place, "no-such-file");
-  const cases: readonly (readonly [what: string, config: object, why: RegExp])[] = [
-    ["without a cluster", {}, /not a member of a cluster/],
-    ["without a secret", member, /cluster_secret is missing/],
-    ["with a short secret", { ...member, cluster_secret: "short" }, /it has 5 characters/],
-    ["without its secret's file", { ...member, cluster_secret_file: missing }, /cannot be read: ENOENT/],
-    ["without the right to read the secret", { ...member, cluster_secret_file: secretFile }, /cannot be read: EACCES/],
-  ];
-  for (const word of ["status", "check"])
-    for (const [what, config, why] of cases)
-      it(`${word} ${what} ends with 2 and one line`, async () => {
-        const directory = confDir(config);
-        const { exitCode, out, err } = await asStranger(() => cluster(directory, [word]));
-        assert.deepEqual([exitCode, out], [2, ""]);
-        assert.match(err, /^saltworks cluster: .*\n$/);
-        assert.match(err, why);
-      });
-});
-
-describe("saltworks cluster check", () => {
-  const report = {
-    cluster: "prod",
-    members: [{ name: "m1", role: "master" as const }],
-    differences: [],
-    omitted: 0,
-    unasked: [],
-  };
-  const difference = {
-    member: "m2",
-    subject: "file_roots" as const,
-    environment: "base",
-    name: "top.sls",
-    kind: "differs" as const,
-  };
-  const silent = { member: "m3", why: "no answer" };
-
-  it("tells alike, different and unasked members by its exit code", () => {
-    assert.equal(exitCodeOf(report), 0);
-    assert.equal(exitCodeOf({ differences: [difference], unasked: [silent] }), 1);
-    assert.equal(exitCodeOf({ differences: [], unasked: [silent] }), 2);
-  });
-
-  it("has a line for each difference and each silent member", () => {
-    const text = reportText({ ...report, differences: [difference], omitted: 4, unasked: [silent] });
-    assert.equal(
-      text,
-      "Cluster prod: compared m1\n  m2: file_roots base top.sls: differs\n  and 4 more\nNot asked:\n  m3: no answer\nThe members differ in 5 places.\n",
-    );
-  });
-
-  it("ends with 2 if this machine's server was never started", async () => {
-    const directory = confDir();
-    await cluster(directory, ["init", "--id", "prod", "--peers", peers]);
-    const { exitCode, err } = await cluster(directory, ["check"]);
-    assert.equal(exitCode, 2);
-    assert.match(err, /has not been started/);
   });
 });

@@ -4,7 +4,6 @@ import { clusterIdFault } from "../../../cluster/names.ts";
 import { natsPermissions } from "../../../cluster/operator/permissions.ts";
 import { newClusterSecret } from "../../../cluster/secret.ts";
 import type { ClusterStatus } from "../../../cluster/status.ts";
-import { withSystemReason } from "../../../config/files/system-errors.ts";
 import type { MasterConfig } from "../../../config/schema.ts";
 import { hasCode, SaltworksError } from "../../../errors.ts";
 import type { Host } from "../../host/host.ts";
@@ -68,7 +67,7 @@ async function unlessUnasked(host: Host, show: () => Promise<number>): Promise<n
   } catch (error) {
     // A usage error keeps its own code. All others say that this machine is not a member, or cannot ask as one.
     if (!(error instanceof SaltworksError) || hasCode(error, "USAGE")) throw error;
-    host.complain(`saltworks cluster: ${withSystemReason(error)}\n`);
+    host.complain(`saltworks cluster: ${error.message}\n`);
     return exitCodes.unasked;
   }
 }

@@ -74,7 +74,7 @@ export async function joinCluster(options: SetupOptions, host: Host): Promise<nu
   const { config, given } = freeMaster(options, host);
   // Checked before the secret is asked for.
   asMember(config, { ...given, secret: newClusterSecret() });
-  const secret = (await host.readSecret("cluster_secret: "))?.trim();
+  const secret = (await host.readSecret(host.isInputTerminal ? "cluster_secret: " : ""))?.trim();
   if (secret === undefined || secret === "")
     throw usage("no secret is given: it is in cluster.secret beside the other members' configuration");
   const member = asMember(config, { ...given, secret });
