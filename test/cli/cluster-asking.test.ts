@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import { freePorts } from "../../bench/free-ports.ts";
 import { exitCodeOf, reportText } from "../../src/cli/commands/cluster/check.ts";
+import { statusText } from "../../src/cli/commands/cluster/cluster.ts";
 import { serverFiles } from "../../src/cluster/server/prepare.ts";
 import { asStranger, cluster, confDir, isRoot, peers, place, secret, secretFileIn } from "./cluster-site.ts";
 
@@ -34,6 +35,20 @@ describe("saltworks cluster status and check on a machine that cannot ask", () =
         assert.match(err, /^saltworks cluster: .*\n$/);
         assert.match(err, why);
       });
+});
+
+describe("saltworks cluster status", () => {
+  it("names the streams that take no changes", () => {
+    const servers = ["a", "b", "c", "d", "e"].map((name) => ({
+      ...{ name, version: "2.15.2", isLeader: name === "a", isAnswering: name < "d", isStoring: true, behind: 0 },
+    }));
+    const status = { sees: "servers" as const, hasQuorum: true, serverCount: 5, servers };
+    assert.match(statusText("prod", { ...status, leaderless: [] }), /^The cluster takes changes\.$/m);
+    assert.match(
+      statusText("prod", { ...status, leaderless: ["KV_sw_prod_keys", "sw_prod_jobs"] }),
+      /^The cluster does not take all changes: .* answer for KV_sw_prod_keys, sw_prod_jobs\.$/m,
+    );
+  });
 });
 
 describe("saltworks cluster check", () => {
