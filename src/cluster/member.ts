@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
+import { hasCodeIn } from "../config/files/system-errors.ts";
 import type { MasterConfig } from "../config/load.ts";
 import { SaltworksError } from "../errors.ts";
 import { clusterReplicasMax } from "../limits.ts";
@@ -33,6 +34,9 @@ export type Member = {
   /** The server's own directory, in which the member keeps its places in the records, too. */
   readonly directory: string;
 };
+
+/** For a user that may not read what only the master's user can. */
+export const readerAdvice = "run the command as root or as the master's user";
 
 const anyAddresses: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 export const isAnyAddress = (address: string): boolean => anyAddresses.has(address);
@@ -71,7 +75,8 @@ function secretOf({ cluster_secret: text, cluster_secret_file: file }: MemberCon
   try {
     return readFileSync(file, "utf8").trim();
   } catch (cause) {
-    const why = `cluster_secret_file: ${file} cannot be read: ${(cause as Error).message}`;
+    const advice = hasCodeIn(cause, "EACCES") ? `; ${readerAdvice}` : "";
+    const why = `cluster_secret_file: ${file} cannot be read: ${(cause as Error).message}${advice}`;
     throw new SaltworksError("CONFIG_INVALID", why, {}, { cause });
   }
 }

@@ -5,6 +5,8 @@ import { retried, unavailable } from "./connection.ts";
 
 /** Each server answers; the one that leads knows the silent ones, too. Source: NATS documentation, "System Events". */
 const question = "$SYS.REQ.SERVER.PING.JSZ";
+/** With the streams that each server keeps: with five servers a stream has copies on three of them, and may lack its majority alone. */
+const asked = JSON.stringify({ accounts: true, streams: true });
 
 export type ClusterServer = {
   readonly name: string;
@@ -23,15 +25,19 @@ export type ClusterStatus = {
   readonly sees: "servers" | "streams";
   /** Whether more than half of the servers work together, so that the cluster takes changes. */
   readonly hasQuorum: boolean;
+  /** Streams whose leader does not answer, so that they take no changes. Always empty with `streams`, where `hasQuorum` counts them. */
+  readonly leaderless: readonly string[];
   readonly serverCount: number;
   readonly servers: readonly ClusterServer[];
 };
 
 type Replica = { readonly name: string; readonly offline?: boolean; readonly lag?: number };
+type Stream = { readonly name: string; readonly cluster?: { readonly leader?: string } };
 type Answer = {
   readonly server: { readonly name: string; readonly ver: string };
   readonly data?: {
     readonly disabled?: boolean;
+    readonly account_details?: readonly { readonly stream_detail?: readonly Stream[] }[];
     readonly meta_cluster?: {
       readonly leader?: string;
       readonly cluster_size?: number;
@@ -51,7 +57,7 @@ export async function readClusterStatus(nats: NatsConnection): Promise<ClusterSt
 }
 
 async function ask(nats: NatsConnection): Promise<Answer[]> {
-  const replies = await nats.requestMany(question, "{}", { strategy: "timer", maxWait: clusterStatusWaitMs });
+  const replies = await nats.requestMany(question, asked, { strategy: "timer", maxWait: clusterStatusWaitMs });
   const answers: Answer[] = [];
   for await (const reply of replies) answers.push(reply.json<Answer>());
   return answers;
@@ -75,5 +81,18 @@ export function statusOf(answers: readonly Answer[]): ClusterStatus {
     return { name, version, isLeader: name === leader, isAnswering: version !== undefined, isStoring, behind };
   });
   const working = servers.filter(({ isAnswering, isStoring }) => isAnswering && isStoring).length;
-  return { sees: "servers", hasQuorum: leader !== undefined && 2 * working > serverCount, serverCount, servers };
+  const hasQuorum = leader !== undefined && 2 * working > serverCount;
+  return { sees: "servers", hasQuorum, leaderless: leaderlessIn(answers), serverCount, servers };
+}
+
+/** Streams of which some server has a copy, and none says that it leads. */
+function leaderlessIn(answers: readonly Answer[]): string[] {
+  const led = new Set<string>();
+  const known = new Set<string>();
+  for (const { server, data } of answers)
+    for (const { name, cluster } of (data?.account_details ?? []).flatMap(({ stream_detail: all = [] }) => all)) {
+      known.add(name);
+      if (cluster?.leader === server.name) led.add(name);
+    }
+  return [...known].filter((name) => !led.has(name)).sort();
 }

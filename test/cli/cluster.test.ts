@@ -5,46 +5,30 @@ import {
   chownSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, describe, it } from "node:test";
-import { exitCodeOf, reportText } from "../../src/cli/commands/cluster/check.ts";
+import { basename, join } from "node:path";
+import { describe, it } from "node:test";
 import { dispatch } from "../../src/cli/dispatch.ts";
+import { writeOwnFiles } from "../../src/cluster/membership/own-file.ts";
 import { loadMasterConfig } from "../../src/config/load.ts";
+import {
+  asStranger,
+  cluster,
+  confDir,
+  fileIn,
+  isRoot,
+  peers,
+  place,
+  secret,
+  secretFileIn,
+  secretIn,
+} from "./cluster-site.ts";
 import { TestHost } from "./test-host.ts";
-
-const place = mkdtempSync(join(tmpdir(), "saltworks-cluster-"));
-after(() => rmSync(place, { recursive: true }));
-let count = 0;
-
-/** A configuration directory with this main file. */
-function confDir(config: object = {}): string {
-  count += 1;
-  const directory = join(place, `${count}`);
-  mkdirSync(directory);
-  const base = { id: "m1", interface: "127.0.0.1", root_dir: directory, pki_dir: join(directory, "pki") };
-  writeFileSync(join(directory, "master"), JSON.stringify({ ...base, cachedir: join(directory, "cache"), ...config }));
-  return directory;
-}
-
-async function cluster(directory: string, words: readonly string[], input = "") {
-  const host = new TestHost(input);
-  const exitCode = await dispatch(["cluster", ...words, "-c", directory], host);
-  return { exitCode, out: host.out, err: host.err };
-}
-const fileIn = (directory: string) => join(directory, "master.d", "cluster.conf");
-const secretFileIn = (directory: string) => join(directory, "cluster.secret");
-const secretIn = (directory: string) => readFileSync(secretFileIn(directory), "utf8").trim();
-const peers = "127.0.0.2:1,127.0.0.3:1";
-const secret = "a-secret-of-more-than-16-characters";
 
 type Refusals = readonly (readonly [what: string, config: object, words: readonly string[], why: RegExp])[];
 
@@ -75,10 +59,19 @@ describe("saltworks cluster init", () => {
     assert.equal(statSync(secretFileIn(directory)).mode & 0o777, 0o600);
     const config = loadMasterConfig(directory);
     assert.deepEqual([config.cluster_id, config.cluster_peers], ["prod", ["10.0.0.2", "10.0.0.3:4521"]]);
-    assert.match(out, /join --id prod --peers 127\.0\.0\.1,10\.0\.0\.3:4521$/m);
-    assert.match(out, /join --id prod --peers 127\.0\.0\.1,10\.0\.0\.2$/m);
+    // A peer without a port would have the port of the master on which the command runs.
+    assert.match(out, /join --id prod --peers 127\.0\.0\.1:4520,10\.0\.0\.3:4521$/m);
+    assert.match(out, /join --id prod --peers 127\.0\.0\.1:4520,10\.0\.0\.2:4520$/m);
     assert.ok(secretIn(directory).length > 32);
     assert.ok(!`${out}${readFileSync(fileIn(directory), "utf8")}`.includes(secretIn(directory)), "it is not shown");
+  });
+
+  it("prints no ports if all are the usual one, and all if its own is another", async () => {
+    const usual = await cluster(confDir(), ["init", "--id", "prod", "--peers", "10.0.0.2,10.0.0.3:4520"]);
+    assert.match(usual.out, /on 10\.0\.0\.2:\n.* --peers 127\.0\.0\.1,10\.0\.0\.3$/m);
+    const directory = confDir({ cluster_pool_port: 4_621 });
+    const other = await cluster(directory, ["init", "--id", "prod", "--peers", "10.0.0.2,10.0.0.3:4520"]);
+    assert.match(other.out, /on 10\.0\.0\.2:4621:\n.* --peers 127\.0\.0\.1:4621,10\.0\.0\.3:4520$/m);
   });
 
   const refused: Refusals = [
@@ -104,6 +97,59 @@ describe("saltworks cluster init", () => {
     ],
   ];
   refusesInit(refused);
+});
+
+describe("saltworks cluster init and join beside files of the operator's", () => {
+  for (const word of ["init", "join"])
+    for (const fileOf of [fileIn, secretFileIn])
+      it(`${word} refuses ${basename(fileOf(""))} by name, and leaves it as it is`, async () => {
+        const directory = confDir();
+        mkdirSync(join(directory, "master.d"));
+        writeFileSync(fileOf(directory), "# mine\n");
+        const words = [word, "--id", "prod", "--peers", peers];
+        const { exitCode, err } = await cluster(directory, words, `${secret}\n`);
+        assert.equal(exitCode, 1);
+        assert.equal(err, `saltworks cluster: CLUSTER_REFUSED: ${fileOf(directory)} exists already: move it away\n`);
+        const left = [fileIn, secretFileIn].filter((one) => existsSync(one(directory)));
+        assert.deepEqual(left, [fileOf]);
+        assert.equal(readFileSync(fileOf(directory), "utf8"), "# mine\n");
+      });
+
+  it("a secret that came after the look stays, and nothing else does", () => {
+    const directory = confDir();
+    writeFileSync(secretFileIn(directory), "mine\n");
+    const file = { clusterId: "prod", secret, servers: {} };
+    assert.throws(() => writeOwnFiles(directory, file, undefined), { code: "CLUSTER_REFUSED" });
+    assert.equal(secretIn(directory), "mine");
+    assert.ok(!existsSync(fileIn(directory)));
+  });
+});
+
+describe("saltworks cluster init and join by a user that may not write", () => {
+  for (const word of ["init", "join"])
+    for (const hasFolder of [false, true])
+      it(`${word} names the missing right in one line, ${hasFolder ? "with" : "without"} master.d`, async () => {
+        const directory = confDir();
+        if (hasFolder) mkdirSync(join(directory, "master.d"), { mode: 0o555 });
+        chmodSync(directory, 0o555);
+        const words = [word, "--id", "prod", "--peers", peers];
+        const { exitCode, err } = await asStranger(() => cluster(directory, words, `${secret}\n`));
+        chmodSync(directory, 0o755);
+        assert.equal(exitCode, 1);
+        const lines = err.split("\n").filter((line) => line !== "" && !line.includes("cannot be reached"));
+        assert.match(lines.join("\n"), /^saltworks cluster: EACCES: permission denied, .*$/);
+        assert.ok(!existsSync(fileIn(directory)) && !existsSync(secretFileIn(directory)));
+      });
+
+  it("takes the secret back if the other file cannot be written", async () => {
+    const directory = confDir();
+    mkdirSync(join(directory, "master.d"), { mode: 0o555 });
+    if (isRoot) chownSync(directory, 65_534, 65_534);
+    const { exitCode, err } = await asStranger(() => cluster(directory, ["init", "--id", "prod", "--peers", peers]));
+    assert.equal(exitCode, 1);
+    assert.match(err, /^saltworks cluster: EACCES: permission denied, .*master\.d.*\n$/);
+    assert.ok(!existsSync(fileIn(directory)) && !existsSync(secretFileIn(directory)));
+  });
 });
 
 describe("saltworks cluster with an operator's own NATS", () => {
@@ -181,9 +227,11 @@ describe("saltworks cluster with an operator's own NATS", () => {
 describe("saltworks cluster join", () => {
   it("reads the secret from a pipe, and says that it could not check it", async () => {
     const directory = confDir();
-    const { exitCode, out, err } = await cluster(directory, ["join", "--id", "prod", "--peers", peers], `${secret}\n`);
+    const words = ["join", "--id", "prod", "--peers", peers];
+    const { exitCode, out, err, questions } = await cluster(directory, words, `${secret}\n`);
     assert.equal(exitCode, 0, err);
     assert.match(err, /127\.0\.0\.2:1 cannot be reached: ECONNREFUSED/);
+    assert.equal(questions, "", "a pipe is not asked");
     assert.match(out, /the secret is not checked/);
     assert.equal(secretIn(directory), secret);
     assert.equal(loadMasterConfig(directory).cluster_secret_file, secretFileIn(directory));
@@ -219,14 +267,35 @@ describe("saltworks cluster leave", () => {
     assert.ok(!existsSync(join(directory, "cache", "cluster")));
   });
 
-  const isRoot = process.getuid?.() === 0;
+  const unusable: readonly (readonly [what: string, config: () => object, code: string])[] = [
+    ["no nats-server", () => ({ cluster_nats_server: join(place, "no-program") }), "PACKAGE_MISSING"],
+    ["an address of another machine", () => ({ ...program(), interface: "192.0.2.1" }), "PORT_UNUSABLE"],
+  ];
+  /** A file that passes for nats-server as long as it is not started. */
+  function program(): object {
+    const path = join(place, "nats-server");
+    writeFileSync(path, "#!/bin/sh\necho nats-server: v2.15.2\n", { mode: 0o755 });
+    return { cluster_nats_server: path };
+  }
+  for (const [what, config, code] of unusable)
+    it(`with ${what} it is refused with a remedy, and works by force`, async () => {
+      const directory = confDir(config());
+      await cluster(directory, ["init", "--id", "prod", "--peers", peers]);
+      const refused = await cluster(directory, ["leave", "-y"]);
+      assert.equal(refused.exitCode, 1);
+      assert.match(refused.err, new RegExp(`^saltworks cluster: ${code}: .*With --force this master leaves`));
+      assert.ok(existsSync(fileIn(directory)));
+      const forced = await cluster(directory, ["leave", "-y", "--force"]);
+      assert.equal(forced.exitCode, 0, forced.err);
+      assert.match(forced.out, /The others may still count m1 as a server that is down/);
+      assert.ok(!existsSync(fileIn(directory)) && !existsSync(secretFileIn(directory)));
+    });
+
   it("works with the rights of the master's user, who may have put a link in root's way", {
     skip: !isRoot && "only root has rights to lose",
   }, async () => {
     chmodSync(place, 0o755);
-    const program = join(place, "nats-server");
-    writeFileSync(program, "#!/bin/sh\necho nats-server: v2.15.2\n", { mode: 0o755 });
-    const directory = confDir({ user: "nobody", cluster_nats_server: program });
+    const directory = confDir({ user: "nobody", ...program() });
     await cluster(directory, ["init", "--id", "prod", "--peers", peers]);
     const target = join(directory, "of-root");
     mkdirSync(target, { mode: 0o755 });
@@ -248,45 +317,5 @@ describe("saltworks cluster leave", () => {
     const { exitCode, err } = await cluster(confDir(), ["leave", "-y"]);
     assert.equal(exitCode, 1);
     assert.match(err, /not a member/);
-  });
-});
-
-describe("saltworks cluster check", () => {
-  const report = {
-    cluster: "prod",
-    members: [{ name: "m1", role: "master" as const }],
-    differences: [],
-    omitted: 0,
-    unasked: [],
-  };
-  const difference = {
-    member: "m2",
-    subject: "file_roots" as const,
-    environment: "base",
-    name: "top.sls",
-    kind: "differs" as const,
-  };
-  const silent = { member: "m3", why: "no answer" };
-
-  it("tells alike, different and unasked members by its exit code", () => {
-    assert.equal(exitCodeOf(report), 0);
-    assert.equal(exitCodeOf({ differences: [difference], unasked: [silent] }), 1);
-    assert.equal(exitCodeOf({ differences: [], unasked: [silent] }), 2);
-  });
-
-  it("has a line for each difference and each silent member", () => {
-    const text = reportText({ ...report, differences: [difference], omitted: 4, unasked: [silent] });
-    assert.equal(
-      text,
-      "Cluster prod: compared m1\n  m2: file_roots base top.sls: differs\n  and 4 more\nNot asked:\n  m3: no answer\nThe members differ in 5 places.\n",
-    );
-  });
-
-  it("ends with 2 if this machine's server was never started", async () => {
-    const directory = confDir();
-    await cluster(directory, ["init", "--id", "prod", "--peers", peers]);
-    const { exitCode, err } = await cluster(directory, ["check"]);
-    assert.equal(exitCode, 2);
-    assert.match(err, /has not been started/);
   });
 });

@@ -50,7 +50,11 @@ export class TestHost implements Host {
     return Promise.resolve(this.#input.shift());
   }
 
-  readSecret(): Promise<string | undefined> {
+  /** What was asked for by `readSecret`, as a process shows it. */
+  questions = "";
+
+  readSecret(question = ""): Promise<string | undefined> {
+    this.questions += question;
     return this.readLine();
   }
 

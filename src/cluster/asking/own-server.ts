@@ -2,11 +2,11 @@
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
-import { SaltworksError } from "../../errors.ts";
+import { hasCode, SaltworksError } from "../../errors.ts";
 import { clusterStatusWaitMs } from "../../limits.ts";
 import { type ClusterConnection, connectCluster } from "../connection.ts";
 import { compareMembers, type LikenessReport } from "../likeness/ask.ts";
-import { type Member, type MemberConfig, memberOf } from "../member.ts";
+import { type Member, type MemberConfig, memberOf, readerAdvice } from "../member.ts";
 import { operatorServers } from "../operator/servers.ts";
 import { readStreamStatus } from "../operator/status.ts";
 import { heardMembers } from "../presence/heard.ts";
@@ -22,7 +22,10 @@ const connectionName = "saltworks cluster";
 export function ownMember(config: MemberConfig): Member {
   const member = memberOf(config, hostname());
   if (member !== undefined) return member;
-  throw new SaltworksError("FUNCTION_FAILED", "this master is not a member of a cluster: cluster_id is not set");
+  throw new SaltworksError(
+    "FUNCTION_FAILED",
+    "this master is not a member of a cluster: cluster_id is not set; `saltworks cluster init` or `join` makes it one",
+  );
 }
 
 /** @throws SaltworksError as `ownMember`, and CLUSTER_UNAVAILABLE if no server can be asked */
@@ -69,11 +72,17 @@ async function asked<Result>(
     operatorNats === undefined
       ? accessTo([ownPort(member)], keys, user, connectionName)
       : operatorServers(operatorNats, clusterId, keys.sealKey).access;
-  const connection = await connectCluster({ ...access, name: connectionName, waitMs: clusterStatusWaitMs });
   try {
-    return await ask(connection);
-  } finally {
-    await connection.close();
+    const connection = await connectCluster({ ...access, name: connectionName, waitMs: clusterStatusWaitMs });
+    try {
+      return await ask(connection);
+    } finally {
+      await connection.close();
+    }
+  } catch (cause) {
+    if (operatorNats !== undefined || !hasCode(cause, "CLUSTER_UNAVAILABLE")) throw cause;
+    const why = `${(cause as SaltworksError).message}; does the master or witness run?`;
+    throw new SaltworksError("CLUSTER_UNAVAILABLE", why, {}, { cause });
   }
 }
 
@@ -83,7 +92,9 @@ function ownPort({ directory }: Member): number {
     return clientPortIn(readFileSync(file, "utf8"));
   } catch (cause) {
     if (!hasCodeIn(cause, "ENOENT", "EACCES")) throw cause;
-    const why = hasCodeIn(cause, "ENOENT") ? "it has not been started" : "this user may not read its configuration";
-    throw new SaltworksError("CLUSTER_UNAVAILABLE", `this member's own NATS server: ${why} (${file})`, {}, { cause });
+    const why = hasCodeIn(cause, "ENOENT")
+      ? `it has not been started (${file}): start \`saltworks master\` or \`saltworks witness\` on this machine`
+      : `this user may not read its configuration (${file}); ${readerAdvice}`;
+    throw new SaltworksError("CLUSTER_UNAVAILABLE", `this member's own NATS server: ${why}`, {}, { cause });
   }
 }

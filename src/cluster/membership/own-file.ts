@@ -2,10 +2,11 @@
  * The files in which `saltworks cluster` keeps what makes a master a member: one below `master.d` that every operator's command can read, and one with the
  * secret, for the master's user.
  */
-import { chownSync, mkdirSync, readFileSync } from "node:fs";
+import { chownSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
-import { removeIfThere, replaceDurably, syncDirectory } from "../../store/disk/durable-file.ts";
+import { SaltworksError } from "../../errors.ts";
+import { createDurably, removeIfThere, syncDirectory } from "../../store/disk/durable-file.ts";
 
 const mode = 0o644;
 const secretMode = 0o600;
@@ -38,14 +39,37 @@ export function ownFileText({ clusterId, servers }: Omit<OwnFile, "secret">, sec
   ].join("\n");
 }
 
-/** Writes both files durably. `uid`: the owner of the secret, if that is not this process's user. */
+/** @throws SaltworksError CLUSTER_REFUSED if one of the files is there, which may be the operator's */
+export function demandNoOwnFiles(configDir: string): void {
+  for (const path of [ownFilePath(configDir), secretFilePath(configDir)]) if (existsSync(path)) throw existing(path);
+}
+
+function existing(path: string): SaltworksError {
+  return new SaltworksError("CLUSTER_REFUSED", `${path} exists already: move it away`);
+}
+
+function createNew(path: string, text: string, fileMode: number): void {
+  if (!createDurably(path, text, fileMode)) throw existing(path);
+}
+
+/**
+ * Writes both files durably, or neither.
+ *
+ * @param uid the owner of the secret, if that is not this process's user
+ * @throws SaltworksError CLUSTER_REFUSED as `demandNoOwnFiles`
+ */
 export function writeOwnFiles(configDir: string, file: OwnFile, uid: number | undefined): void {
   const [path, secretPath] = [ownFilePath(configDir), secretFilePath(configDir)];
   mkdirSync(dirname(path), { recursive: true });
-  replaceDurably(secretPath, `${file.secret}\n`, secretMode);
-  // Until here only root could read it, and later only the master's user can.
-  if (uid !== undefined) chownSync(secretPath, uid, -1);
-  replaceDurably(path, ownFileText(file, secretPath), mode);
+  createNew(secretPath, `${file.secret}\n`, secretMode);
+  try {
+    // Until here only root could read it, and later only the master's user can.
+    if (uid !== undefined) chownSync(secretPath, uid, -1);
+    createNew(path, ownFileText(file, secretPath), mode);
+  } catch (error) {
+    removeIfThere(secretPath);
+    throw error;
+  }
 }
 
 /** Reads whether the file is there and of `saltworks cluster`. */

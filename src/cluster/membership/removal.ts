@@ -21,8 +21,7 @@ export async function leaveServers(nats: NatsConnection, name: string): Promise<
   const before = await until(nats, ({ hasQuorum }) => hasQuorum, "fewer than half of the cluster's servers answer");
   if (!isKnown(before, name)) return before.serverCount - 1;
   demandMajority(before, name);
-  const reply = await nats.request(subject, JSON.stringify({ peer: name }), { timeout: clusterRequestMs });
-  const { success, error } = reply.json<Answer>();
+  const { success, error } = await askToForget(nats, name);
   if (success !== true)
     throw new SaltworksError(
       "CLUSTER_UNAVAILABLE",
@@ -34,6 +33,17 @@ export async function leaveServers(nats: NatsConnection, name: string): Promise<
     `the cluster has not forgotten ${name}`,
   );
   return after.servers.filter((server) => server.name !== name).length;
+}
+
+/** @throws SaltworksError CLUSTER_UNAVAILABLE without an answer; by its `mayRepeat` a second try does no harm */
+async function askToForget(nats: NatsConnection, name: string): Promise<Answer> {
+  try {
+    const reply = await nats.request(subject, JSON.stringify({ peer: name }), { timeout: clusterRequestMs });
+    return reply.json<Answer>();
+  } catch (cause) {
+    const why = `the cluster has not said whether it has forgotten ${name}`;
+    throw new SaltworksError("CLUSTER_UNAVAILABLE", why, { mayRepeat: true }, { cause });
+  }
 }
 
 /** The others must be a majority among themselves: otherwise they could not even take another server in. @throws SaltworksError CLUSTER_UNAVAILABLE */

@@ -57,7 +57,7 @@ export function streamStatusOf(
     });
   const hasMajority = (peers: readonly Peer[]) => 2 * peers.filter((one) => one.takesPart).length > peers.length;
   const hasQuorum = streams.length > 0 && streams.every(hasMajority);
-  return { sees: "streams", hasQuorum, serverCount: servers.length, servers };
+  return { sees: "streams", hasQuorum, leaderless: [], serverCount: servers.length, servers };
 }
 
 /** None without a leader. */

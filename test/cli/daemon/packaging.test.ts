@@ -9,7 +9,7 @@ import { minionOpenFiles } from "../../../src/cli/commands/minion.ts";
 import { commandAbouts } from "../../../src/cli/options/command-list.ts";
 import { masterOptions } from "../../../src/config/options/master.ts";
 import { minionOptions } from "../../../src/config/options/minion.ts";
-import { drainDeadlineMs, saltMirrorStopMs } from "../../../src/limits.ts";
+import { clusterServerEndMs, drainDeadlineMs, saltMirrorStopMs, watchedStopMs } from "../../../src/limits.ts";
 import { exitCodes } from "../../../src/minion/minion.ts";
 import { repositoryRoot } from "../../root.ts";
 
@@ -32,28 +32,43 @@ function unitOf(role: string): ReadonlyMap<string, string> {
   return settings;
 }
 
+/** What all units have in common. */
+function demandUnit(role: string): ReadonlyMap<string, string> {
+  const unit = unitOf(role);
+  const [program = "", command = "", ...rest] = unit.get("Service.ExecStart")?.split(" ") ?? [];
+  assert.ok(program.startsWith(`${installed}/`), program);
+  accessSync(program.replace(installed, repositoryRoot), constants.X_OK);
+  assert.deepEqual([command, rest], [role, []]);
+  assert.ok(Object.hasOwn(commandAbouts, command));
+  const install = readFileSync(join(repositoryRoot, "docs/install.md"), "utf8");
+  assert.ok(install.includes(`git clone URL ${installed} `));
+  assert.ok(install.includes(`packaging/systemd/saltworks-${role}.service`));
+  const documentation = unit.get("Unit.Documentation")?.replace(`file://${installed}`, repositoryRoot) ?? "";
+  assert.ok(existsSync(documentation), documentation);
+  // `bin/saltworks` becomes Node.js, so the daemon itself is the process that systemd started.
+  assert.deepEqual([unit.get("Service.Type"), unit.get("Service.NotifyAccess")], ["notify", "main"]);
+  assert.equal(unit.get("Service.ExecReload"), "/bin/kill -HUP $MAINPID");
+  assert.ok(Number(unit.get("Service.WatchdogSec")) >= 30, "a busy worker is not a dead one");
+  return unit;
+}
+
 describe("packaging", () => {
   for (const role of ["master", "minion"] as const) {
     it(`has a unit that starts the ${role} where docs/install.md puts it, and takes its word that it is ready`, () => {
-      const unit = unitOf(role);
-      const [program = "", command = "", ...rest] = unit.get("Service.ExecStart")?.split(" ") ?? [];
-      assert.ok(program.startsWith(`${installed}/`), program);
-      accessSync(program.replace(installed, repositoryRoot), constants.X_OK);
-      assert.deepEqual([command, rest], [role, []]);
-      assert.ok(Object.hasOwn(commandAbouts, command));
-      const install = readFileSync(join(repositoryRoot, "docs/install.md"), "utf8");
-      assert.ok(install.includes(`git clone URL ${installed} `));
-      assert.ok(install.includes(`packaging/systemd/saltworks-${role}.service`));
-      const documentation = unit.get("Unit.Documentation")?.replace(`file://${installed}`, repositoryRoot) ?? "";
-      assert.ok(existsSync(documentation), documentation);
+      const unit = demandUnit(role);
       assert.equal(unit.get("Unit.Conflicts"), `salt-${role}.service`, "both have the same ports and keys");
       assert.match(unit.get("Unit.After") ?? "", new RegExp(`\\bsalt-${role}\\.service$`), "Salt's ends first");
-      // `bin/saltworks` becomes Node.js, so the daemon itself is the process that systemd started.
-      assert.deepEqual([unit.get("Service.Type"), unit.get("Service.NotifyAccess")], ["notify", "main"]);
-      assert.equal(unit.get("Service.ExecReload"), "/bin/kill -HUP $MAINPID");
-      assert.ok(Number(unit.get("Service.WatchdogSec")) >= 30, "a busy worker is not a dead one");
     });
   }
+
+  it("has a unit that starts the witness, which runs beside no Salt of its kind", () => {
+    const unit = demandUnit("witness");
+    assert.ok(!unit.has("Unit.Conflicts"));
+    const startMinutes = Number(/^(\d+)min$/.exec(unit.get("Service.TimeoutStartSec") ?? "")?.[1]);
+    assert.ok(60 * startMinutes > masterOptions.cluster_join_timeout.default);
+    assert.equal(Number(unit.get("Service.LimitNOFILE")), masterOptions.max_open_files.default);
+    assert.ok(Number(unit.get("Service.TimeoutStopSec")) * 1_000 > clusterServerEndMs + watchedStopMs);
+  });
 
   it("bounds open files and the time to stop as the program does", () => {
     const [master, minion] = [unitOf("master"), unitOf("minion")];
@@ -69,7 +84,7 @@ describe("packaging", () => {
     const paths = /^(\/.+) \{$/m.exec(text)?.[1]?.split(" ");
     assert.deepEqual(paths, [masterOptions.log_file.default, minionOptions.log_file.default]);
     const units = /systemctl reload (.+?) 2>/.exec(text)?.[1]?.split(" ") ?? [];
-    assert.deepEqual(units, ["saltworks-master.service", "saltworks-minion.service"]);
+    assert.deepEqual(units, ["saltworks-master.service", "saltworks-minion.service", "saltworks-witness.service"]);
     assert.match(text, /^\tcreate 0640 /m, "the mode of a log that a daemon makes");
   });
 
@@ -77,7 +92,7 @@ describe("packaging", () => {
   it("has units in which systemd finds no fault", { skip: isAnalysed ? false : "there is no systemd-analyze" }, () => {
     const folder = mkdtempSync(join(tmpdir(), "sw-"));
     try {
-      for (const role of ["master", "minion"]) {
+      for (const role of ["master", "minion", "witness"]) {
         const copy = join(folder, `saltworks-${role}.service`);
         writeFileSync(copy, readFileSync(unitFile(role), "utf8").replaceAll(installed, repositoryRoot));
         const { status, stderr } = spawnSync("systemd-analyze", ["verify", "--man=no", copy], { encoding: "utf8" });

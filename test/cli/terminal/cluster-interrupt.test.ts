@@ -46,8 +46,9 @@ describe("saltworks cluster after Ctrl-C", { timeout: 120_000 }, () => {
     await dispatch(["cluster", ...words, "-c", directory], host);
   const onChild = (directory: string, words: readonly string[], input = ""): ChildProcess => {
     const child = spawn(process.execPath, [cliFile, "cluster", ...words, "-c", directory], {
-      stdio: ["pipe", "ignore", "inherit"],
+      stdio: ["pipe", "ignore", "pipe"],
     });
+    child.stderr?.on("data", (part: Buffer) => process.stderr.write(part));
     child.stdin?.end(input);
     return child;
   };
@@ -140,11 +141,16 @@ describe("saltworks cluster after Ctrl-C", { timeout: 120_000 }, () => {
     const rest = others.map((port) => `127.0.0.1:${port}`).join(",");
     assert.equal(await onDispatch(directory, ["init", "--id", "prod", "--peers", rest]), 0);
     const child = onChild(directory, ["leave", "-y"]);
+    let complaints = "";
+    child.stderr?.on("data", (part: Buffer) => {
+      complaints += part.toString();
+    });
     const pidFile = join(directory, "cache", "cluster", "nats-server.pid");
     await untilSo("its server runs", () => existsSync(pidFile));
     const pid = Number(readFileSync(pidFile, "utf8"));
     assert.equal(await interrupted(child), 130);
     await untilSo("its server has ended", () => !existsSync(`/proc/${pid}`));
+    assert.match(complaints, /^Interrupted: the others may have forgotten m1; run the command again, or start the/m);
     assert.deepEqual(written(directory), [true, true]);
     assert.ok(existsSync(join(directory, "cache", "cluster")));
   });

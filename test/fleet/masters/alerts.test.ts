@@ -79,6 +79,15 @@ const cases: Readonly<Record<string, readonly Series[]>> = {
   SaltworksReactionsLost: [growing("saltworks_reactor_reactions_total", 1, ',kind="local",outcome="failed"')],
   SaltworksApiRestarts: [growing("saltworks_api_restarts_total", 1)],
   SaltworksGitFetchesFail: [growing("saltworks_git_fetches_total", 1, ',outcome="failed"')],
+  SaltworksClusterQuorumLost: [steady("saltworks_cluster_quorum", 0)],
+  SaltworksClusterNotStoring: [steady("saltworks_cluster_storing", 0)],
+  SaltworksClusterNotJoined: [steady("saltworks_cluster_member", 0, ',cluster="prod",member="m1"')],
+  SaltworksClusterJobLeaseLost: [steady("saltworks_cluster_job_lease", 0)],
+  SaltworksClusterReturnsBehind: [
+    growing("saltworks_cluster_returns_lag", 100, ',stream="0"'),
+    steady("saltworks_cluster_returns_lag", 0, ',stream="1"'),
+  ],
+  SaltworksClusterReturnsLost: [growing("saltworks_cluster_returns_read_total", 1, ',what="lost"')],
 };
 
 /** The same series of a master that is well. */
@@ -103,6 +112,15 @@ const well: readonly Series[] = [
   steady("saltworks_database_up", 1),
   steady("saltworks_database_lag_seconds", 5),
   steady("saltworks_event_return_up", 1, ',returner="mysql"'),
+  steady("saltworks_cluster_quorum", 1),
+  steady("saltworks_cluster_storing", 1),
+  steady("saltworks_cluster_member", 1, ',cluster="prod",member="m1"'),
+  steady("saltworks_cluster_job_lease", 1),
+  // Many, and not more than before.
+  steady("saltworks_cluster_returns_lag", 5_000, ',stream="0"'),
+  steady("saltworks_cluster_returns_lag", 0, ',stream="1"'),
+  growing("saltworks_cluster_returns_read_total", 60, ',what="messages"'),
+  steady("saltworks_cluster_returns_read_total", 5, ',what="lost"'),
 ];
 
 type RuleFile = { readonly groups: readonly { readonly rules: readonly { readonly alert: string }[] }[] };

@@ -60,24 +60,26 @@ function isWord(word: string | undefined): word is keyof typeof clusterWords {
   return word !== undefined && Object.hasOwn(clusterWords, word);
 }
 
-/** @returns the exit code of `show`, or the one for a server that cannot be asked, after a message */
+/** @returns the exit code of `show`, or the one for a cluster that cannot be asked, after a message */
 async function unlessUnasked(host: Host, show: () => Promise<number>): Promise<number> {
   try {
     return await show();
   } catch (error) {
-    if (!hasCode(error, "CLUSTER_UNAVAILABLE")) throw error;
-    host.complain(`saltworks cluster: ${(error as Error).message}\n`);
+    // A usage error keeps its own code. All others say that this machine is not a member, or cannot ask as one.
+    if (!(error instanceof SaltworksError) || hasCode(error, "USAGE")) throw error;
+    host.complain(`saltworks cluster: ${error.message}\n`);
     return exitCodes.unasked;
   }
 }
 
 async function showStatus(config: MasterConfig, isJson: boolean, host: Host): Promise<number> {
   const { cluster, ...status } = await clusterStatus(config);
-  host.write(isJson ? `${JSON.stringify({ cluster, ...status }, undefined, 2)}\n` : textOf(cluster, status));
-  return status.hasQuorum ? exitCodes.quorum : exitCodes.noQuorum;
+  host.write(isJson ? `${JSON.stringify({ cluster, ...status }, undefined, 2)}\n` : statusText(cluster, status));
+  return status.hasQuorum && status.leaderless.length === 0 ? exitCodes.quorum : exitCodes.noQuorum;
 }
 
-function textOf(clusterId: string, { sees, servers, serverCount, hasQuorum }: ClusterStatus): string {
+export function statusText(clusterId: string, status: ClusterStatus): string {
+  const { sees, servers, serverCount } = status;
   const width = Math.max(0, ...servers.map(({ name }) => name.length));
   const lines = servers.map(({ name, version, isLeader, isAnswering, isStoring, behind }) => {
     const store = isStoring ? "" : ", KEEPS NO RECORDS (is its disk full?)";
@@ -88,11 +90,15 @@ function textOf(clusterId: string, { sees, servers, serverCount, hasQuorum }: Cl
     return `  ${name.padEnd(width)}  ${state}${isLeader ? ", leads" : ""}${lag}\n`;
   });
   const answering = servers.filter(({ isAnswering }) => isAnswering).length;
-  const closing = hasQuorum
-    ? "The cluster takes changes."
-    : sees === "streams" && serverCount === 0
-      ? "The cluster takes no changes: it has no streams with a leader. The first member to start makes them."
-      : "The cluster takes no changes: more than half of its servers must answer and agree on a leader.";
   const which = sees === "streams" ? "servers of cluster_nats_servers that keep its streams" : "servers";
-  return `Cluster ${clusterId}: ${answering} of ${serverCount} ${which} answer\n${lines.join("")}${closing}\n`;
+  return `Cluster ${clusterId}: ${answering} of ${serverCount} ${which} answer\n${lines.join("")}${closingOf(status)}\n`;
+}
+
+function closingOf({ sees, serverCount, hasQuorum, leaderless }: ClusterStatus): string {
+  if (hasQuorum && leaderless.length > 0)
+    return `The cluster does not take all changes: too few of the servers with a copy answer for ${leaderless.join(", ")}.`;
+  if (hasQuorum) return "The cluster takes changes.";
+  return sees === "streams" && serverCount === 0
+    ? "The cluster takes no changes: it has no streams with a leader. The first member to start makes them."
+    : "The cluster takes no changes: more than half of its servers must answer and agree on a leader.";
 }

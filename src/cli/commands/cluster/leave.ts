@@ -21,12 +21,15 @@ import { asUser, userToBecome } from "../../input/process-user.ts";
 export type LeaveOptions = { readonly isYes: boolean; readonly isForced: boolean };
 
 const refusedExitCode = 1;
+/** MASTER_RUNNING: another program has the server's port. */
+const unaskedCodes = ["CLUSTER_UNAVAILABLE", "PACKAGE_MISSING", "PORT_UNUSABLE", "MASTER_RUNNING"] as const;
 
 /**
  * The master must be stopped. Its server runs meanwhile, because only a server of the cluster can ask the others.
  *
  * @returns the exit code
- * @throws Exit if this process is neither root nor the master's user; SaltworksError MASTER_RUNNING while a master or witness has the directories, CLUSTER_UNAVAILABLE if too few servers answer
+ * @throws Exit if this process is neither root nor the master's user; SaltworksError MASTER_RUNNING while a master or witness has the directories, CLUSTER_UNAVAILABLE if too few servers answer,
+ * PACKAGE_MISSING, PORT_UNUSABLE or MASTER_RUNNING if its server cannot be started
  */
 export async function leaveCluster(config: MasterConfig, options: LeaveOptions, host: Host): Promise<number> {
   const member = ownMember(config);
@@ -59,7 +62,7 @@ async function isConfirmed(clusterId: string, name: string, host: Host): Promise
   return answer?.toLowerCase().startsWith("y") === true;
 }
 
-/** @returns what is to be said. @throws SaltworksError CLUSTER_UNAVAILABLE, unless `isForced` */
+/** @returns what is to be said. @throws SaltworksError with one of `unaskedCodes`, unless `isForced` */
 async function forgottenByOthers(config: MasterConfig, member: Member, isForced: boolean, host: Host): Promise<string> {
   const { clusterId, name, operatorNats } = member;
   // It has no server that would count for a majority.
@@ -72,21 +75,30 @@ async function forgottenByOthers(config: MasterConfig, member: Member, isForced:
       left % 2 === 0 ? `It may lose ${bears} of them, and ${bears + 1} once another one has joined.\n` : "";
     return `The cluster has forgotten ${name}. It has ${left} servers left.\n${advice}In cluster_peers of the others, name the server that takes this one's place.\n`;
   } catch (error) {
-    if (!hasCode(error, "CLUSTER_UNAVAILABLE")) throw error;
-    const why = (error as Error).message;
-    if (isForced) return `The others still count ${name} as a server that is down: ${why}\n`;
+    if (!isUnasked(error)) throw error;
+    const { code, message: why, detail } = error;
+    if (isForced) return `The others may still count ${name} as a server that is down: ${why}\n`;
+    const remedy = detail.mayRepeat === true ? ": repeat the command" : "";
     throw new SaltworksError(
-      "CLUSTER_UNAVAILABLE",
-      `${why}. With --force this master leaves all the same, and the others go on counting it`,
+      code,
+      `${why}${remedy}. With --force this master leaves all the same, and the others go on counting it`,
       {},
       { cause: error },
     );
   }
 }
 
+/** Whether the others could not be asked, because too few answer or because this machine's server does not run. */
+function isUnasked(error: unknown): error is SaltworksError {
+  return unaskedCodes.some((code) => hasCode(error, code));
+}
+
 /** Ctrl-C ends the wait and the server, and the master stays a member. @throws Exit after Ctrl-C */
 async function askToForget(config: MasterConfig, member: Member, host: Host): Promise<number> {
   const ended = () => {
+    host.complain(
+      `Interrupted: the others may have forgotten ${member.name}; run the command again, or start the master\n`,
+    );
     throw new Exit(interruptedExitCode);
   };
   const server = await startOwnServer(config, member, pino({ enabled: false }));

@@ -1,10 +1,10 @@
 /** `saltworks cluster init` and `join`: write the configuration that makes this master a member of a cluster. */
-import { existsSync } from "node:fs";
 import { hostname, networkInterfaces } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isAnyAddress, type Member, memberOf } from "../../../cluster/member.ts";
 import { acceptedCount } from "../../../cluster/membership/alone.ts";
 import {
+  demandNoOwnFiles,
   type OwnFile,
   ownFilePath,
   removeOwnFiles,
@@ -57,12 +57,14 @@ export async function initCluster(options: SetupOptions, host: Host): Promise<nu
   return 0;
 }
 
-/** What to run on each of the others. */
+/** What to run on each of the others. The reader takes its own port for a peer without one, so that ports are left out only if all are the usual one. */
 function joinsOfPeers(member: Member): string {
   const self = addressOf(member);
+  const isUsual = [self, ...member.peers].every((one) => shortPeer(one) !== one);
+  const shown = (peer: string) => (isUsual ? shortPeer(peer) : peer);
   const joins = member.peers.map((peer) => {
-    const others = [self, ...member.peers.filter((other) => other !== peer)].map((one) => shortPeer(one));
-    return `  on ${shortPeer(peer)}:\n    saltworks cluster join --id ${member.clusterId} --peers ${others.join(",")}\n`;
+    const others = [self, ...member.peers.filter((other) => other !== peer)].map(shown);
+    return `  on ${shown(peer)}:\n    saltworks cluster join --id ${member.clusterId} --peers ${others.join(",")}\n`;
   });
   return joins.join("");
 }
@@ -72,7 +74,7 @@ export async function joinCluster(options: SetupOptions, host: Host): Promise<nu
   const { config, given } = freeMaster(options, host);
   // Checked before the secret is asked for.
   asMember(config, { ...given, secret: newClusterSecret() });
-  const secret = (await host.readSecret("cluster_secret: "))?.trim();
+  const secret = (await host.readSecret(host.isInputTerminal ? "cluster_secret: " : ""))?.trim();
   if (secret === undefined || secret === "")
     throw usage("no secret is given: it is in cluster.secret beside the other members' configuration");
   const member = asMember(config, { ...given, secret });
@@ -104,8 +106,7 @@ function freeMaster(options: SetupOptions, host: Host): { readonly config: Maste
       "CLUSTER_REFUSED",
       `this master is a member of the cluster ${config.cluster_id} already; \`saltworks cluster leave\` ends that`,
     );
-  const path = ownFilePath(config.configDir);
-  if (existsSync(path)) throw new SaltworksError("CLUSTER_REFUSED", `${path} exists already: move it away`);
+  demandNoOwnFiles(config.configDir);
   const { id: clusterId = "", peers: written = "" } = options;
   if (clusterId === "") throw usage("--id is missing: the cluster's name, the same on each member");
   const peers = written.split(",").flatMap((peer) => (peer.trim() === "" ? [] : [peer.trim()]));
@@ -176,6 +177,7 @@ async function writeMembership(
 ): Promise<string> {
   const path = ownFilePath(config.configDir);
   const uid = await ownerUid(config.user);
+  let isWritten = false;
   let isKept = false;
   let isInterrupted = false;
   const forgetInterrupt = host.onInterrupt(() => {
@@ -183,6 +185,7 @@ async function writeMembership(
   });
   try {
     writeOwnFiles(config.configDir, given, uid);
+    isWritten = true;
     const read = masterConfig(options.configDir, host);
     isKept = memberOf(read, hostname())?.secret === given.secret && read.cluster_id === given.clusterId;
     // In the next turn of the event loop a signal that came meanwhile is heard.
@@ -190,7 +193,7 @@ async function writeMembership(
     if (isInterrupted) throw new Exit(interruptedExitCode);
   } finally {
     forgetInterrupt();
-    if (!isKept || isInterrupted) removeOwnFiles(config.configDir);
+    if (isWritten && (!isKept || isInterrupted)) removeOwnFiles(config.configDir);
   }
   if (!isKept)
     throw new SaltworksError(
