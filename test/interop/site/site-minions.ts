@@ -29,7 +29,7 @@ export class SiteMinions {
     return minions;
   }
 
-  /** Those that answer no ping. */
+  /** Minions without an answer to a ping. */
   async standingStill(operator: Operator): Promise<MinionId[]> {
     const still: MinionId[] = [];
     for (const id of minionIds) if (!(await answersPing(operator, id))) still.push(id);
