@@ -41,11 +41,16 @@ type BatchMemberOptions = {
   readonly box: SecretBox;
   /** Of its logs. */
   readonly directory: string;
+  /** Which process of the member it is. */
+  readonly session?: number;
 };
 
 /** A member with its own log directory, in which a test's batch jobs run. */
-export async function openBatchMember(name: string, { server, bucketName, box, directory }: BatchMemberOptions) {
-  const holder = new Holder(name);
+export async function openBatchMember(
+  name: string,
+  { server, bucketName, box, directory, session }: BatchMemberOptions,
+) {
+  const holder = new Holder(name, session);
   let bucket: LeaseBucket | undefined;
   const copies = new BatchCopies({
     ...{ clusterId: "test", directory, leases: holder.asLeases, bucket: () => bucket, logger },

@@ -31,8 +31,8 @@ describe("batch jobs of a cluster that are over", { skip, timeout: 120_000 }, ()
     await Promise.all(buckets.splice(0).map((bucket) => bucket.close()));
   });
 
-  async function openMember(name: string, directory = temporary()) {
-    const member = await openBatchMember(name, { server, bucketName: `ended_${bucketCount}`, box, directory });
+  async function openMember(name: string, directory = temporary(), session = 1) {
+    const member = await openBatchMember(name, { server, bucketName: `ended_${bucketCount}`, box, directory, session });
     buckets.push(member.bucket);
     return member;
   }
@@ -41,11 +41,16 @@ describe("batch jobs of a cluster that are over", { skip, timeout: 120_000 }, ()
     return [await openMember("a"), await openMember("b")];
   }
 
-  /** Runs a job at `a`, up to the part that ends it. @returns its first parts, and what puts them back after all are removed */
+  /** Runs a job at `a`, which claims it again, up to the part that ends it. @returns its first parts, and what puts them back after all are removed */
   async function runWithout(a: Member, b: Member) {
-    const log = a.begun();
-    for (const entry of [begin, queue("m1", "m2"), start("s1", "m1")]) log.append(entry);
-    await log.sync();
+    const first = a.begun();
+    for (const entry of [begin, queue("m1", "m2"), start("s1", "m1")]) first.append(entry);
+    await first.sync();
+    await untilSo("the watch brings it", () => a.copies.states().get(jid)?.running === 1);
+    a.copies.releaseAll();
+    a.copies.look();
+    await untilSo("it is claimed", () => a.running.has(jid));
+    const log = a.running.get(jid) ?? assert.fail("it does not run");
     await untilSo("the other has it", () => b.copies.states().get(jid)?.running === 1);
     const saved: PartContent[] = [];
     const part = async (number: number) => await a.bucket.read<PartContent>({ kind: "part", jid, number });
@@ -102,7 +107,7 @@ describe("batch jobs of a cluster that are over", { skip, timeout: 120_000 }, ()
     for (const { now } of [a, b]) now.isCutOff = true;
     for (const { holder, file } of [a, b]) {
       await putBack();
-      const again = await openMember(holder.self.member, dirname(file));
+      const again = await openMember(holder.self.member, dirname(file), 2);
       assert.deepEqual([again.copies.counters.putBack, again.copies.states().size, again.text()], [1, 0, whole]);
       again.holder.lapsed.add("a");
       again.copies.look();
@@ -134,7 +139,7 @@ describe("batch jobs of a cluster that are over", { skip, timeout: 120_000 }, ()
     await runToEnd(a, b);
     const whole = b.text();
     await b.copies.finish();
-    const again = await openMember("b", dirname(b.file));
+    const again = await openMember("b", dirname(b.file), 2);
     assert.deepEqual([again.copies.counters.putBack, again.copies.states().size, again.text()], [0, 0, whole]);
   });
 });
