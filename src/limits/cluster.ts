@@ -198,8 +198,10 @@ export const refusedPartsBytesMax = 64 * 1_048_576;
 export const refusedPartsRetryMs = 5_000;
 /** Wait before copies of other members' batch logs that lack a part are read anew from the cluster, milliseconds. */
 export const copyRepairRetryMs = 5_000;
-/** Tries to mend such a copy that the cluster answers. After them the copy of a job that is over stays as it is. */
+/** Tries to mend such a copy that the cluster answers. After them the copy of a job that is over stays as it is. A full disk here does not count. */
 export const copyRepairTriesMax = 60;
+/** Batch jobs that a member knows to be over, the latest ones. Parts of their logs that come back into the cluster begin none of them again. */
+export const endedBatchesMax = 10_000;
 /** Jobs of the cluster that wait because this member's store refuses them, bytes in all. One over it is not in this member's job cache. */
 export const refusedLoadsBytesMax = 64 * 1_048_576;
 /** How long the owner of a job may take to answer another member, milliseconds. Then the operator is told to try again. */

@@ -137,6 +137,6 @@ export const clusterLeases = {
   saltworks_cluster_owned_jobs_total: metric(
     "counter",
     ["kind", "what"],
-    "Batch jobs (`batch`) and jobs that wait for absent minions (`waiting`): `taken` over by this member, or taken up again; `lost` to another member; `broken`: batch jobs whose log cannot be copied here; `repaired`: of these, logs that are whole again; `given_up`: ones that stay as they are; `too_large`: waiting jobs that stay with this member because of their size.",
+    "Batch jobs (`batch`) and jobs that wait for absent minions (`waiting`): `taken` over by this member, or taken up again; `lost` to another member; `broken`: batch jobs whose log cannot be copied here; `repaired`: of these, logs that are whole again; `given_up`: ones that stay as they are; `too_large`: waiting jobs that stay with this member because of their size; `put_back`: jobs that are over, whose records came back into the cluster, and that this member leaves alone.",
   ),
 };

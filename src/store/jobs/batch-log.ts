@@ -242,6 +242,11 @@ export function isEndOfBatch(part: Uint8Array): boolean {
   return at === 0 || bytes[at - 1] === newline;
 }
 
+/** Whether the system refused a step on a log. The fault may pass, as that of a full disk. */
+export function isFaultOfDisk(error: unknown): boolean {
+  return error instanceof Error && error.cause instanceof Error && "errno" in error.cause;
+}
+
 function readAt(fd: number, position: number, length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length);
   let filled = 0;

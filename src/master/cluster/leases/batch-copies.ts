@@ -24,9 +24,10 @@ import { BatchRun } from "../../batch-jobs/run.ts";
 import type { BatchControl, BatchLogs, BatchSharing, RunningBatch } from "../../batch-jobs/sharing.ts";
 import { CopiedLogs } from "./copied-logs.ts";
 import { CopyRepairs, extend, type LogCopy } from "./copy-repairs.ts";
+import { EndedBatches } from "./ended-batches.ts";
 
-/** A batch job that is not over. */
-type Copy = LogCopy & { owner: Owner };
+/** A batch job that is not over. `isKept`: read at the start, and over as the log here says, which is left as it is. */
+type Copy = LogCopy & { owner: Owner; readonly isKept: boolean };
 
 /** `id`: of this sender alone. Of two for the same job each knows its own parts by it. `written`: its latest part that the watch brought, or the one before its first. */
 type Sending = { readonly sender: LogSender; readonly id: string; written: number };
@@ -43,13 +44,14 @@ export type BatchCopiesOptions = {
 export type RunBatches = Pick<Batches, "takeOver" | "isRunning" | "owesAbort" | "release" | "control" | "sweep">;
 
 export class BatchCopies implements BatchSharing {
-  /** `taken`: taken over from another owner. `lost`: taken over by another one. `broken`: that this member cannot go on with. */
-  readonly counters = { taken: 0, lost: 0, broken: 0 };
+  /** `taken`: taken over from another owner. `lost`: taken over by another one. `broken`: that this member cannot go on with. `putBack`: over, and in the cluster again. */
+  readonly counters = { taken: 0, lost: 0, broken: 0, putBack: 0 };
   readonly #options: BatchCopiesOptions;
   readonly #copies = new Map<string, Copy>();
   readonly #senders = new Map<string, Sending>();
   readonly #logs: CopiedLogs;
   readonly #repairs: CopyRepairs;
+  readonly #ended: EndedBatches;
   readonly #claiming = new Set<string>();
   /** Batch jobs that have run here while this member holds its lease. One that stopped after an error is not tried again. */
   readonly #ran = new Set<string>();
@@ -62,8 +64,12 @@ export class BatchCopies implements BatchSharing {
     this.#repairs = new CopyRepairs({
       ...{ directory, logger, bucket },
       isOwn: (jid) => this.#senders.has(jid) || this.#batches?.isRunning(jid) === true,
-      onGone: (jid) => this.#copies.delete(jid),
+      onGone: (jid, isOver) => {
+        if (isOver) this.#drop(jid, this.#copies.get(jid)?.next ?? 0);
+        else this.#copies.delete(jid);
+      },
     });
+    this.#ended = new EndedBatches({ directory, logger, bucket, mark: (jid, number) => this.#isGone(jid, number) });
     const onRefused = (jid: string, err: unknown) =>
       logger.error({ err, batch: jid }, "the log of another member's batch job cannot be written now: tries again");
     this.#logs = new CopiedLogs(directory, onRefused);
@@ -150,7 +156,14 @@ export class BatchCopies implements BatchSharing {
     const jids = this.#logs.removeUnknown(clusterId, (jid) => this.#copies.has(jid) || this.#senders.has(jid));
     if (jids.length > 0) logger.warn({ jids }, "batch jobs of this member that the cluster never had are dropped");
     const nothing = { bytes: Buffer.alloc(0), isClaim: true } as const;
-    for (const [jid, copy] of this.#copies) {
+    for (const [jid, copy] of [...this.#copies]) {
+      if (this.#ended.has(jid)) {
+        this.#copies.delete(jid);
+        this.#repairs.forget(jid);
+        this.#logs.forget(jid);
+        this.#notePutBack(jid, copy.next - 1);
+        continue;
+      }
       // Lines that this member wrote before its end and that the cluster lacks.
       const offset = copy.end + copy.rest.byteLength;
       this.#copy(copy, jid, { ...nothing, owner: copy.owner, offset }, false);
@@ -166,7 +179,9 @@ export class BatchCopies implements BatchSharing {
       if (copy !== undefined) this.#break(copy, jid, error);
     });
     this.#repairs.look();
+    this.#ended.save();
     if (!this.isCopied || !leases.holds) return;
+    this.#ended.removeUnwanted();
     for (const [jid, copy] of this.#copies) {
       if (this.#claiming.size >= jobClaimsUnderWayMax) return;
       if (copy.isBroken || !this.#logs.isWhole(jid) || this.#ran.has(jid)) continue;
@@ -185,6 +200,7 @@ export class BatchCopies implements BatchSharing {
   async finish(): Promise<void> {
     for (const jid of this.#senders.keys()) this.#batches?.release(jid);
     await Promise.all([...this.#senders.values()].map(({ sender }) => sender.drained()));
+    this.#ended.save();
   }
 
   abort(): void {
@@ -195,8 +211,15 @@ export class BatchCopies implements BatchSharing {
     const known = this.#copies.get(jid);
     // Without its first part a log that was there at the start is one that the cluster has not kept.
     if (known !== undefined || (number > 0 && !this.isCopied)) return known;
+    const isEnded = this.#ended.has(jid);
+    if (isEnded && this.isCopied) {
+      this.#notePutBack(jid, number);
+      return undefined;
+    }
+    // Until all is read, the end of the log may follow.
+    const isKept = isEnded && this.#logs.isEnded(jid);
     const run = new BatchRun(batchStepsMax);
-    const copy = { owner, next: 0, end: 0, rest: Buffer.alloc(0), run, isBroken: false };
+    const copy = { owner, next: 0, end: 0, rest: Buffer.alloc(0), run, isBroken: false, isKept };
     this.#copies.set(jid, copy);
     return copy;
   }
@@ -209,7 +232,7 @@ export class BatchCopies implements BatchSharing {
     try {
       // What a former owner wrote and the cluster lacks ends with the claim of the next one.
       const isKnown = !isClaim && (isOwn || !this.isCopied);
-      this.#logs.write(jid, { offset, bytes, isKnown });
+      if (!copy.isKept) this.#logs.write(jid, { offset, bytes, isKnown });
       const placed = extend(copy, { offset, bytes });
       if (placed.at(-1)?.entry.kind === "done") this.#over(jid, isOwn);
     } catch (error) {
@@ -221,13 +244,19 @@ export class BatchCopies implements BatchSharing {
   /** A member that runs no batch job removes old logs at the end of the others'. */
   #over(jid: string, isOwn: boolean): void {
     this.#copies.delete(jid);
+    this.#ended.add(jid);
     this.#repairs.noteOver(jid);
     if (!isOwn) this.#batches?.sweep();
+  }
+
+  #notePutBack(jid: string, number: number): void {
+    if (this.#ended.notePutBack(jid, number)) this.counters.putBack += 1;
   }
 
   #break(copy: Copy, jid: string, err: unknown): void {
     if (copy.isBroken) return;
     copy.isBroken = true;
+    if (copy.isKept) return;
     this.counters.broken += 1;
     this.#options.logger.error({ err, batch: jid }, "the log of another member's batch job cannot be copied");
     this.#logs.forget(jid);
@@ -283,6 +312,7 @@ export class BatchCopies implements BatchSharing {
     this.#options.logger.info({ batch: jid }, "a batch job was over while this member was away");
     this.#release(jid);
     this.#copies.delete(jid);
+    this.#ended.add(jid);
     this.#repairs.forget(jid);
     this.#batches?.sweep();
   }

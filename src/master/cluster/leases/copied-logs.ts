@@ -3,6 +3,8 @@ import { SaltworksError } from "../../../errors.ts";
 import { refusedPartsBytesMax, refusedPartsRetryMs } from "../../../limits.ts";
 import {
   copyBatchPart,
+  hasBatch,
+  isFaultOfDisk,
   listBatches,
   readBatchEntries,
   readBatchSummary,
@@ -62,6 +64,16 @@ export class CopiedLogs {
     this.#refused.delete(jid);
   }
 
+  /** Whether the log here has the end of its batch job. */
+  isEnded(jid: string): boolean {
+    try {
+      return hasBatch(this.#directory, jid) && readBatchSummary(this.#directory, jid)?.last.kind === "done";
+    } catch (error) {
+      this.#onRefused(jid, error);
+      return false;
+    }
+  }
+
   /** Removes the log of a batch job that this member began and that its cluster never got. */
   remove(jid: string): void {
     try {
@@ -110,8 +122,7 @@ export class CopiedLogs {
       copyBatchPart(this.#directory, jid, offset, bytes, isKnown);
       return undefined;
     } catch (error) {
-      const { cause } = error as Error;
-      if (cause instanceof Error && "errno" in cause) return error;
+      if (isFaultOfDisk(error)) return error;
       throw error;
     }
   }

@@ -241,11 +241,11 @@ export function sampleLeases(samples: Samples, { leases, batches, waiting, refus
   const { renewed, unconfirmed, lapsed } = leases.counters;
   for (const [what, count] of Object.entries({ renewed, unconfirmed, lapsed }))
     samples.set("saltworks_cluster_job_leases_total", { what }, count);
-  for (const [kind, { taken, lost, broken = 0, tooLarge = 0 }] of Object.entries({
+  for (const [kind, { taken, lost, broken = 0, tooLarge = 0, putBack }] of Object.entries({
     batch: { tooLarge: 0, ...batches.counters },
     waiting: { broken: 0, ...waiting.counters },
   }))
-    for (const [what, count] of Object.entries({ taken, lost, broken, too_large: tooLarge }))
+    for (const [what, count] of Object.entries({ taken, lost, broken, too_large: tooLarge, put_back: putBack }))
       samples.set("saltworks_cluster_owned_jobs_total", { kind, what }, count);
   for (const [reason, count] of Object.entries(refusedQuestions ?? {}))
     samples.set("saltworks_cluster_owner_questions_refused_total", { reason }, count);

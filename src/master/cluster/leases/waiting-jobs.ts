@@ -43,8 +43,8 @@ export type WaitingJobsOptions = {
 export type KeptDeliveries = Pick<Deliveries, "job" | "jobs" | "adopt" | "takeOver" | "dropOver">;
 
 export class WaitingJobs {
-  /** `tooLarge`: jobs that stay with this member because of their size. */
-  readonly counters = { taken: 0, lost: 0, tooLarge: 0 };
+  /** `tooLarge`: jobs that stay with this member because of their size. `putBack`: over, and in the cluster again. */
+  readonly counters = { taken: 0, lost: 0, tooLarge: 0, putBack: 0 };
   readonly #options: WaitingJobsOptions;
   readonly #entries = new Map<string, WaitingEntry>();
   /** Jobs that are being claimed, given or removed. */
@@ -100,6 +100,7 @@ export class WaitingJobs {
     }
     const record = unpackPendingJob(jid, Buffer.from(content.packed));
     if (entry.overMs !== undefined && entry.publishedMs === record.publishedMs) {
+      this.counters.putBack += 1;
       this.#options.logger.warn(
         { jid },
         "a waiting job that is over was put back into the cluster's records: left alone",

@@ -1,37 +1,22 @@
 /** Logs of a cluster's batch jobs: the same on all members, with one owner, also when two believe to be it. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, mkdirSync, rmdirSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
 import { after, afterEach, before, describe, it, mock } from "node:test";
-import pino from "pino";
 import type { LeaseBucket } from "../../../../src/cluster/leases/bucket.ts";
-import { openLease, type PartContent } from "../../../../src/cluster/leases/record.ts";
+import type { PartContent } from "../../../../src/cluster/leases/record.ts";
 import { SaltworksError } from "../../../../src/errors.ts";
-import { BatchCopies } from "../../../../src/master/cluster/leases/batch-copies.ts";
-import { BatchLog, listBatches, type OpenBatchLog } from "../../../../src/store/jobs/batch-log.ts";
+import { BatchLog, listBatches } from "../../../../src/store/jobs/batch-log.ts";
 import { secretBoxWith } from "../../../../src/store/secrets/sealed.ts";
 import type { BatchEntry } from "../../../../src/wire/batch-options.ts";
 import { NatsServer } from "../../../cluster/nats.ts";
 import { untilSo } from "../../../fleet/cluster/members.ts";
 import { natsServerSkip } from "../../../services/nats-server.ts";
 import { temporaryDirectories } from "../../../store/temporary.ts";
-import { Holder, openBucket } from "./lease-holder.ts";
+import { begin, done, batchJid as jid, openBatchMember, queue, start } from "./batch-member.ts";
 
 const skip = await natsServerSkip();
-const logger = pino({ level: "silent" });
-const jid = "20260101000000000000";
-
-const begin: BatchEntry = {
-  ...{ kind: "new", at: 1, jid, user: "root", ping: "p", expected: 2, timeoutMs: 1, gatherTimeoutMs: 1, size: "1" },
-  ...{ waitSeconds: 0, isFailHard: false, canary: 0, failuresMax: "", isStatic: false, load: "" },
-};
-const queue = (...ids: string[]): BatchEntry => ({ kind: "queue", ids, absent: [], window: 1 });
-const start = (step: string, id: string): BatchEntry => ({ kind: "start", jid: step, ids: [id], at: 2 });
-const done: BatchEntry = {
-  ...{ kind: "done", at: 3, outcome: "finished", culprit: "", minions: 2, absent: 0, queued: 0, running: 0 },
-  ...{ returned: 2, failed: 0, silent: 0, retcode: 0 },
-};
 
 describe("logs of a cluster's batch jobs", { skip, timeout: 120_000 }, () => {
   const server = new NatsServer();
@@ -47,54 +32,10 @@ describe("logs of a cluster's batch jobs", { skip, timeout: 120_000 }, () => {
   });
 
   async function openMember(name: string) {
-    const holder = new Holder(name);
-    const directory = temporary();
-    let bucket: LeaseBucket | undefined;
-    const copies = new BatchCopies({
-      ...{ clusterId: "test", directory, leases: holder.asLeases, bucket: () => bucket, logger },
-      ask: async (owner, question) => `${owner.member} ${question.kind} ${question.jid}`,
-    });
-    const running = new Map<string, OpenBatchLog>();
-    const events: string[] = [];
-    const now = { isCutOff: false, owesAbort: false, sweeps: 0, seen: 0 };
-    copies.use({
-      owesAbort: () => now.owesAbort,
-      sweep: () => {
-        now.sweeps += 1;
-      },
-      takeOver: (id) => {
-        events.push("takeOver");
-        running.set(id, copies.logs.reopen(directory, id).log);
-      },
-      isRunning: (id) => running.has(id),
-      release: (id) => {
-        if (running.has(id)) events.push("release");
-        running.get(id)?.close();
-        running.delete(id);
-      },
-      control: async () => "changed",
-    });
-    bucket = await openBucket(server, `batches_${bucketCount}`, {
-      ...{ box, logger },
-      take: (key, revision, value) => {
-        now.seen = revision;
-        if (now.isCutOff) return;
-        if (key.kind === "part" && value !== undefined) copies.note(key.jid, key.number, openLease(box, key, value));
-      },
-    });
-    buckets.push(bucket);
-    copies.noteCopied();
-    const begun = () => {
-      const log = copies.logs.create(directory, jid);
-      running.set(jid, log);
-      return log;
-    };
-    const file = join(directory, `${jid}.log`);
-    return {
-      ...{ holder, copies, running, events, now, bucket, begun, file },
-      text: () => readFileSync(file, "utf8"),
-      seen: () => now.seen,
-    };
+    const options = { server, bucketName: `batches_${bucketCount}`, box, directory: temporary() };
+    const member = await openBatchMember(name, options);
+    buckets.push(member.bucket);
+    return member;
   }
   async function openMembers(...names: string[]) {
     bucketCount += 1;

@@ -12,8 +12,8 @@ export class Holder {
   holds = true;
   readonly lapsed = new Set<string>();
 
-  constructor(member: string) {
-    this.self = { member, session: `${member}-1` };
+  constructor(member: string, session = 1) {
+    this.self = { member, session: `${member}-${session}` };
   }
 
   get asLeases(): MemberLeases {

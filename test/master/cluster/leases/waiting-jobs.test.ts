@@ -143,6 +143,7 @@ describe("waiting jobs of a cluster", { skip, timeout: 120_000 }, () => {
     await a.deliveries.keep(later);
     await untilSo("a later one is there", () => b.deliveries.job(later.jid) !== undefined);
     assert.deepEqual([isKept(a), isKept(b)], [false, false]);
+    assert.deepEqual([a.waiting.counters.putBack, b.waiting.counters.putBack], [1, 1]);
   });
 
   it("are taken over, and not sent by a former owner that believes to be it still", async () => {
