@@ -202,6 +202,10 @@ export const copyRepairRetryMs = 5_000;
 export const copyRepairTriesMax = 60;
 /** Jobs of the cluster that wait because this member's store refuses them, bytes in all. One over it is not in this member's job cache. */
 export const refusedLoadsBytesMax = 64 * 1_048_576;
+/** Tries to store such a job that fail for another reason than the store's refusal. After them it is not in this member's job cache. */
+export const refusedLoadTriesMax = 12;
+/** How long a member that ends tries to store such jobs, milliseconds. It reads the rest from the cluster again after its next start. */
+export const refusedLoadsEndMs = 5_000;
 /** How long the owner of a job may take to answer another member, milliseconds. Then the operator is told to try again. */
 export const ownerAnswerMs = 10_000;
 /** How far the time of such a question may be from the owner's clock, milliseconds. An older one may be a copy, and is refused. */
