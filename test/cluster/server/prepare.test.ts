@@ -1,7 +1,7 @@
 /** What a member's server needs before it starts: files that others cannot read, and the end of a server that a killed master left. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import type { Server } from "node:net";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -73,6 +73,23 @@ describe("the preparation of a member's server", { timeout: 60_000 }, () => {
       taker.close();
     }
     assert.equal(await prepared.takeFreePort(), undefined, "the server keeps its port as long as it can");
+  });
+
+  it("writes the other port again if the write failed, as on a full disk", async () => {
+    const prepared = await prepareServer(await testMember(temporary()), keys, Date.now());
+    const { configurationFile, clientPorts } = prepared;
+    const [first = 0, second = 0] = clientPorts;
+    const taker = await listenAt(first);
+    try {
+      rmSync(configurationFile);
+      mkdirSync(configurationFile);
+      await assert.rejects(prepared.takeFreePort(), { code: "EISDIR" });
+      rmdirSync(configurationFile);
+      assert.equal(await prepared.takeFreePort(), first);
+      assert.equal(clientPortIn(readFileSync(configurationFile, "utf8")), second);
+    } finally {
+      taker.close();
+    }
   });
 
   it("is found again at a port that it did not have when the member connected", { skip }, async () => {
