@@ -5,7 +5,7 @@ import { ownerAnswerMs } from "../../limits.ts";
 import type { SecretBox } from "../../store/secrets/sealed.ts";
 import { isOtherVersion } from "../other-version.ts";
 import { openRecord, sealRecord } from "../secrets/record.ts";
-import { markFor, QuestionGuard, type QuestionMark, type ReceivedMark } from "./question-guard.ts";
+import { isRepeated, markFor, QuestionGuard, type QuestionMark, type ReceivedMark } from "./question-guard.ts";
 import { encodeName, type Owner } from "./record.ts";
 
 export type OwnerQuestion =
@@ -59,8 +59,8 @@ export class OwnerAsks {
     this.#subscriptions = [
       nats.subscribe(this.#subjectOf(member), {
         callback: (error, message) => {
-          if (error === null) void this.#answer(message.data).then((sealed) => message.respond(sealed));
-          else options.onFault(error);
+          if (error !== null) return options.onFault(error);
+          void this.#answer(message.data).then((sealed) => sealed && message.respond(sealed));
         },
       }),
       nats.subscribe(subject, {
@@ -124,7 +124,8 @@ export class OwnerAsks {
     for (const one of this.#subscriptions) one.unsubscribe();
   }
 
-  async #answer(bytes: Uint8Array): Promise<Buffer> {
+  /** @returns undefined for a copy, whose answer the asking member would take for the one to its own question */
+  async #answer(bytes: Uint8Array): Promise<Buffer | undefined> {
     const { box, answer } = this.#options;
     let told: Answer;
     let of: string | undefined;
@@ -135,6 +136,7 @@ export class OwnerAsks {
       if (!isKnown(question)) throw new SaltworksError("CLUSTER_REFUSED", "its release does not know the question");
       told = { value: await answer(question) };
     } catch (error) {
+      if (isRepeated(error)) return undefined;
       told = { why: (error as Error).message };
     }
     return sealRecord(box, answerName(of), told);

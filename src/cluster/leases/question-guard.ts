@@ -14,9 +14,15 @@ export type QuestionMark = { readonly nonce: string; readonly atMs: number; read
 export type ReceivedMark = { readonly [Part in keyof QuestionMark]?: QuestionMark[Part] | undefined };
 
 const nonceBytes = 16;
+const repeated = "repeated";
 
 export function markFor({ session }: Owner, atMs = Date.now()): QuestionMark {
   return { nonce: randomBytes(nonceBytes).toString("base64url"), atMs, session };
+}
+
+/** Whether a question was refused because it was asked before. */
+export function isRepeated(error: unknown): boolean {
+  return error instanceof SaltworksError && error.detail.reason === repeated;
 }
 
 export class QuestionGuard {
@@ -56,7 +62,7 @@ export class QuestionGuard {
     }
     if (atMs <= this.#forgottenMs)
       throw this.#refused("late", "this member's clock was set back, and the question may be an old one");
-    if (this.#known.has(nonce)) throw this.#refused("repeated", "the question was asked before");
+    if (this.#known.has(nonce)) throw this.#refused(repeated, "the question was asked before");
     this.#forget();
     if (this.#known.size >= ownerNoncesMax)
       throw this.#refused("full", "too many questions were asked: try again in a minute");
