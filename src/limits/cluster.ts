@@ -177,7 +177,7 @@ export const jobLeaseLookMs = 1_000;
 export const jobClaimsUnderWayMax = 256;
 /** How long the bucket keeps the lease of a member that is gone, milliseconds. */
 export const jobLeaseKeptMs = 7 * 86_400_000;
-/** How often the log says that leases cannot be renewed or read, milliseconds. */
+/** How often the log says that leases cannot be renewed or read, and that a message about jobs cannot be read, milliseconds. */
 export const jobLeaseFaultLogMs = 10_000;
 /** One entry in the bucket of leases, bytes. A waiting job of more stays with the member that published it, which counts it as `too_large`. */
 export const ownedEntryBytesMax = natsMessageBytesMax - 65_536;

@@ -1,7 +1,7 @@
 /** Questions of a member to the owner of a job, each good once, and what it tells all: over core NATS, sealed. */
 import { type NatsConnection, RequestError } from "@nats-io/nats-core";
 import { SaltworksError } from "../../errors.ts";
-import { ownerAnswerMs } from "../../limits.ts";
+import { jobLeaseFaultLogMs, ownerAnswerMs } from "../../limits.ts";
 import type { SecretBox } from "../../store/secrets/sealed.ts";
 import { isOtherVersion } from "../other-version.ts";
 import { openRecord, sealRecord } from "../secrets/record.ts";
@@ -49,11 +49,13 @@ const answerName = (nonce: string | undefined) => (nonce === undefined ? names.a
 export class OwnerAsks {
   readonly #options: OwnerAsksOptions;
   readonly #guard: QuestionGuard;
+  #unreadable = 0;
+  #mayTellMs = 0;
   readonly #subscriptions: readonly { readonly unsubscribe: () => void }[];
 
   constructor(options: OwnerAsksOptions) {
     this.#options = options;
-    const { nats, self, subject, box, isOperatorNats } = options;
+    const { nats, self, subject, isOperatorNats } = options;
     const { member } = self;
     this.#guard = new QuestionGuard(self, !isOperatorNats);
     this.#subscriptions = [
@@ -65,10 +67,10 @@ export class OwnerAsks {
       }),
       nats.subscribe(subject, {
         callback: (error, message) => {
+          if (error !== null) return options.onFault(error);
           try {
-            if (error !== null) throw error;
-            const { by, ...told } = openRecord<Appeared & { by: string }>(box, names.told, message.data);
-            if (by !== member) options.onAppeared(told);
+            const told = this.#read<Appeared & { by: string }>(names.told, message.data);
+            if (told !== undefined && told.by !== member) options.onAppeared({ ids: told.ids, how: told.how });
           } catch (fault) {
             options.onFault(fault);
           }
@@ -77,9 +79,9 @@ export class OwnerAsks {
     ];
   }
 
-  /** Questions that this member refused. */
-  get refused(): QuestionGuard["counters"] {
-    return this.#guard.counters;
+  /** Questions that this member refused, by reason. `unreadable`: messages, of others than members perhaps. */
+  get refused(): QuestionGuard["counters"] & { readonly unreadable: number } {
+    return { ...this.#guard.counters, unreadable: this.#unreadable };
   }
 
   /** @throws SaltworksError CLUSTER_UNAVAILABLE if the owner does not answer, or cannot do it */
@@ -124,13 +126,17 @@ export class OwnerAsks {
     for (const one of this.#subscriptions) one.unsubscribe();
   }
 
-  /** @returns undefined for a copy, whose answer the asking member would take for the one to its own question */
+  /**
+   * @returns undefined for what does not open, and for a copy, whose answer the asking member would take for the one to its own question
+   */
   async #answer(bytes: Uint8Array): Promise<Buffer | undefined> {
     const { box, answer } = this.#options;
     let told: Answer;
     let of: string | undefined;
     try {
-      const { nonce, atMs, session, ...question } = openRecord<MarkedQuestion>(box, names.ask, bytes);
+      const opened = this.#read<MarkedQuestion>(names.ask, bytes);
+      if (opened === undefined) return undefined;
+      const { nonce, atMs, session, ...question } = opened;
       of = nonce;
       this.#guard.demand({ nonce, atMs, session });
       if (!isKnown(question)) throw new SaltworksError("CLUSTER_REFUSED", "its release does not know the question");
@@ -140,6 +146,24 @@ export class OwnerAsks {
       told = { why: (error as Error).message };
     }
     return sealRecord(box, answerName(of), told);
+  }
+
+  /**
+   * @returns undefined for what does not open. Of that it tells one in `jobLeaseFaultLogMs`, because on an operator's NATS others than members may send it
+   * @throws SaltworksError CLUSTER_REFUSED for another version
+   */
+  #read<Content extends object>(name: string, bytes: Uint8Array): Content | undefined {
+    try {
+      return openRecord<Content>(this.#options.box, name, bytes);
+    } catch (error) {
+      if (isOtherVersion(error)) throw error;
+      this.#unreadable += 1;
+      const nowMs = performance.now();
+      if (nowMs < this.#mayTellMs) return undefined;
+      this.#mayTellMs = nowMs + jobLeaseFaultLogMs;
+      this.#options.onFault(error);
+      return undefined;
+    }
   }
 
   #subjectOf(member: string): string {
