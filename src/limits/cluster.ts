@@ -208,9 +208,9 @@ export const refusedLoadTriesMax = 12;
 export const refusedLoadsEndMs = 5_000;
 /** How long the owner of a job may take to answer another member, milliseconds. Then the operator is told to try again. */
 export const ownerAnswerMs = 10_000;
-/** How far the time of such a question may be from the owner's clock, milliseconds. An older one may be a copy, and is refused. */
+/** How far the time of such a question may be from the owner's clock on an operator's NATS, milliseconds. An older one may be a copy, and is refused. */
 export const ownerQuestionMs = 30_000;
-/** Questions of that time whose nonces an owner knows. More are refused. */
+/** Questions of that time whose nonces an owner knows. On an operator's NATS more are refused. On the members' own servers the oldest is forgotten. */
 export const ownerNoncesMax = 10_000;
 /** How long a member that ends waits until the cluster has what its jobs wrote, milliseconds, before it hands them over. */
 export const jobHandOverMs = 5_000;

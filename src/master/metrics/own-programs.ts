@@ -112,7 +112,7 @@ export const clusterLeases = {
   saltworks_cluster_owner_questions_refused_total: metric(
     "counter",
     ["reason"],
-    "Questions of other members about this member's jobs that were refused: `repeated`; `late`: the clocks differ, or it is an old one; `process`: meant for a former process of this member; `unmarked`: of an older release, on an operator's own NATS; `full`: too many at once; `unreadable`: messages that do not open, as under another `cluster_secret`.",
+    "Questions of other members about this member's jobs that were refused: `repeated`; `late`: on an operator's own NATS, the clocks differ, or it is an old one; `process`: meant for a former process of this member; `unmarked`: of an older release, on an operator's own NATS; `full`: too many at once; `unreadable`: messages that do not open, as under another `cluster_secret`.",
   ),
   saltworks_cluster_job_lease: metric(
     "gauge",
