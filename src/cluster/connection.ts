@@ -62,8 +62,10 @@ export type ConnectionOptions = ServerAccess & {
   readonly signal?: AbortSignal;
 };
 
+type ListedOptions = NodeConnectionOptions & { servers: string[] };
+
 /** The only place that says how to connect, also for threads. The client does not follow the addresses that servers name. */
-export function connectOptions(access: ServerAccess, name: string): NodeConnectionOptions {
+export function connectOptions(access: ServerAccess, name: string): ListedOptions {
   return {
     ...("operatorNats" in access ? operatorOptions(access) : ownServerOptions(access)),
     name,
@@ -80,7 +82,7 @@ export function connectOptions(access: ServerAccess, name: string): NodeConnecti
  * While the server is down any local user may listen on its ports. Therefore TLS comes before the first byte, with certificates of the cluster on both
  * sides.
  */
-function ownServerOptions({ ports, seed, authority, certificate, key }: OwnServerAccess): NodeConnectionOptions {
+function ownServerOptions({ ports, seed, authority, certificate, key }: OwnServerAccess): ListedOptions {
   return {
     servers: ports.map((port) => `127.0.0.1:${port}`),
     // The first one is the server's, unless another program has taken it.
@@ -90,16 +92,25 @@ function ownServerOptions({ ports, seed, authority, certificate, key }: OwnServe
   };
 }
 
-function operatorOptions({ operatorNats, inboxPrefix }: OperatorAccess): NodeConnectionOptions {
+function operatorOptions({ operatorNats, inboxPrefix }: OperatorAccess): ListedOptions {
   const { servers, credentials, tls } = operatorNats;
   // An option of Node.js, which the client hands on and its type does not name.
   const checked = { ...tls, checkServerIdentity: identityCheck(servers) };
   return {
-    servers: [...servers],
+    servers: shuffled(servers),
+    // Done here, so that the first one is known. The client also shuffles the addresses of a name.
+    noRandomize: servers.length > 1,
     inboxPrefix,
     authenticator: authenticatorOf(credentials),
     ...(tls !== undefined && { tls: checked }),
   };
+}
+
+function shuffled(servers: readonly string[]): string[] {
+  return servers
+    .map((server) => ({ server, place: Math.random() }))
+    .sort((one, other) => one.place - other.place)
+    .map(({ server }) => server);
 }
 
 /**
@@ -167,11 +178,26 @@ export async function connectCluster(options: ConnectionOptions): Promise<Cluste
   const untilMs = performance.now() + waitMs;
   for (;;) {
     try {
-      const nats = await connect(connectOptions(options, name));
+      const nats = await connectKnowingAll(connectOptions(options, name), untilMs);
       return { ...(await openedOn(nats)), seal: "sealKey" in options ? recordSeal(options.sealKey) : undefined };
     } catch (error) {
       if (performance.now() >= untilMs || !(await mayTryAgain(signal))) throw unavailable(serversOf(options), error);
     }
+  }
+}
+
+/**
+ * The client forgets the addresses that fail before its first success, and would never try them again. So a connection that was made after such a failure
+ * is made anew, with the address that answered as the first one.
+ */
+async function connectKnowingAll(options: ListedOptions, untilMs: number): Promise<NatsConnection> {
+  let { servers } = options;
+  for (;;) {
+    const nats = await connect({ ...options, servers });
+    const answered = nats.getServer();
+    if (servers.length === 1 || answered === servers[0] || performance.now() >= untilMs) return nats;
+    await nats.close();
+    servers = [answered, ...options.servers.filter((server) => server !== answered)];
   }
 }
 

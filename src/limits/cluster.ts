@@ -177,7 +177,7 @@ export const jobLeaseLookMs = 1_000;
 export const jobClaimsUnderWayMax = 256;
 /** How long the bucket keeps the lease of a member that is gone, milliseconds. */
 export const jobLeaseKeptMs = 7 * 86_400_000;
-/** How often the log says that leases cannot be renewed or read, milliseconds. */
+/** How often the log says that leases cannot be renewed or read, and that a message about jobs cannot be read, milliseconds. */
 export const jobLeaseFaultLogMs = 10_000;
 /** One entry in the bucket of leases, bytes. A waiting job of more stays with the member that published it, which counts it as `too_large`. */
 export const ownedEntryBytesMax = natsMessageBytesMax - 65_536;
@@ -204,11 +204,15 @@ export const copyRepairTriesMax = 60;
 export const endedBatchesMax = 10_000;
 /** Jobs of the cluster that wait because this member's store refuses them, bytes in all. One over it is not in this member's job cache. */
 export const refusedLoadsBytesMax = 64 * 1_048_576;
+/** Tries to store such a job that fail for another reason than the store's refusal. After them it is not in this member's job cache. */
+export const refusedLoadTriesMax = 12;
+/** How long a member that ends tries to store such jobs, milliseconds. It reads the rest from the cluster again after its next start. */
+export const refusedLoadsEndMs = 5_000;
 /** How long the owner of a job may take to answer another member, milliseconds. Then the operator is told to try again. */
 export const ownerAnswerMs = 10_000;
-/** How far the time of such a question may be from the owner's clock, milliseconds. An older one may be a copy, and is refused. */
+/** How far the time of such a question may be from the owner's clock on an operator's NATS, milliseconds. An older one may be a copy, and is refused. */
 export const ownerQuestionMs = 30_000;
-/** Questions of that time whose nonces an owner knows. More are refused. */
+/** Questions of that time whose nonces an owner knows. On an operator's NATS more are refused. On the members' own servers the oldest is forgotten. */
 export const ownerNoncesMax = 10_000;
 /** How long a member that ends waits until the cluster has what its jobs wrote, milliseconds, before it hands them over. */
 export const jobHandOverMs = 5_000;

@@ -18,7 +18,6 @@ export const uncountedLimits: Readonly<Record<string, string>> = {
   apiHeaderBytesMax: ofApi,
   apiHeadersMax: ofApi,
   likenessQuestionsMax: asked,
-  refusedLoadsBytesMax: "the log names each job that this member's cache does not get",
   orchestrationMs: "the call fails and the log names it; in practice only one that hangs reaches it",
   apiHeadersTimeoutMs: ofApi,
   apiRequestTimeoutMs: ofApi,

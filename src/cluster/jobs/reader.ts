@@ -29,11 +29,13 @@ const pullMs = 2_000;
 
 /** Sends a job that is stored to this member's minions. A job that is not fresh is not sent. */
 export type SendStep = (isFresh: boolean) => Promise<void>;
+/** `stored`: of a job that could not be stored. The place in the sequence stays before the job until it resolves. */
+export type TakenJob = { readonly send: SendStep; readonly stored?: Promise<void> | undefined };
 /** Stores a job. Several are stored at once; the steps that send them run one by one, in order. */
-export type JobTaker = (job: ReceivedJob) => Promise<SendStep>;
+export type JobTaker = (job: ReceivedJob) => Promise<TakenJob>;
 
 /** For an append that has come already. */
-const nothing: JobTaker = async () => async () => undefined;
+const nothing: JobTaker = async () => ({ send: async () => undefined });
 
 export type ReaderOptions = {
   readonly jetstream: JetStreamClient;
@@ -194,12 +196,12 @@ export class JobReader {
     this.#readSerial = serial;
     this.#pending = message.info.pending;
     this.#underWay += 1;
-    let taking: Promise<{ job: ReceivedJob; send: SendStep }>;
+    let taking: Promise<TakenJob & { job: ReceivedJob }>;
     try {
       const { seal, stream } = this.#options;
       const job = decodeJob(seal?.open("jobs", stream, message.data) ?? message.data, serial);
       const take = this.#isRepeated(message.data) ? nothing : this.#options.take;
-      taking = take(job).then((send) => ({ job, send }));
+      taking = take(job).then((taken) => ({ ...taken, job }));
     } catch (error) {
       taking = Promise.reject(error);
     }
@@ -224,17 +226,14 @@ export class JobReader {
     return false;
   }
 
-  async #finish(
-    taking: Promise<{ job: ReceivedJob; send: SendStep }>,
-    serial: number,
-    identity: string,
-  ): Promise<void> {
+  async #finish(taking: Promise<TakenJob & { job: ReceivedJob }>, serial: number, identity: string): Promise<void> {
     let isOwn = false;
     try {
-      const { job, send } = await taking;
+      const { job, send, stored } = await taking;
       isOwn = job.member === this.#options.member;
       const ageMs = this.#now() - job.atMs;
       const isFresh = ageMs <= jobFreshMs;
+      if (stored !== undefined) this.#hold(identity, serial, stored);
       this.#move(identity, serial);
       await send(isFresh);
       this.counters[isFresh ? "sent" : "skipped"] += 1;
@@ -264,9 +263,19 @@ export class JobReader {
     try {
       this.#options.place.move(identity, serial);
     } catch (error) {
-      this.counters.faults += 1;
-      this.#options.onFault(error, "the place in the cluster's jobs cannot be written");
+      this.#notePlaceFault(error);
     }
+  }
+
+  /** Also after the reader's end, which is before the last try to store. */
+  #hold(identity: string, serial: number, stored: Promise<void>): void {
+    const release = this.#options.place.hold(identity, serial);
+    void stored.then(release).catch((error: unknown) => this.#notePlaceFault(error));
+  }
+
+  #notePlaceFault(error: unknown): void {
+    this.counters.faults += 1;
+    this.#options.onFault(error, "the place in the cluster's jobs cannot be written");
   }
 
   #settle(serial: number, error?: unknown, isOwn = false): void {

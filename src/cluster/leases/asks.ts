@@ -1,11 +1,11 @@
 /** Questions of a member to the owner of a job, each good once, and what it tells all: over core NATS, sealed. */
 import { type NatsConnection, RequestError } from "@nats-io/nats-core";
 import { SaltworksError } from "../../errors.ts";
-import { ownerAnswerMs } from "../../limits.ts";
+import { jobLeaseFaultLogMs, ownerAnswerMs } from "../../limits.ts";
 import type { SecretBox } from "../../store/secrets/sealed.ts";
 import { isOtherVersion } from "../other-version.ts";
 import { openRecord, sealRecord } from "../secrets/record.ts";
-import { markFor, QuestionGuard, type QuestionMark, type ReceivedMark } from "./question-guard.ts";
+import { isRepeated, markFor, QuestionGuard, type QuestionMark, type ReceivedMark } from "./question-guard.ts";
 import { encodeName, type Owner } from "./record.ts";
 
 export type OwnerQuestion =
@@ -49,26 +49,28 @@ const answerName = (nonce: string | undefined) => (nonce === undefined ? names.a
 export class OwnerAsks {
   readonly #options: OwnerAsksOptions;
   readonly #guard: QuestionGuard;
+  #unreadable = 0;
+  #mayTellMs = 0;
   readonly #subscriptions: readonly { readonly unsubscribe: () => void }[];
 
   constructor(options: OwnerAsksOptions) {
     this.#options = options;
-    const { nats, self, subject, box, isOperatorNats } = options;
+    const { nats, self, subject, isOperatorNats } = options;
     const { member } = self;
     this.#guard = new QuestionGuard(self, !isOperatorNats);
     this.#subscriptions = [
       nats.subscribe(this.#subjectOf(member), {
         callback: (error, message) => {
-          if (error === null) void this.#answer(message.data).then((sealed) => message.respond(sealed));
-          else options.onFault(error);
+          if (error !== null) return options.onFault(error);
+          void this.#answer(message.data).then((sealed) => sealed && message.respond(sealed));
         },
       }),
       nats.subscribe(subject, {
         callback: (error, message) => {
+          if (error !== null) return options.onFault(error);
           try {
-            if (error !== null) throw error;
-            const { by, ...told } = openRecord<Appeared & { by: string }>(box, names.told, message.data);
-            if (by !== member) options.onAppeared(told);
+            const told = this.#read<Appeared & { by: string }>(names.told, message.data);
+            if (told !== undefined && told.by !== member) options.onAppeared({ ids: told.ids, how: told.how });
           } catch (fault) {
             options.onFault(fault);
           }
@@ -77,9 +79,9 @@ export class OwnerAsks {
     ];
   }
 
-  /** Questions that this member refused. */
-  get refused(): QuestionGuard["counters"] {
-    return this.#guard.counters;
+  /** Questions that this member refused, by reason. `unreadable`: messages, of others than members perhaps. */
+  get refused(): QuestionGuard["counters"] & { readonly unreadable: number } {
+    return { ...this.#guard.counters, unreadable: this.#unreadable };
   }
 
   /** @throws SaltworksError CLUSTER_UNAVAILABLE if the owner does not answer, or cannot do it */
@@ -124,20 +126,44 @@ export class OwnerAsks {
     for (const one of this.#subscriptions) one.unsubscribe();
   }
 
-  async #answer(bytes: Uint8Array): Promise<Buffer> {
+  /**
+   * @returns undefined for what does not open, and for a copy, whose answer the asking member would take for the one to its own question
+   */
+  async #answer(bytes: Uint8Array): Promise<Buffer | undefined> {
     const { box, answer } = this.#options;
     let told: Answer;
     let of: string | undefined;
     try {
-      const { nonce, atMs, session, ...question } = openRecord<MarkedQuestion>(box, names.ask, bytes);
+      const opened = this.#read<MarkedQuestion>(names.ask, bytes);
+      if (opened === undefined) return undefined;
+      const { nonce, atMs, session, ...question } = opened;
       of = nonce;
       this.#guard.demand({ nonce, atMs, session });
       if (!isKnown(question)) throw new SaltworksError("CLUSTER_REFUSED", "its release does not know the question");
       told = { value: await answer(question) };
     } catch (error) {
+      if (isRepeated(error)) return undefined;
       told = { why: (error as Error).message };
     }
     return sealRecord(box, answerName(of), told);
+  }
+
+  /**
+   * @returns undefined for what does not open. Of that it tells one in `jobLeaseFaultLogMs`, because on an operator's NATS others than members may send it
+   * @throws SaltworksError CLUSTER_REFUSED for another version
+   */
+  #read<Content extends object>(name: string, bytes: Uint8Array): Content | undefined {
+    try {
+      return openRecord<Content>(this.#options.box, name, bytes);
+    } catch (error) {
+      if (isOtherVersion(error)) throw error;
+      this.#unreadable += 1;
+      const nowMs = performance.now();
+      if (nowMs < this.#mayTellMs) return undefined;
+      this.#mayTellMs = nowMs + jobLeaseFaultLogMs;
+      this.#options.onFault(error);
+      return undefined;
+    }
   }
 
   #subjectOf(member: string): string {

@@ -63,8 +63,9 @@ export async function prepareServer(member: Member, keys: ClusterKeys, nowMs: nu
       throw new SaltworksError("PORT_UNUSABLE", text);
     }
     const former = latest;
-    latest = port;
+    // First, so that a write that fails is tried again before the next start.
     configure(port);
+    latest = port;
     return former;
   };
   return { configurationFile: files.configuration, logFile: files.log, clientPorts, takeFreePort };

@@ -188,6 +188,8 @@ const members = {
   ownerNoncesMax: at("saltworks_cluster_owner_questions_refused_total", { reason: "full" }),
   copyRepairTriesMax: at("saltworks_cluster_owned_jobs_total", { kind: "batch", what: "given_up" }),
   refusedPartsBytesMax: at("saltworks_cluster_owned_jobs_total", { kind: "batch", what: "broken" }),
+  refusedLoadsBytesMax: at("saltworks_cluster_jobs_total", { outcome: "unstored" }),
+  refusedLoadTriesMax: at("saltworks_cluster_jobs_total", { outcome: "unstored" }),
   sharedKeylessMax: at("saltworks_cluster_minion_data_total", { outcome: "dropped" }),
 } as const;
 

@@ -102,7 +102,7 @@ export const clusterJobs = {
   saltworks_cluster_jobs_total: metric(
     "counter",
     ["outcome"],
-    "Jobs of the cluster. Of this member: `appended` to the sequence, `refused` because too few members answered, `duplicates` (another job had the id), or `late` (in the sequence, and not sent here in time). Of all members: `taken`, and of these `sent` to this member's minions, `skipped` because they were too old, `repeated` (in the sequence twice, and sent once), or `faults`.",
+    "Jobs of the cluster. Of this member: `appended` to the sequence, `refused` because too few members answered, `duplicates` (another job had the id), or `late` (in the sequence, and not sent here in time). Of all members: `taken`, and of these `sent` to this member's minions, `skipped` because they were too old, `repeated` (in the sequence twice, and sent once), `unstored` (not in this member's job cache, which refused too many), or `faults`.",
   ),
   saltworks_cluster_jobs_behind: metric("gauge", [], "Jobs in the cluster's sequence that this member has not taken."),
 };
@@ -112,7 +112,7 @@ export const clusterLeases = {
   saltworks_cluster_owner_questions_refused_total: metric(
     "counter",
     ["reason"],
-    "Questions of other members about this member's jobs that were refused: `repeated`; `late`: the clocks differ, or it is an old one; `process`: meant for a former process of this member; `unmarked`: of an older release, on an operator's own NATS; `full`: too many at once.",
+    "Questions of other members about this member's jobs that were refused: `repeated`; `late`: on an operator's own NATS, the clocks differ, or it is an old one; `process`: meant for a former process of this member; `unmarked`: of an older release, on an operator's own NATS; `full`: too many at once; `unreadable`: messages that do not open, as under another `cluster_secret`.",
   ),
   saltworks_cluster_job_lease: metric(
     "gauge",

@@ -23,7 +23,7 @@ import type { PublishFront } from "../ports/publish-front.ts";
 import type { GrantSource } from "./grant-source.ts";
 import { JobIds } from "./job-ids.ts";
 import type { StoredLoad } from "./refused-loads.ts";
-import type { JobSequence } from "./sequence.ts";
+import type { JobSequence, JobStreamCounters } from "./sequence.ts";
 import { SharedJobs, storedKinds, type ToldJob } from "./shared-jobs.ts";
 import { type Targets, targetOnWire } from "./targets.ts";
 
@@ -105,8 +105,9 @@ export class Publisher {
   }
 
   /** Counts of the cluster's jobs; undefined without a cluster, or before the member has joined. */
-  get sequenceCounters(): JobSequence["counters"] {
-    return this.#options.sequence?.counters;
+  get sequenceCounters(): (JobStreamCounters & { readonly unstored: number }) | undefined {
+    const counters = this.#options.sequence?.counters;
+    return counters && { ...counters, unstored: this.#shared?.unstored ?? 0 };
   }
 
   /** Calls `listener` with each job of the cluster's members, this one's included, before it is sent. Never without a cluster. */
@@ -114,10 +115,10 @@ export class Publisher {
     this.#shared?.onTaken(listener);
   }
 
-  /** Takes no more jobs of the cluster. Resolves when the ones under way are sent. */
+  /** Takes no more jobs of the cluster. Resolves when the ones under way are sent, and refused ones were tried once more. */
   async close(): Promise<void> {
     await this.#options.sequence?.close();
-    this.#shared?.close();
+    await this.#shared?.close();
   }
 
   /** Calls `listener` when a job has left the publish port. */

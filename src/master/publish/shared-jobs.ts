@@ -3,7 +3,7 @@
  * stored, announced and sent here. So a job that the sequence refuses leaves no trace, and serials rise for every minion.
  */
 import type { Logger } from "pino";
-import type { SendStep } from "../../cluster/jobs/reader.ts";
+import type { TakenJob } from "../../cluster/jobs/reader.ts";
 import type { JobKind, ReceivedJob } from "../../cluster/jobs/record.ts";
 import type { TextList } from "../../wire/text-list.ts";
 import type { Encodable } from "../../wire/values.ts";
@@ -53,25 +53,34 @@ export class SharedJobs {
     options.sequence.deliverTo((job) => this.#take(job));
   }
 
-  /** Stores nothing more that was refused. */
-  close(): void {
-    this.#refused.close();
+  /** Jobs that this member's job cache does not get. */
+  get unstored(): number {
+    return this.#refused.lost;
+  }
+
+  /** Tries once more to store what was refused. The workers must still answer. */
+  async close(): Promise<void> {
+    await this.#refused.close();
   }
 
   onTaken(listener: (job: ToldJob) => Promise<void> | void): void {
     this.#listeners.push(listener);
   }
 
-  async #take(job: ReceivedJob): Promise<SendStep> {
+  async #take(job: ReceivedJob): Promise<TakenJob> {
     const { targets, store } = this.#options;
     const { jid, load, missing, isReturnless } = job;
     const minions = job.minions ?? (await targets.expected(job)).minions;
-    if (load !== undefined) {
-      const stored = { jid, load, minions, missing, isReturnless };
+    const send = (isFresh: boolean) => this.#send(job, minions, isFresh);
+    if (load === undefined) return { send };
+    const toStore = { jid, load, minions, missing, isReturnless };
+    try {
+      await store(toStore);
+      return { send };
+    } catch (error) {
       // The other members send it, so that this member's minions must get it, too.
-      await store(stored).catch((error: unknown) => this.#refused.add(stored, error));
+      return { send, stored: this.#refused.add(toStore, error) };
     }
-    return (isFresh) => this.#send(job, minions, isFresh);
   }
 
   async #send(job: ReceivedJob, minions: TextList, isFresh: boolean): Promise<void> {

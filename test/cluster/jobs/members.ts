@@ -36,6 +36,8 @@ export class JobMember {
   aheadMs = 0;
   /** Called before a job is sent. */
   onSend: (job: ReceivedJob) => Promise<void> | void = () => undefined;
+  /** Resolves when a job is stored that could not be. */
+  untilStored: (job: ReceivedJob) => Promise<void> | undefined = () => undefined;
   readonly #server: NatsServer;
   readonly #name: string;
   readonly #directory = mkdtempSync(join(tmpdir(), "saltworks-jobs-"));
@@ -63,10 +65,11 @@ export class JobMember {
       now: () => Date.now() + this.aheadMs,
       take: async (job) => {
         this.taken.push(job);
-        return async (isFresh) => {
+        const send = async (isFresh: boolean) => {
           await this.onSend(job);
           if (isFresh) this.sent.push(job);
         };
+        return { send, stored: this.untilStored(job) };
       },
     });
   }

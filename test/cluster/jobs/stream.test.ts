@@ -106,6 +106,30 @@ describe("the sequence of a cluster's jobs", { skip, timeout: 300_000 }, () => {
     );
   });
 
+  it("gives a member that ends the jobs again that it could not store, and none once they are stored", async () => {
+    const stored = new Map<string, () => void>();
+    member(1).untilStored = ({ jid }) =>
+      jid.startsWith("kept") ? undefined : new Promise((resolve) => stored.set(jid, resolve));
+    for (const jid of ["kept1", "refused1", "kept2", "refused2"]) await member(0).append(jid);
+    await member(1).untilTaken(4);
+    const again = async (count: number) => {
+      await member(1).stop();
+      member(1).taken.length = 0;
+      await member(1).start(clusterId);
+      await member(0).append(`kept after ${count}`);
+      await member(1).untilTaken(count);
+      return member(1).taken.map(({ jid }) => jid);
+    };
+    assert.deepEqual(await again(4), ["refused1", "kept2", "refused2", "kept after 4"]);
+    stored.get("refused1")?.();
+    assert.deepEqual(await again(3), ["refused2", "kept after 4", "kept after 3"]);
+    // Also after the reader's end, as when the store has room at last.
+    await member(1).stop();
+    stored.get("refused2")?.();
+    await member(1).start(clusterId);
+    assert.deepEqual(await again(1), ["kept after 1"]);
+  });
+
   it("names the version of a job that it does not read, and the member to upgrade, and goes on", async () => {
     const { jetstream } = await server.connect();
     const newer = Buffer.from(encodeJob(sharedJob("newer"), "member2", Date.now()));

@@ -41,6 +41,22 @@ describe("the guard of questions", () => {
     assert.throws(() => guard.demand(first), /clock was set back/);
   });
 
+  it("does not look at clocks where the servers take members only, and refuses a repeat there, too", () => {
+    const clock = { nowMs: 1_000_000 };
+    const guard = new QuestionGuard(self, true, () => clock.nowMs);
+    const first = markFor(self, clock.nowMs);
+    guard.demand(first);
+    for (const stepMs of [10, -20, 10]) {
+      clock.nowMs += stepMs * ownerQuestionMs;
+      guard.demand(markFor(self, clock.nowMs));
+      guard.demand(markFor(self, 0));
+    }
+    assert.throws(() => guard.demand(first), /asked before/);
+    for (let count = 0; count < ownerNoncesMax; count += 1) guard.demand(markFor(self, clock.nowMs));
+    assert.deepEqual(guard.counters, { unmarked: 0, process: 0, late: 0, repeated: 1, full: 0 });
+    assert.throws(() => guard.demand(markFor({ ...self, session: "a-0" })), /started again/);
+  });
+
   it("refuses more questions than it can remember, until their time is over", () => {
     const { clock, guard } = guardAt(1_000_000);
     for (let count = 0; count < ownerNoncesMax; count += 1) guard.demand(markFor(self, clock.nowMs));

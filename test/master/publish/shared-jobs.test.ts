@@ -22,25 +22,30 @@ describe("a publisher of a cluster's member", () => {
   let appended: SharedJob[];
   let take: JobTaker;
   let refusal: SaltworksError | undefined;
+  let isDiskFull: boolean;
+  let stored: Promise<void> | undefined;
   let serial: number;
   let publisher: Publisher;
   let serials: number[];
 
   /** As the stream does: the job comes back with its serial. */
-  async function deliver(job: SharedJob, isFresh = true, isNaming = true, by = "member1"): Promise<void> {
+  async function deliver(job: SharedJob, isFresh = true, isNaming = true, by = "member1") {
     serial += 1;
     const received = decodeJob(encodeJob(job, by, Date.now()), serial);
-    const send = await take(isNaming ? received : { ...received, minions: undefined });
-    await send(isFresh);
+    const taken = await take(isNaming ? received : { ...received, minions: undefined });
+    await taken.send(isFresh);
+    return taken;
   }
 
   beforeEach(() => {
     [steps, appended, serials, refusal, serial] = [[], [], [], undefined, 1_000];
+    isDiskFull = false;
     publisher = new Publisher({
       pool: {
         slotCount: 1,
         offer: async (_: number, { build }: { build: () => { task: { kind: string; packed?: Uint8Array } } }) => {
           const { task } = build();
+          if (isDiskFull && task.kind === "putLoad") throw new SaltworksError("STORE_FAILED", "the disk is full");
           if (task.kind !== "seal") steps.push(task.kind);
           return task.packed;
         },
@@ -67,7 +72,7 @@ describe("a publisher of a cluster's member", () => {
         append: async (job: SharedJob) => {
           if (refusal !== undefined) throw refusal;
           appended.push(job);
-          await deliver(job);
+          ({ stored } = await deliver(job));
         },
         close: async () => undefined,
       },
@@ -76,7 +81,7 @@ describe("a publisher of a cluster's member", () => {
       member: "member1",
       fire: (tag: string) => steps.push(tag.replace(/\d{20}/, "JID")),
       fireElsewhere: (tag: string) => steps.push(`elsewhere ${tag.replace(/\d{20}/, "JID")}`),
-      logger: { error: (_: unknown, text: string) => steps.push(text) },
+      logger: { error: (_: unknown, text: string) => steps.push(text), info: () => undefined },
       ...{ isSigning: false, signingAlgorithm: "", isUniqueJid: false, hasLowerMasters: false },
     } as unknown as PublisherOptions);
     publisher.onSent(() => steps.push("sent"));
@@ -96,6 +101,17 @@ describe("a publisher of a cluster's member", () => {
     assert.deepEqual(serials, [1_001]);
     assert.equal(appended[0]?.kind, "job");
     assert.equal(appended[0]?.isChosenId, false);
+  });
+
+  it("sends a job that the disk has no room for, and stores it at its end if there is room then", async () => {
+    isDiskFull = true;
+    await publisher.publish(ownJob("test.ping", [], "web*", "glob", "root"));
+    assert.ok(steps.includes("sent") && !steps.includes("putLoad"), steps.join());
+    isDiskFull = false;
+    await publisher.close();
+    assert.ok(steps.includes("putLoad"), steps.join());
+    assert.ok(stored !== undefined, "the reader must wait with its place");
+    await stored;
   });
 
   it("leaves no trace of a job that is refused", async () => {
