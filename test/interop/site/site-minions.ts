@@ -2,6 +2,8 @@
  * The site's stock minions. One of them may stand still for ever after a change of masters, by a fault of its own (docs/compatibility.md, "Stock minions
  * that stand still"); it is told from one that answers otherwise, and started anew, as an operator does.
  */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import type { Operator } from "../operator.ts";
 import type { SaltRelease } from "../salt-releases.ts";
 import { type MasterUnderTest, MinionUnderTest } from "../test-bed.ts";
@@ -37,7 +39,12 @@ export class SiteMinions {
   }
 
   async startAnew(ids: readonly MinionId[], master: MasterUnderTest): Promise<void> {
-    for (const id of ids) await this.#running.get(id)?.program.kill();
+    for (const id of ids) {
+      const minion = this.#running.get(id);
+      await minion?.program.kill();
+      // Salt's minion does not start while a process has the number in this file, and a killed one may have it for a moment.
+      if (minion !== undefined) rmSync(join(minion.configDir, "..", "pid"), { force: true });
+    }
     await this.#startAll(master, ids);
   }
 
