@@ -2,7 +2,6 @@
  * The site's stock minions. One of them may stand still for ever after a change of masters, by a fault of its own (docs/compatibility.md, "Stock minions
  * that stand still"); it is told from one that answers otherwise, and started anew, as an operator does.
  */
-import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Operator } from "../operator.ts";
 import type { SaltRelease } from "../salt-releases.ts";
@@ -19,6 +18,7 @@ const pings = 3;
 export class SiteMinions {
   readonly #of: (release: string) => SaltRelease;
   readonly #running = new Map<MinionId, MinionUnderTest>();
+  #starts = 0;
 
   private constructor(of: (release: string) => SaltRelease) {
     this.#of = of;
@@ -39,20 +39,26 @@ export class SiteMinions {
   }
 
   async startAnew(ids: readonly MinionId[], master: MasterUnderTest): Promise<void> {
-    for (const id of ids) {
-      const minion = this.#running.get(id);
-      await minion?.program.kill();
-      // Salt's minion does not start while a process has the number in this file, and a killed one may have it for a moment.
-      if (minion !== undefined) rmSync(join(minion.configDir, "..", "pid"), { force: true });
-    }
+    for (const id of ids) await this.#running.get(id)?.program.kill();
     await this.#startAll(master, ids);
+  }
+
+  /** One for each start: Salt's minion ends at once if it finds one of a process that seems to run. */
+  #newPidFile(master: MasterUnderTest): string {
+    this.#starts += 1;
+    return join(master.bed.folder, `minion-${this.#starts}.pid`);
   }
 
   async #startAll(master: MasterUnderTest, ids: readonly MinionId[]): Promise<void> {
     const watch = await master.bed.watchEvents(master.sockDir);
     for (const id of ids) {
       // ZeroMQ connects again by itself. A minion that notices a lost master begins anew, and Salt's may hang for ever while it does.
-      const options = { grains: grains[id], master_alive_interval: 3_600, mine_interval: 1 };
+      const options = {
+        grains: grains[id],
+        master_alive_interval: 3_600,
+        mine_interval: 1,
+        pidfile: this.#newPidFile(master),
+      };
       this.#running.set(id, new MinionUnderTest(master, this.#of(releaseOf[id]), id, options));
     }
     for (const id of ids) await watch.until(id, ({ tag }) => tag === `salt/minion/${id}/start`, startTimeoutMs);
