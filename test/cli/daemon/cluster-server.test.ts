@@ -13,6 +13,9 @@ import { untilSo } from "../../fleet/cluster/members.ts";
 import { natsServerProgram, natsServerSkip } from "../../services/nats-server.ts";
 import { temporaryDirectories } from "../../store/temporary.ts";
 
+/** After a second without the port, a server has it again. */
+const fasterMs = 1_000;
+
 describe("a member's own server", { skip: await natsServerSkip(), timeout: 120_000 }, () => {
   const temporary = temporaryDirectories();
 
@@ -24,8 +27,8 @@ describe("a member's own server", { skip: await natsServerSkip(), timeout: 120_0
     const own = { ...config, cluster_nats_server: (await natsServerProgram()) ?? null };
     const start = await startOwnServer(own as Parameters<typeof startOwnServer>[0], member, logger);
     let taker: Server | undefined;
+    const { nats } = await connectCluster({ ...start.access, name: "test", waitMs: 20_000 });
     try {
-      const { nats } = await connectCluster({ ...start.access, name: "test", waitMs: 20_000 });
       const [first = 0, second] = start.access.ports;
       assert.equal(nats.getServer(), `127.0.0.1:${first}`);
       const left = new Promise<void>((resolve) => {
@@ -34,17 +37,28 @@ describe("a member's own server", { skip: await natsServerSkip(), timeout: 120_0
           for await (const { type } of nats.status()) if (type === "disconnect") resolve();
         })();
       });
-      process.kill(Number(readFileSync(serverFiles(member.directory).pid, "utf8")), "SIGKILL");
+      const killServer = () => process.kill(Number(readFileSync(serverFiles(member.directory).pid, "utf8")), "SIGKILL");
+      killServer();
       await left;
-      await untilSo("its port is free", async () => {
+      let killedMs = performance.now();
+      await untilSo("another program has its port", async () => {
         taker = await listenAt(first).catch(() => undefined);
+        if (taker === undefined && performance.now() - killedMs > fasterMs) {
+          // The daemon's next server was faster, and has the port again.
+          killServer();
+          killedMs = performance.now();
+        }
         return taker !== undefined;
       });
-      await untilSo("the client is back", () => nats.getServer() === `127.0.0.1:${second}`);
-      await nats.rtt();
+      const answers = () =>
+        nats.rtt().then(
+          () => true,
+          () => false,
+        );
+      await untilSo("the client is back", async () => nats.getServer() === `127.0.0.1:${second}` && (await answers()));
       assert.match(lines.join(""), /another program has the port of the cluster's server/);
-      await nats.close();
     } finally {
+      await nats.close();
       taker?.close();
       await start.stop();
     }
