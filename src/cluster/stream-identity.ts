@@ -8,3 +8,11 @@ export function identityOf({ config, created }: StreamInfo): string {
 export function isStreamMissing(error: unknown): boolean {
   return error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
 }
+
+/** A stream of that name is there, with another configuration. */
+export function isStreamNameTaken(error: unknown): boolean {
+  return error instanceof JetStreamApiError && error.code === streamNameTaken;
+}
+
+/** The server's code, which the client's list lacks. */
+const streamNameTaken = 10_058;

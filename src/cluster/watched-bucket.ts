@@ -21,7 +21,7 @@ import { keyBucketAnswerMs, keyMarkKeptMs, keyPutTimeoutMs, keyRescanMs } from "
 import { isConflict } from "./conflict.ts";
 import { newestSequence } from "./newest-sequence.ts";
 import { type RecordSeal, sealRoomBytes } from "./record-seal.ts";
-import { identityOf } from "./stream-identity.ts";
+import { identityOf, isStreamNameTaken } from "./stream-identity.ts";
 
 const operationHeader = "KV-Operation";
 const markReasonHeader = "Nats-Marker-Reason";
@@ -90,12 +90,13 @@ export class WatchedBucket {
   /** Opens the bucket; makes it with `replicas` copies if there is none. @throws SaltworksError CLUSTER_UNAVAILABLE */
   static async open(clients: BucketClients, name: string, options: BucketOptions): Promise<WatchedBucket> {
     const { replicas, what, valueBytesMax, endMarkMs } = options;
+    const maxValueSize = valueBytesMax + (clients.seal === undefined ? 0 : sealRoomBytes);
+    const ensure = () => clients.kvm.create(name, { history: 1, replicas, maxValueSize, markerTTL: endMarkMs });
     try {
-      const opening = clients.kvm.create(name, {
-        history: 1,
-        replicas,
-        maxValueSize: valueBytesMax + (clients.seal === undefined ? 0 : sealRoomBytes),
-        markerTTL: endMarkMs,
+      const opening = ensure().catch((error: unknown) => {
+        // Another member made it since this one looked, and has allowed batches in it already.
+        if (!isStreamNameTaken(error)) throw error;
+        return ensure();
       });
       await within(opening, keyBucketAnswerMs, () => {
         throw new Error("no answer in time");

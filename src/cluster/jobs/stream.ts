@@ -4,13 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import {
-  JetStreamApiCodes,
-  JetStreamApiError,
-  type JetStreamManager,
-  StorageType,
-  type StreamInfo,
-} from "@nats-io/jetstream";
+import { JetStreamApiError, type JetStreamManager, StorageType, type StreamInfo } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import type { Logger } from "pino";
 import { SaltworksError } from "../../errors.ts";
@@ -26,6 +20,7 @@ import {
 } from "../../limits.ts";
 import { type ClusterConnection, retried } from "../connection.ts";
 import { clusterNames } from "../names.ts";
+import { isStreamMissing, isStreamNameTaken } from "../stream-identity.ts";
 import { JobPlace } from "./place.ts";
 import { JobReader, type JobTaker } from "./reader.ts";
 import { encodeJob, type SharedJob } from "./record.ts";
@@ -205,7 +200,7 @@ async function openStream(
   try {
     return await manager.streams.info(name);
   } catch (error) {
-    if (!isApiError(error, JetStreamApiCodes.StreamNotFound)) throw error;
+    if (!isStreamMissing(error)) throw error;
   }
   try {
     return await manager.streams.add({
@@ -220,7 +215,7 @@ async function openStream(
     });
   } catch (error) {
     // Another member was first, with another first serial.
-    if (!isApiError(error, streamNameTaken)) throw error;
+    if (!isStreamNameTaken(error)) throw error;
     return await manager.streams.info(name);
   }
 }
@@ -228,11 +223,4 @@ async function openStream(
 /** The client's error, whose class it does not export, when nothing takes a message. */
 function hasNoLeader(error: unknown): boolean {
   return error instanceof Error && error.name === "JetStreamNotEnabled";
-}
-
-/** The server's code for a stream that is there with another configuration. */
-const streamNameTaken = 10_058;
-
-function isApiError(error: unknown, code: number): boolean {
-  return error instanceof JetStreamApiError && error.code === code;
 }
