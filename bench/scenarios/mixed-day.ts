@@ -27,6 +27,7 @@ type MixedDay = StormParameters & {
   readonly pillarRate: number;
   readonly authRate: number;
   readonly warmUp: number;
+  readonly warmSeconds: number;
   readonly seed: number;
 };
 
@@ -51,6 +52,7 @@ export const mixedDay = defineScenario<MixedDay>({
     pillarRate: 20,
     authRate: 20,
     warmUp: 5,
+    warmSeconds: 20,
     seed: 1,
   },
   about: {
@@ -65,10 +67,12 @@ export const mixedDay = defineScenario<MixedDay>({
     pillarRate: "pillars asked for, a second; 0: none",
     authRate: "authentications a second; 0: none",
     warmUp: "returns of each minion before, that do not count",
+    warmSeconds: "seconds of the same day before, that do not count",
     seed: "of sizes and arrival times",
   },
   demand: (p, masterHost) => {
-    const day = p.seconds * (p.returnRate + p.mineRate + p.eventRate + p.pillarRate + p.authRate);
+    const day =
+      Math.max(p.seconds, p.warmSeconds) * (p.returnRate + p.mineRate + p.eventRate + p.pillarRate + p.authRate);
     demandStorm(p, masterHost, Math.max(p.minions * p.warmUp, day));
   },
   masterConfig: versionConfig,
@@ -79,6 +83,9 @@ export const mixedDay = defineScenario<MixedDay>({
       try {
         await warmUp(context, site, { rounds: p.warmUp, fun, returnBytes: "64", seed: p.seed });
         await fillMines(context, site);
+        // A master that has just started still compiles what it runs often.
+        if (p.warmSeconds > 0)
+          await day({ ...context, parameters: { ...p, seconds: p.warmSeconds, seed: p.seed + 1_000 } }, site);
         return [await day(context, site)];
       } finally {
         follower.close();

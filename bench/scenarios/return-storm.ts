@@ -21,6 +21,7 @@ import { measureStorm, prepareRounds, returnLane, roundsOf, warmUp } from "./sto
 type ReturnStorm = StormParameters & {
   readonly returns: number;
   readonly warmUp: number;
+  readonly warmSeconds: number;
   readonly rate: number;
   readonly seconds: number;
   readonly arrivals: string;
@@ -35,6 +36,7 @@ const about = {
   ...aboutStorm,
   returns: "returns of each minion, in a closed loop",
   warmUp: "returns of each minion before them that do not count",
+  warmSeconds: "seconds of an open loop before, at the same rate, that do not count",
   rate: "returns a second of the whole fleet, in an open loop; 0: closed loop, every minion has one request outstanding",
   seconds: "how long the open loop goes on",
   arrivals: "of the open loop: constant or poisson",
@@ -47,6 +49,7 @@ const defaults: ReturnStorm = {
   ...stormDefaults,
   returns: 20,
   warmUp: 20,
+  warmSeconds: 0,
   rate: 0,
   seconds: 20,
   arrivals: "constant",
@@ -64,7 +67,7 @@ export const returnStorm = defineReturns({
 export const lightLoad = defineReturns({
   name: "light-load",
   question: "What does a return cost a master with little to do, when returns come one at a time?",
-  defaults: { ...defaults, minions: 200, warmUp: 5, rate: 500, seconds: 60, arrivals: "poisson" },
+  defaults: { ...defaults, minions: 200, warmUp: 5, warmSeconds: 60, rate: 500, seconds: 60, arrivals: "poisson" },
 });
 
 function defineReturns(own: {
@@ -76,7 +79,8 @@ function defineReturns(own: {
 }
 
 function demand(p: ReturnStorm, masterHost: string) {
-  return demandStorm(p, masterHost, p.minions * Math.max(p.warmUp, p.rate > 0 ? roundsOf(p) : p.returns));
+  const rounds = p.rate > 0 ? roundsOf({ ...p, seconds: Math.max(p.seconds, p.warmSeconds) }) : p.returns;
+  return demandStorm(p, masterHost, p.minions * Math.max(p.warmUp, rounds));
 }
 
 function run(context: ScenarioContext<ReturnStorm>): Promise<Point[]> {
@@ -85,8 +89,9 @@ function run(context: ScenarioContext<ReturnStorm>): Promise<Point[]> {
     const follower = p.isFollowed ? await follow(master, context.signal) : undefined;
     try {
       await warmUp(context, site, { rounds: p.warmUp, fun, returnBytes: p.returnBytes, seed: p.seed + 1_000 });
+      const warm = p.rate > 0 && p.warmSeconds > 0 ? await storm(warmingUp(context), site) : undefined;
       // Events of the warm-up that come late would count as events of the storm.
-      await follower?.untilSeen(p.warmUp * p.minions);
+      await follower?.untilSeen(p.warmUp * p.minions + (warm?.operations.return?.completed ?? 0));
       const returnsBefore = follower?.counts.returns ?? 0;
       const point = await storm(context, site);
       await follower?.untilSeen(returnsBefore + (point.operations.return?.completed ?? 0));
@@ -97,6 +102,12 @@ function run(context: ScenarioContext<ReturnStorm>): Promise<Point[]> {
       follower?.close();
     }
   });
+}
+
+/** A master that has just started still compiles what it runs often. */
+function warmingUp(context: ScenarioContext<ReturnStorm>): ScenarioContext<ReturnStorm> {
+  const { parameters: p } = context;
+  return { ...context, parameters: { ...p, seconds: p.warmSeconds, seed: p.seed + 2_000 } };
 }
 
 async function storm(context: ScenarioContext<ReturnStorm>, site: StormSite): Promise<Point> {

@@ -3,6 +3,7 @@ import { planSchedule } from "../load/open-loop.ts";
 import type { Point } from "../results/schema.ts";
 import { account, duplicatesSeen } from "./measures/accounting.ts";
 import { measured, type Span } from "./measures/measure.ts";
+import { pacedSampleMs } from "./measures/sampler.ts";
 import type { ScenarioContext } from "./scenario.ts";
 import { demandStorm, publishJobs, type StormParameters, type StormSite } from "./setup/storm-setup.ts";
 import { answered, errorsOf } from "./storm-point.ts";
@@ -75,9 +76,9 @@ export async function measureStorm(
   },
 ): Promise<{ readonly span: Span; readonly outcome: Outcome; readonly correctness: Point["correctness"] }> {
   const duplicatesBefore = await duplicatesSeen(master);
-  const { span, result: outcome } = await measured(master, signal, () =>
-    site.phase(progress, o.label, o.total, () => site.storm.run(o.lanes, { ...o.run, signal })),
-  );
+  const isPaced = o.lanes.some(({ plannedMs }) => plannedMs !== undefined);
+  const work = () => site.phase(progress, o.label, o.total, () => site.storm.run(o.lanes, { ...o.run, signal }));
+  const { span, result: outcome } = await measured(master, signal, work, isPaced ? pacedSampleMs : undefined);
   const returns = outcome.lanes[returnLane];
   const acknowledged = (returns?.completed ?? 0) - (returns?.wrong ?? 0);
   const observed = { acknowledged, duplicatesBefore, errors: errorsOf(outcome) };

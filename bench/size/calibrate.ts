@@ -19,6 +19,7 @@ const quiet = {
   authRate: 0,
   returnBytes: "64",
   warmUp: 5,
+  warmSeconds: 0,
 } as const;
 
 /** Rates and sizes are far apart, because a law says little outside them. `seconds`: of the longer spans. */

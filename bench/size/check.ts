@@ -75,7 +75,7 @@ export async function checkPlan(o: {
   const { rate, rounds, seconds } = checkSpan(load, peak);
   const meanBytes = Math.round(peak.returnBytes / rate);
   const parameters = {
-    ...{ minions: load.minions, connections, seconds, warmUp: 1 },
+    ...{ minions: load.minions, connections, seconds, warmUp: 1, warmSeconds: 0 },
     ...{ returnRate: rate, returnBytes: String(meanBytes), mineRate: peak.mineGets, eventRate: peak.events },
     ...{ pillarRate: peak.pillars, authRate: peak.auths },
   };

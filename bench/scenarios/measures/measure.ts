@@ -15,17 +15,18 @@ export type Span = Pick<Point, "series" | "wallMs"> &
     readonly storage: StorageChange;
   };
 
-/** Wall time is that of `work`; CPU time is counted until the master is at rest. */
+/** Wall time is that of `work`; CPU time is counted until the master is at rest. `sampleMs`: interval of the values over time. */
 export async function measured<Result>(
   master: MasterUnderTest,
   signal: AbortSignal,
   work: () => Promise<Result>,
+  sampleMs?: number,
 ): Promise<{ span: Span; result: Result }> {
   await untilRest(master, signal);
   const storage = await readStorage(master);
   const machine = benchTimes(master);
   const spent = await startUsageClock(master);
-  const sampler = new Sampler(master);
+  const sampler = new Sampler(master, sampleMs);
   const startedMs = performance.now();
   let result: Result;
   let series: Series;

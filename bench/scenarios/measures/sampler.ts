@@ -4,8 +4,10 @@ import type { MasterSample, MasterUnderTest } from "../setup/master-contract.ts"
 import { parseMetrics, type Samples, sumOf } from "./prometheus.ts";
 import { usageNow } from "./usage.ts";
 
-/** Interval of samples. One sample costs our master a few milliseconds of CPU: less than 1 % of a core. */
+/** Interval of samples. One sample costs our master a few milliseconds of CPU: up to 1 % of a core. */
 const everyMs = 1_000;
+/** Of a load at a given rate, where the samples would be a tenth of what they look at. */
+export const pacedSampleMs = 5_000;
 
 type Totals = { readonly atMs: number; readonly waitUs: number; readonly batches: number; readonly returns: number };
 
@@ -19,13 +21,13 @@ export class Sampler {
   #look: Promise<void>;
   #isLooking = false;
 
-  constructor(master: MasterUnderTest) {
+  constructor(master: MasterUnderTest, sampleMs = everyMs) {
     this.#master = master;
     this.#look = this.#take();
     this.#timer = setInterval(() => {
       // One at a time, so that a master that answers slowly is sampled less often.
       if (!this.#isLooking) this.#look = this.#take();
-    }, everyMs);
+    }, sampleMs);
   }
 
   async stop(): Promise<Series> {

@@ -64,6 +64,7 @@ const checks: Readonly<Record<string, Check>> = {
   processes: whole(0, 64),
   returns: whole(1, 10_000_000),
   warmUp: whole(0, 100_000),
+  warmSeconds: number(0, daySeconds),
   rate: number(rateLeast, perSecondMost),
   returnRate: number(rateLeast, perSecondMost),
   mineRate: number(0, perSecondMost),

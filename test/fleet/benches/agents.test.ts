@@ -77,7 +77,7 @@ describe("four agents", () => {
 
   for (const [scenario, parameters] of [
     ["return-storm", { minions: 42, returns: 5, warmUp: 2, returnBytes: "0..5000" }],
-    ["light-load", { minions: 42, rate: 84, seconds: 2, warmUp: 2 }],
+    ["light-load", { minions: 42, rate: 84, seconds: 2, warmUp: 2, warmSeconds: 1 }],
     ["ping-all", { minions: 42, publishes: 3, warmUp: 1, delayMs: "0..20" }],
   ] as const) {
     it(`give the counts of one generator in ${scenario}, and everything is stored`, async () => {
@@ -123,7 +123,7 @@ describe("four agents", () => {
 
   it("end a run within seconds if one of them dies, by name, and the others are free again", async () => {
     const victim = agents[agentCount - 1] ?? assert.fail();
-    const running = run("light-load", { minions: 42, rate: 42, seconds: 150, warmUp: 1 }, true);
+    const running = run("light-load", { minions: 42, rate: 42, seconds: 150, warmUp: 1, warmSeconds: 0 }, true);
     const ended = running.then(
       () => assert.fail("it ended well"),
       (error: unknown) => error,

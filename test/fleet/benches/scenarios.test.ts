@@ -79,7 +79,7 @@ const small: Readonly<Record<string, Small>> = {
     },
   },
   "light-load": {
-    parameters: { minions: 40, rate: 80, seconds: 2, warmUp: 2 },
+    parameters: { minions: 40, rate: 80, seconds: 2, warmUp: 2, warmSeconds: 1 },
     check: ([point]) => {
       assert.equal(point?.operations.return?.completed, 160);
       assert.equal(point?.figures.returnEvents, 160);
@@ -155,7 +155,10 @@ const small: Readonly<Record<string, Small>> = {
     check: ([point]) => assert.equal(point?.operations.mine_get?.failed, 0),
   },
   "mixed-day": {
-    parameters: { minions: 20, seconds: 2, returnRate: 50, mineRate: 10, eventRate: 10, pillarRate: 10, authRate: 10 },
+    parameters: {
+      ...{ minions: 20, seconds: 2, warmSeconds: 1, returnRate: 50, mineRate: 10, eventRate: 10, pillarRate: 10 },
+      authRate: 10,
+    },
     check: ([point]) => {
       assert.deepEqual(Object.keys(point?.operations ?? {}), ["return", "mine_get", "event", "pillar", "auth"]);
       for (const operation of Object.values(point?.operations ?? {})) {
