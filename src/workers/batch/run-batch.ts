@@ -2,6 +2,7 @@
  * Runs one batch in a worker thread: opens and answers each item, commits, and returns replies and events once the commit is durable.
  * docs/ARCHITECTURE.md, "A job's life".
  */
+import type { SharedReturn } from "../../cluster/returns/message.ts";
 import { isWireFault, SaltworksError } from "../../errors.ts";
 import type { PutOutcome } from "../../store/jobs/job-cache.ts";
 import type { Autosign } from "../../store/keys/autosign.ts";
@@ -9,7 +10,7 @@ import { ByteWriter } from "../../wire/byte-writer.ts";
 import { failedReply } from "../../wire/reply.ts";
 import type { AuthBatch, BatchResult, BatchTask } from "../messages/batch.ts";
 import type { Deferred } from "../messages/deferred.ts";
-import { BatchEffects, type BatchMemory } from "../requests/context.ts";
+import { BatchEffects, type BatchMemory, type PendingReturn } from "../requests/context.ts";
 import type { ClusterReturns } from "../state/cluster-returns.ts";
 import type { WorkerState } from "../state/worker-state.ts";
 import { packAuthTasks } from "./auth-tasks.ts";
@@ -104,7 +105,12 @@ async function commit(
 /** Sends the batch's returns to the other members of the cluster. @returns undefined without returns */
 function share(cluster: ClusterReturns, { returns, loadsBelow }: BatchEffects): Promise<boolean> | undefined {
   if (returns.length === 0) return undefined;
-  return cluster.share([...loadsBelow, ...returns.map(({ record, ...rest }) => ({ ...record, ...rest }))]);
+  return cluster.share([...loadsBelow, ...returns.map(sharedOf)]);
+}
+
+/** Member by member: a spread of two objects took a tenth of what sharing a return costs the worker. */
+function sharedOf({ record: { jid, minionId, body }, isStored, isFailed, job }: PendingReturn): SharedReturn {
+  return { jid, minionId, body, isStored, isFailed, job };
 }
 
 export function asError(error: unknown): Error {
