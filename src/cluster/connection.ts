@@ -14,7 +14,7 @@ import {
   nkeyAuthenticator,
   usernamePasswordAuthenticator,
 } from "@nats-io/transport-node";
-import { SaltworksError } from "../errors.ts";
+import { hasCode, SaltworksError } from "../errors.ts";
 import { clusterRequestMs, clusterRetryMs } from "../limits.ts";
 import type { NatsCredentials, OperatorNats } from "./operator-nats.ts";
 import { type RecordSeal, recordSeal } from "./record-seal.ts";
@@ -246,6 +246,31 @@ export async function retried<Result>(
     } catch (error) {
       if (error instanceof SaltworksError) throw error;
       if (performance.now() >= untilMs || !(await mayTryAgain(signal))) throw unavailable(what, error);
+    }
+  }
+}
+
+/**
+ * As `retried`, without an end.
+ *
+ * @param onWait called each time that `waitMs` have passed, or that the cluster has refused at once
+ * @throws what `signal` ends it with; errors other than CLUSTER_UNAVAILABLE
+ */
+export async function untilAnswered<Result>(
+  what: string,
+  waitMs: number,
+  attempt: () => Promise<Result>,
+  signal: AbortSignal,
+  onWait: (error: unknown) => void,
+): Promise<Result> {
+  for (;;) {
+    try {
+      return await retried(what, waitMs, attempt, signal);
+    } catch (error) {
+      if (!hasCode(error, "CLUSTER_UNAVAILABLE") || signal.aborted) throw error;
+      onWait(error);
+      // What is refused at once would be asked without a pause.
+      if (!(await mayTryAgain(signal))) throw error;
     }
   }
 }

@@ -21,7 +21,7 @@ import { keyBucketAnswerMs, keyMarkKeptMs, keyPutTimeoutMs, keyRescanMs } from "
 import { isConflict } from "./conflict.ts";
 import { newestSequence } from "./newest-sequence.ts";
 import { type RecordSeal, sealRoomBytes } from "./record-seal.ts";
-import { identityOf, isStreamNameTaken } from "./stream-identity.ts";
+import { identityOf, makerMark, openOrFind } from "./stream-identity.ts";
 
 const operationHeader = "KV-Operation";
 const markReasonHeader = "Nats-Marker-Reason";
@@ -32,6 +32,8 @@ const pullMs = 2_000;
 const entriesPerPull = 500;
 /** Wait before a watch that ended is opened again, milliseconds. */
 const reopenMs = 500;
+/** From this status on an error is a state of the server, not an answer to the request. */
+const serverFault = 500;
 
 export type BucketClients = {
   readonly jetstream: JetStreamClient;
@@ -91,13 +93,9 @@ export class WatchedBucket {
   static async open(clients: BucketClients, name: string, options: BucketOptions): Promise<WatchedBucket> {
     const { replicas, what, valueBytesMax, endMarkMs } = options;
     const maxValueSize = valueBytesMax + (clients.seal === undefined ? 0 : sealRoomBytes);
-    const ensure = () => clients.kvm.create(name, { history: 1, replicas, maxValueSize, markerTTL: endMarkMs });
+    const form = { history: 1, replicas, maxValueSize, markerTTL: endMarkMs };
     try {
-      const opening = ensure().catch((error: unknown) => {
-        // Another member made it since this one looked, and has allowed batches in it already.
-        if (!isStreamNameTaken(error)) throw error;
-        return ensure();
-      });
+      const opening = openOrFind(() => clients.kvm.create(name, { ...form, ...makerMark() }));
       await within(opening, keyBucketAnswerMs, () => {
         throw new Error("no answer in time");
       });
@@ -343,7 +341,8 @@ async function withBatches(manager: JetStreamManager, stream: string): Promise<S
     const config = { ...info.config, allow_atomic: true };
     return await manager.streams.update(stream, config);
   } catch (error) {
-    if (error instanceof JetStreamApiError) return info;
+    // A server that cannot answer now is asked again, with all of the opening.
+    if (error instanceof JetStreamApiError && error.status < serverFault) return info;
     throw error;
   }
 }

@@ -20,7 +20,7 @@ import {
 } from "../../limits.ts";
 import { type ClusterConnection, retried } from "../connection.ts";
 import { clusterNames } from "../names.ts";
-import { isStreamMissing, isStreamNameTaken } from "../stream-identity.ts";
+import { isStreamMissing, makerMark, openOrFind } from "../stream-identity.ts";
 import { JobPlace } from "./place.ts";
 import { JobReader, type JobTaker } from "./reader.ts";
 import { encodeJob, type SharedJob } from "./record.ts";
@@ -191,7 +191,11 @@ const idOf = (jid: string) => Buffer.from(jid).toString("base64url");
 const uniqueIdOf = (jid: string) => `${idOf(jid)}/${randomBytes(12).toString("base64url")}`;
 
 /** The stream as it is. Makes it if there is none: its first serial is above all that a master has used by itself, and all that this member has seen. */
-async function openStream(
+function openStream(manager: JetStreamManager, name: string, replicas: number, place: JobPlace): Promise<StreamInfo> {
+  return openOrFind(() => findOrMake(manager, name, replicas, place));
+}
+
+async function findOrMake(
   manager: JetStreamManager,
   name: string,
   replicas: number,
@@ -202,22 +206,17 @@ async function openStream(
   } catch (error) {
     if (!isStreamMissing(error)) throw error;
   }
-  try {
-    return await manager.streams.add({
-      name,
-      subjects: [name],
-      storage: StorageType.File,
-      num_replicas: replicas,
-      max_age: nanos(jobsKeptMs),
-      max_bytes: jobsKeptBytesMax,
-      duplicate_window: nanos(jobIdsKnownMs),
-      first_seq: Math.max(Date.now(), place.serial + 1),
-    });
-  } catch (error) {
-    // Another member was first, with another first serial.
-    if (!isStreamNameTaken(error)) throw error;
-    return await manager.streams.info(name);
-  }
+  return await manager.streams.add({
+    name,
+    subjects: [name],
+    storage: StorageType.File,
+    num_replicas: replicas,
+    max_age: nanos(jobsKeptMs),
+    max_bytes: jobsKeptBytesMax,
+    duplicate_window: nanos(jobIdsKnownMs),
+    first_seq: Math.max(Date.now(), place.serial + 1),
+    ...makerMark(),
+  });
 }
 
 /** The client's error, whose class it does not export, when nothing takes a message. */

@@ -8,6 +8,11 @@ import { type ClusterStatus, readClusterStatus } from "../status.ts";
 /** Source: NATS documentation, "JetStream wire API", removal of a server from the meta group. */
 const subject = "$JS.API.SERVER.REMOVE";
 
+/** After this time the leading server counts each server that it has heard of. */
+const countedMs = 2_000;
+/** A server that does not answer for so long is away. */
+const slowAnswerMs = 5_000;
+
 type Answer = { readonly success?: boolean; readonly error?: { readonly description?: string } };
 
 /**
@@ -18,9 +23,13 @@ type Answer = { readonly success?: boolean; readonly error?: { readonly descript
  * @throws SaltworksError CLUSTER_UNAVAILABLE if too few servers answer in time, would be left, or if they do not forget it
  */
 export async function leaveServers(nats: NatsConnection, name: string): Promise<number> {
-  const before = await until(nats, ({ hasQuorum }) => hasQuorum, "fewer than half of the cluster's servers answer");
-  if (!isKnown(before, name)) return before.serverCount - 1;
-  demandMajority(before, name);
+  const first = await untilRemovable(nats, name);
+  if (!isKnown(first, name)) {
+    // A server that has just begun is counted a moment later.
+    await pause(countedMs);
+    const second = await untilRemovable(nats, name);
+    if (!isKnown(second, name)) return second.serverCount - 1;
+  }
   const { success, error } = await askToForget(nats, name);
   if (success !== true)
     throw new SaltworksError(
@@ -30,7 +39,7 @@ export async function leaveServers(nats: NatsConnection, name: string): Promise<
   const after = await until(
     nats,
     (status) => status.servers.some(({ isLeader }) => isLeader) && !isKnown(status, name),
-    `the cluster has not forgotten ${name}`,
+    () => `the cluster has not forgotten ${name}`,
   );
   return after.servers.filter((server) => server.name !== name).length;
 }
@@ -46,16 +55,29 @@ async function askToForget(nats: NatsConnection, name: string): Promise<Answer> 
   }
 }
 
-/** The others must be a majority among themselves: otherwise they could not even take another server in. @throws SaltworksError CLUSTER_UNAVAILABLE */
-function demandMajority({ servers, serverCount }: ClusterStatus, name: string): void {
+/** Waits for servers whose way here or answer is slow. @throws SaltworksError CLUSTER_UNAVAILABLE */
+async function untilRemovable(nats: NatsConnection, name: string): Promise<ClusterStatus> {
+  const few = "fewer than half of the cluster's servers answer";
+  await until(
+    nats,
+    ({ hasQuorum }) => hasQuorum,
+    () => few,
+  );
+  return await until(
+    nats,
+    (status) => status.hasQuorum && (!isKnown(status, name) || awayFault(status, name) === undefined),
+    (status) => awayFault(status, name) ?? few,
+    slowAnswerMs,
+  );
+}
+
+/** The others must be a majority among themselves: otherwise they could not even take another server in. Undefined if they are. */
+function awayFault({ servers, serverCount }: ClusterStatus, name: string): string | undefined {
   const others = servers.filter((server) => server.name !== name);
   const working = others.filter(({ isAnswering, isStoring }) => isAnswering && isStoring).length;
-  if (2 * working > serverCount - 1) return;
+  if (2 * working > serverCount - 1) return undefined;
   const away = others.filter(({ isAnswering, isStoring }) => !isAnswering || !isStoring).map((server) => server.name);
-  throw new SaltworksError(
-    "CLUSTER_UNAVAILABLE",
-    `without ${name} fewer than half of the servers would work, and the cluster would take no changes: start ${away.join(", ") || "the others"} first`,
-  );
+  return `without ${name} fewer than half of the servers would work, and the cluster would take no changes: start ${away.join(", ") || "the others"} first`;
 }
 
 /** Whether the leading server counts it. */
@@ -66,13 +88,14 @@ function isKnown({ servers }: ClusterStatus, name: string): boolean {
 async function until(
   nats: NatsConnection,
   isSo: (status: ClusterStatus) => boolean,
-  fault: string,
+  fault: (last: ClusterStatus) => string,
+  waitMs: number = clusterLeaveMs,
 ): Promise<ClusterStatus> {
-  const endMs = performance.now() + clusterLeaveMs;
+  const endMs = performance.now() + waitMs;
   for (;;) {
     const status = await readClusterStatus(nats);
     if (isSo(status)) return status;
-    if (performance.now() > endMs) throw new SaltworksError("CLUSTER_UNAVAILABLE", fault);
+    if (performance.now() > endMs) throw new SaltworksError("CLUSTER_UNAVAILABLE", fault(status));
     await pause(clusterRetryMs);
   }
 }

@@ -2,13 +2,13 @@
 import { type JetStreamManager, RetentionPolicy, StorageType, type StreamConfig } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import { returnRepeatWindowMs, returnStreamAgeMs, returnStreamBytesMax } from "../../limits.ts";
-import { isStreamMissing } from "../stream-identity.ts";
+import { isStreamMissing, makerMark, openOrFind } from "../stream-identity.ts";
 
 type Manager = Pick<JetStreamManager, "streams">;
 
 /** @param replicas - servers that keep a copy of each message */
 export async function ensureReturnStreams(manager: Manager, names: readonly string[], replicas: number): Promise<void> {
-  await Promise.all(names.map((name) => ensureStream(manager, name, replicas)));
+  await Promise.all(names.map((name) => openOrFind(() => ensureStream(manager, name, replicas))));
 }
 
 async function ensureStream(manager: Manager, name: string, replicas: number): Promise<void> {
@@ -26,6 +26,7 @@ async function ensureStream(manager: Manager, name: string, replicas: number): P
       subjects: [name],
       storage: StorageType.File,
       retention: RetentionPolicy.Limits,
+      ...makerMark(),
     });
     return;
   }

@@ -2,7 +2,8 @@
  * Which master gives a new cluster its key pair: one whose minions trust its key, if there is one. It says so while it waits for the cluster, and masters
  * without minions ask before they give theirs.
  */
-import { headers, type NatsConnection, NoRespondersError, RequestError } from "@nats-io/nats-core";
+import { setTimeout as pause } from "node:timers/promises";
+import { headers, type NatsConnection, NoRespondersError, RequestError, type Subscription } from "@nats-io/nats-core";
 import { clusterRequestMs } from "../../limits.ts";
 
 function subjectOf(clusterId: string): string {
@@ -12,6 +13,8 @@ function subjectOf(clusterId: string): string {
 /** Of question and answer, in a header. An answer of any version says that there is such a master, and its text names it. */
 const version = 1;
 const versionHeader = "Saltworks-Version";
+/** A master tries again every half second to connect to its server. */
+const askAgainMs = 3_000;
 
 function versionHead() {
   const head = headers();
@@ -19,18 +22,49 @@ function versionHead() {
   return head;
 }
 
-/** @returns a function that ends it */
-export function tellTrusted(nats: NatsConnection, clusterId: string, member: string): () => void {
-  const subscription = nats.subscribe(subjectOf(clusterId), {
-    callback: (error, message) => {
-      if (error === null) message.respond(member, { headers: versionHead() });
-    },
-  });
-  return () => subscription.unsubscribe();
+/** Says so for a master whose minions trust its key. */
+export class TrustedTeller {
+  readonly #clusterId: string;
+  readonly #member: string;
+  #nats: NatsConnection | undefined;
+  #subscription: Subscription | undefined;
+
+  constructor(clusterId: string, member: string) {
+    this.#clusterId = clusterId;
+    this.#member = member;
+  }
+
+  /** May be called again, with the connection that there is now. */
+  tellOn(nats: NatsConnection): void {
+    if (nats === this.#nats) return;
+    this.close();
+    this.#nats = nats;
+    this.#subscription = nats.subscribe(subjectOf(this.#clusterId), {
+      callback: (error, message) => {
+        if (error === null) message.respond(this.#member, { headers: versionHead() });
+      },
+    });
+  }
+
+  close(): void {
+    if (this.#nats?.isClosed() === false) this.#subscription?.unsubscribe();
+    this.#subscription = undefined;
+    this.#nats = undefined;
+  }
 }
 
-/** @throws Error if such a master is there, or does not answer: it is asked again then */
-export async function demandNoneTrusted(nats: NatsConnection, clusterId: string): Promise<void> {
+/**
+ * Asks twice, because a master whose server is up may connect to it a moment later.
+ *
+ * @throws Error if such a master is there, or does not answer: it is asked again then
+ */
+export async function demandNoneTrusted(nats: NatsConnection, clusterId: string, signal?: AbortSignal): Promise<void> {
+  await demandNoAnswer(nats, clusterId);
+  await pause(askAgainMs, undefined, { signal });
+  await demandNoAnswer(nats, clusterId);
+}
+
+async function demandNoAnswer(nats: NatsConnection, clusterId: string): Promise<void> {
   let member: string;
   let its: string | undefined;
   try {

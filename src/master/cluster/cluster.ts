@@ -13,6 +13,7 @@ import {
   retried,
   type ServerAccess,
   serversOf,
+  untilAnswered,
 } from "../../cluster/connection.ts";
 import { JobStream } from "../../cluster/jobs/stream.ts";
 import { KeyReplica } from "../../cluster/keys/replica.ts";
@@ -22,8 +23,9 @@ import { explained, tellFaults } from "../../cluster/operator/connection-faults.
 import type { ReturnReceiver } from "../../cluster/returns/receiver.ts";
 import type { ClusterKeys } from "../../cluster/secret.ts";
 import { shareIdentity } from "../../cluster/secrets/identity.ts";
-import { demandNoneTrusted, tellTrusted } from "../../cluster/secrets/trusted.ts";
+import { demandNoneTrusted, TrustedTeller } from "../../cluster/secrets/trusted.ts";
 import { ServerWatch, type WatchedServers } from "../../cluster/server-watch.ts";
+import { makerMark, openOrFind } from "../../cluster/stream-identity.ts";
 import { type SharedTokens, TokenReplica } from "../../cluster/tokens/replica.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import { hasCode } from "../../errors.ts";
@@ -308,28 +310,30 @@ export class Cluster {
     const accepted = openKeyDirectories(config.pki_dir);
     const waitMs = config.cluster_join_timeout * 1_000;
     const isTrusted = () => accepted.list("accepted").length > 0;
-    const { nats } = await this.#connect();
-    const stopTelling = isTrusted() ? tellTrusted(nats, clusterId, member) : undefined;
+    const telling = new TrustedTeller(clusterId, member);
     const outcome = await retried(
       operatorNats === undefined
         ? `the cluster ${clusterId} (peers ${peers.join(", ")}; its own server's log is nats-server.log in ${directory})`
         : `the cluster ${clusterId} on NATS (${operatorNats.servers.join(", ")})`,
       waitMs,
-      async () =>
-        shareIdentity({
+      async () => {
+        const { nats } = await this.#connect();
+        if (isTrusted()) telling.tellOn(nats);
+        return await shareIdentity({
           bucket: await this.#openBucket(),
           box: this.#box,
           member,
           mayGive: async () => {
             await this.#refuseIfLost();
-            if (!isTrusted()) await demandNoneTrusted(nats, clusterId);
+            if (!isTrusted()) await demandNoneTrusted(nats, clusterId, this.#ending.signal);
           },
           present: () => presentMasterKeys(config.pki_dir, passphrase),
           make: () => ensureMasterKeys(config.pki_dir, config.keysize, "master", passphrase),
           isTrusted,
           take: (keys) => takeMasterKeys(config.pki_dir, keys, passphrase),
-        }),
-    ).finally(() => stopTelling?.());
+        });
+      },
+    ).finally(() => telling.close());
     logger.info({ cluster: clusterId, ...outcome }, "has the cluster's key pair");
     const keys = ensureMasterKeys(config.pki_dir, config.keysize, "master", passphrase);
     replaceDurably(markOf(start.member), markText(start.member, keys), 0o600);
@@ -352,7 +356,7 @@ export class Cluster {
     const { kvm } = await this.#connect();
     const { clusterId, replicas, operatorNats } = this.#parts.start.member;
     try {
-      return await kvm.create(clusterNames(clusterId).secretBucket, { replicas });
+      return await openOrFind(() => kvm.create(clusterNames(clusterId).secretBucket, { replicas, ...makerMark() }));
     } catch (error) {
       throw operatorNats === undefined ? error : explained(error);
     }
@@ -380,13 +384,9 @@ export class Cluster {
   /** Tries until the cluster answers or the master ends. */
   async #untilAnswered<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {
     const { logger, config } = this.#parts;
-    for (;;) {
-      try {
-        return await retried(what, config.cluster_join_timeout * 1_000, attempt, this.#ending.signal);
-      } catch (error) {
-        if (!hasCode(error, "CLUSTER_UNAVAILABLE") || this.#ending.signal.aborted) throw error;
-        logger.warn({ err: error }, `${what} does not answer: this member goes on alone and tries again`);
-      }
-    }
+    const lookMs = config.cluster_join_timeout * 1_000;
+    return await untilAnswered(what, lookMs, attempt, this.#ending.signal, (error) =>
+      logger.warn({ err: error }, `${what} does not answer: this member goes on alone and tries again`),
+    );
   }
 }

@@ -1,7 +1,7 @@
 /** The bucket of job leases: a member notices when it was deleted. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { after, before, describe, it, mock } from "node:test";
+import { after, before, describe, it } from "node:test";
 import pino from "pino";
 import { LeaseBucket } from "../../../src/cluster/leases/bucket.ts";
 import { hasCode } from "../../../src/errors.ts";
@@ -34,24 +34,5 @@ describe("the bucket of job leases", { skip, timeout: 120_000 }, () => {
     const error = await lost;
     assert.ok(hasCode(error, "CLUSTER_UNAVAILABLE"));
     assert.match(error.message, /was deleted/);
-  });
-
-  it("is opened by a member that looked for it just before another one made it", async () => {
-    const [first, second] = [await server.connect(), await server.connect()];
-    const options = { bucket: "raced", replicas: 1, box, logger, onEntry: () => undefined, onLost: assert.fail };
-    const open = (clients: typeof first) => LeaseBucket.open({ ...options, clients });
-    // The second member's look finds nothing, and its request to make the bucket waits for the first member.
-    const made: Promise<LeaseBucket>[] = [];
-    const request = second.nats.request.bind(second.nats);
-    mock.method(second.nats, "request", async (...asked: Parameters<typeof request>) => {
-      if (asked[0].startsWith("$JS.API.STREAM.CREATE.")) {
-        made.push(open(first));
-        await made[0];
-      }
-      return await request(...asked);
-    });
-    const opened = await open(second);
-    assert.equal(made.length, 1);
-    assert.equal(opened.identity, (await made[0])?.identity);
   });
 });
