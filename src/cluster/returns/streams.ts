@@ -1,4 +1,4 @@
-/** The streams of returns: makes what is missing, and changes streams that have other bounds. */
+/** The streams of returns: makes what is missing, and raises lower bounds. */
 import { type JetStreamManager, RetentionPolicy, StorageType, type StreamConfig } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import { returnRepeatWindowMs, returnStreamAgeMs, returnStreamBytesMax } from "../../limits.ts";
@@ -30,8 +30,12 @@ async function ensureStream(manager: Manager, name: string, replicas: number): P
     });
     return;
   }
-  const isSame = Object.entries(wanted).every(([key, value]) => present[key as keyof StreamConfig] === value);
-  if (!isSame) await manager.streams.update(name, wanted);
+  // A later release, or the operator, may have raised a bound. 0 and -1 are without one.
+  const lower = Object.entries(wanted).filter(([key, value]) => {
+    const now = Number(present[key as keyof StreamConfig]);
+    return now > 0 && now < value;
+  });
+  if (lower.length > 0) await manager.streams.update(name, Object.fromEntries(lower));
 }
 
 async function configOf(manager: Manager, name: string): Promise<StreamConfig | undefined> {

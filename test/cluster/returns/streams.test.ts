@@ -8,6 +8,7 @@ import { clusterNames } from "../../../src/cluster/names.ts";
 import { encodeReturns, piecesOf, type SharedReturn } from "../../../src/cluster/returns/message.ts";
 import { ReturnReceiver } from "../../../src/cluster/returns/receiver.ts";
 import { ReturnSender } from "../../../src/cluster/returns/sender.ts";
+import { ensureReturnStreams } from "../../../src/cluster/returns/streams.ts";
 import { returnMessageBytesMax, returnRepeatWindowMs, returnStreamAgeMs } from "../../../src/limits.ts";
 import { untilSo } from "../../fleet/cluster/members.ts";
 import { natsServerSkip } from "../../services/nats-server.ts";
@@ -244,6 +245,18 @@ describe("streams of returns", { skip, timeout: 120_000 }, () => {
     assert.ok(warnings.some((text) => text.includes("made anew: this member sends its returns again")));
     await jetstream.publish(firstStream, encodeReturns("other", [returnOf("afterwards")]));
     await untilSo("it reads on", () => has(got, "afterwards"));
+  });
+
+  it("get the bounds that they lack, and keep higher ones", async () => {
+    const { manager } = await server.connect();
+    const configOf = async () => (await manager.streams.info("bounded")).config;
+    await ensureReturnStreams(manager, ["bounded"], 1);
+    const { max_age: ageNs, max_bytes: bytes } = await configOf();
+    await manager.streams.update("bounded", { max_age: ageNs / 2, max_bytes: 2 * bytes });
+    await ensureReturnStreams(manager, ["bounded"], 1);
+    const { max_age: raisedNs, max_bytes: kept } = await configOf();
+    assert.deepEqual([raisedNs, kept], [ageNs, 2 * bytes]);
+    await manager.streams.delete("bounded");
   });
 
   it("are read to their ends after a large return whose rest never came", async () => {
