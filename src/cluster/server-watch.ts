@@ -32,8 +32,8 @@ const storelessTexts = {
 } as const;
 
 export class ServerWatch {
-  /** `storesLost`: servers that turned their store off. `storesMended`: starts of the own one for it. `quorumsLost`, `unanswered`: looks without an answer. */
-  readonly counters = { storesLost: 0, storesMended: 0, quorumsLost: 0, unanswered: 0 };
+  /** `storesLost`: servers that turned their store off. `storesMended`: starts of the own one for it. `leadersLost`: streams without a leader at two looks. `unanswered`: looks without an answer. */
+  readonly counters = { storesLost: 0, storesMended: 0, quorumsLost: 0, leadersLost: 0, unanswered: 0 };
   /** At the latest look; undefined before the first one, and while no server answers. */
   status: ClusterStatus | undefined;
   readonly #options: ServerWatchOptions;
@@ -41,6 +41,9 @@ export class ServerWatch {
   /** Of servers whose store is off. */
   #storeless: readonly string[] = [];
   #hadQuorum = true;
+  /** Streams that had no leader at the latest look, and ones of which the log tells that. */
+  #leaderless: readonly string[] = [];
+  #toldLeaderless: readonly string[] = [];
   #connection: ClusterConnection | undefined;
   #running: Promise<void> = Promise.resolve();
 
@@ -124,5 +127,23 @@ export class ServerWatch {
     }
     if (!this.#hadQuorum && status.hasQuorum) logger.info("the cluster has its majority again");
     this.#hadQuorum = status.hasQuorum;
+    this.#noteLeaderless(status);
+  }
+
+  /** A stream is between two leaders for some seconds. One that still has none at the next look has lost its majority. */
+  #noteLeaderless({ hasQuorum, leaderless }: ClusterStatus): void {
+    const { logger } = this.#options;
+    const lasting = leaderless.filter((name) => this.#leaderless.includes(name));
+    this.#leaderless = leaderless;
+    // Without a majority of the servers no stream has a leader.
+    const streams = lasting.filter((name) => !this.#toldLeaderless.includes(name));
+    if (hasQuorum && streams.length > 0) {
+      this.counters.leadersLost += streams.length;
+      logger.error({ streams }, "streams of the cluster take no records: too few of the servers with a copy answer");
+      this.#toldLeaderless = [...this.#toldLeaderless, ...streams];
+    }
+    const again = this.#toldLeaderless.filter((name) => !leaderless.includes(name));
+    if (again.length > 0) logger.info({ streams: again }, "streams of the cluster take records again");
+    this.#toldLeaderless = this.#toldLeaderless.filter((name) => leaderless.includes(name));
   }
 }

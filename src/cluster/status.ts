@@ -32,8 +32,12 @@ export type ClusterStatus = {
 };
 
 type Replica = { readonly name: string; readonly offline?: boolean; readonly lag?: number };
-type Stream = { readonly name: string; readonly cluster?: { readonly leader?: string } };
-type Answer = {
+type Stream = {
+  readonly name: string;
+  readonly cluster?: { readonly leader?: string; readonly replicas?: readonly Replica[] };
+};
+/** What one server tells of itself, of its streams, and of the others if it leads. */
+export type ServerAnswer = {
   readonly server: { readonly name: string; readonly ver: string };
   readonly data?: {
     readonly disabled?: boolean;
@@ -51,20 +55,25 @@ type Answer = {
  * @throws SaltworksError CLUSTER_UNAVAILABLE if not even this member's own server answers
  */
 export async function readClusterStatus(nats: NatsConnection): Promise<ClusterStatus> {
-  const answers = await retried("this member's own NATS server", clusterStatusWaitMs, () => ask(nats));
-  if (answers.length === 0) throw unavailable("this member's own NATS server", "no answer");
-  return statusOf(answers);
+  return statusOf(await readServers(nats));
 }
 
-async function ask(nats: NatsConnection): Promise<Answer[]> {
+/** As `readClusterStatus`, and not put together. @throws SaltworksError CLUSTER_UNAVAILABLE if not even this member's own server answers */
+export async function readServers(nats: NatsConnection): Promise<ServerAnswer[]> {
+  const answers = await retried("this member's own NATS server", clusterStatusWaitMs, () => ask(nats));
+  if (answers.length === 0) throw unavailable("this member's own NATS server", "no answer");
+  return answers;
+}
+
+async function ask(nats: NatsConnection): Promise<ServerAnswer[]> {
   const replies = await nats.requestMany(question, asked, { strategy: "timer", maxWait: clusterStatusWaitMs });
-  const answers: Answer[] = [];
-  for await (const reply of replies) answers.push(reply.json<Answer>());
+  const answers: ServerAnswer[] = [];
+  for await (const reply of replies) answers.push(reply.json<ServerAnswer>());
   return answers;
 }
 
 /** Pure. */
-export function statusOf(answers: readonly Answer[]): ClusterStatus {
+export function statusOf(answers: readonly ServerAnswer[]): ClusterStatus {
   const metas = answers.map(({ data }) => data?.meta_cluster ?? {});
   const leading = answers.find(({ server, data }) => data?.meta_cluster?.leader === server.name);
   const leader = leading?.server.name;
@@ -85,14 +94,34 @@ export function statusOf(answers: readonly Answer[]): ClusterStatus {
   return { sees: "servers", hasQuorum, leaderless: leaderlessIn(answers), serverCount, servers };
 }
 
+/** Streams that would lack a leader if this server left: ones that lack it now, and ones of whose other copies too few answer. Pure. */
+export function leaderlessWithout(name: string, answers: readonly ServerAnswer[]): string[] {
+  const working = new Set(answers.filter(({ data }) => data?.disabled !== true).map(({ server }) => server.name));
+  const lost = answers.flatMap(({ server, data }) =>
+    streamsIn(data)
+      .filter(({ cluster }) => cluster?.leader === server.name)
+      .filter(({ cluster }) => {
+        const copies = [server.name, ...(cluster?.replicas ?? []).map((replica) => replica.name)];
+        const others = copies.filter((one) => one !== name);
+        return others.length < copies.length && 2 * others.filter((one) => working.has(one)).length <= others.length;
+      })
+      .map((stream) => stream.name),
+  );
+  return [...new Set([...leaderlessIn(answers), ...lost])].sort();
+}
+
 /** Streams of which some server has a copy, and none says that it leads. */
-function leaderlessIn(answers: readonly Answer[]): string[] {
+function leaderlessIn(answers: readonly ServerAnswer[]): string[] {
   const led = new Set<string>();
   const known = new Set<string>();
   for (const { server, data } of answers)
-    for (const { name, cluster } of (data?.account_details ?? []).flatMap(({ stream_detail: all = [] }) => all)) {
+    for (const { name, cluster } of streamsIn(data)) {
       known.add(name);
       if (cluster?.leader === server.name) led.add(name);
     }
   return [...known].filter((name) => !led.has(name)).sort();
+}
+
+function streamsIn(data: ServerAnswer["data"]): Stream[] {
+  return (data?.account_details ?? []).flatMap(({ stream_detail: all = [] }) => all);
 }

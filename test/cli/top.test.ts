@@ -141,6 +141,24 @@ describe("saltworks top", () => {
     assert.match(plain, /m3 +- +1 +0\b/);
   });
 
+  it("says on a member that streams take no records although the servers have a majority", async () => {
+    const lines = async (quorum: number, streams: number) => {
+      const without = clusterRows.filter((row) => (row as readonly unknown[])[0] !== "saltworks_cluster_quorum");
+      more = [
+        ...without,
+        ["saltworks_cluster_quorum", {}, quorum],
+        ["saltworks_cluster_streams_without_leader", {}, streams],
+      ];
+      const host = new TestHost();
+      assert.equal(await start(host), 0);
+      return host.out;
+    };
+    assert.match(await lines(1, 0), /^Cluster {3}prod, this is m2 {2}has its majority$/m);
+    assert.match(await lines(1, 1), /^Cluster .*m2 {2}1 stream takes no records, see `saltworks cluster status`$/m);
+    assert.match(await lines(1, 2), /^Cluster .*m2 {2}2 streams take no records, see `saltworks cluster status`$/m);
+    assert.match(await lines(0, 9), /^Cluster .*m2 {2}has no majority: changes are refused$/m);
+  });
+
   it("gives a member's cluster as JSON, and nothing of one for another master", async () => {
     const alone = new TestHost();
     assert.equal(await start(alone, "--json"), 0);

@@ -8,7 +8,7 @@ import { accessTo } from "../../src/cluster/server/access.ts";
 import { StoreAgain } from "../../src/cluster/server/store-again.ts";
 import { watchedOwnServers } from "../../src/cluster/server/watched.ts";
 import { ServerWatch } from "../../src/cluster/server-watch.ts";
-import { statusOf } from "../../src/cluster/status.ts";
+import { leaderlessWithout, statusOf } from "../../src/cluster/status.ts";
 import { untilSo } from "../fleet/cluster/members.ts";
 import { natsServerSkip } from "../services/nats-server.ts";
 import { temporaryDirectories } from "../store/temporary.ts";
@@ -32,6 +32,23 @@ describe("the state of a cluster's servers", () => {
     assert.equal(one.hasQuorum, true);
     const two = statusOf([answer("a", leads), answer("b", { disabled: true }), answer("c", { disabled: true })]);
     assert.equal(two.hasQuorum, false);
+  });
+
+  it("names the streams that a server may not leave alone", () => {
+    const stream = (leader: string | undefined, ...replicas: string[]) => ({
+      name: `of ${[leader, ...replicas].join("")}`,
+      cluster: { ...(leader !== undefined && { leader }), replicas: replicas.map((name) => ({ name })) },
+    });
+    const keeps = (...streams: object[]) => ({ account_details: [{ stream_detail: streams }] });
+    const answers = [
+      answer("a", keeps(stream("a", "b", "c"), stream("a", "b", "e"), stream("a", "d", "e"))),
+      answer("b", keeps(stream("b", "d", "e"), stream("b", "c", "e"), stream(undefined, "b", "e"))),
+      answer("c", {}),
+      answer("d", { disabled: true }),
+    ];
+    assert.deepEqual(leaderlessWithout("a", answers), ["of abe", "of ade", "of be"]);
+    assert.deepEqual(leaderlessWithout("c", answers), ["of bce", "of be"]);
+    assert.deepEqual(leaderlessWithout("e", answers), ["of ade", "of bde", "of be"]);
   });
 });
 

@@ -5,12 +5,22 @@ import type { Piece, Row } from "./pieces.ts";
 import { alarm } from "./pieces.ts";
 
 /** Who this is, and whether the cluster takes changes. */
-export function clusterPieces({ cluster, member, hasJoined, hasQuorum }: ClusterView): Piece[] {
+export function clusterPieces({ cluster, member, hasJoined, ...view }: ClusterView): Piece[] {
   return [
     { text: `${cluster}, this is ${member}  ` },
-    hasQuorum ? { text: "has its majority" } : { text: "has no majority: changes are refused", ...alarm },
+    majorityOf(view),
     ...(hasJoined ? [] : [{ text: "  this member has not joined", ...alarm }]),
   ];
+}
+
+function majorityOf({
+  hasQuorum,
+  streamsWithoutLeader,
+}: Pick<ClusterView, "hasQuorum" | "streamsWithoutLeader">): Piece {
+  if (!hasQuorum) return { text: "has no majority: changes are refused", ...alarm };
+  if (streamsWithoutLeader === 0) return { text: "has its majority" };
+  const streams = streamsWithoutLeader === 1 ? "1 stream takes" : `${count(streamsWithoutLeader)} streams take`;
+  return { text: `${streams} no records, see \`saltworks cluster status\``, ...alarm };
 }
 
 /** How far this member has read. */

@@ -23,6 +23,8 @@ export type ClusterView = {
   readonly member: string;
   readonly hasJoined: boolean;
   readonly hasQuorum: boolean;
+  /** Streams that take no records, although more than half of the servers work together. */
+  readonly streamsWithoutLeader: number;
   readonly servers: readonly ClusterServerView[];
   readonly owners: readonly ClusterOwnerView[];
   /** Of this member: messages of returns that it has not read, by stream, and jobs that it has not taken. */
@@ -45,6 +47,7 @@ export function clusterViewOf(now: Snapshot): ClusterView | undefined {
     member,
     hasJoined: now.sum("saltworks_cluster_member") === 1,
     hasQuorum: now.sum("saltworks_cluster_quorum") === 1,
+    streamsWithoutLeader: now.sum("saltworks_cluster_streams_without_leader"),
     servers: now.valuesOf("saltworks_cluster_server", "server").map((server) => ({
       server,
       isAnswering: is(server, "answering"),

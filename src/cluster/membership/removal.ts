@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { NatsConnection } from "@nats-io/nats-core";
 import { SaltworksError } from "../../errors.ts";
 import { clusterLeaveMs, clusterRequestMs, clusterRetryMs } from "../../limits.ts";
-import { type ClusterStatus, readClusterStatus } from "../status.ts";
+import { type ClusterStatus, leaderlessWithout, readServers, statusOf } from "../status.ts";
 
 /** Source: NATS documentation, "JetStream wire API", removal of a server from the meta group. */
 const subject = "$JS.API.SERVER.REMOVE";
@@ -13,16 +13,20 @@ const countedMs = 2_000;
 /** A server that does not answer for so long is away. */
 const slowAnswerMs = 5_000;
 
+/** `streams`: that would lack a leader without this server. */
+type Seen = { readonly status: ClusterStatus; readonly streams: readonly string[] };
 type Answer = { readonly success?: boolean; readonly error?: { readonly description?: string } };
 
 /**
- * Waits until more than half of the servers answer and know this one, makes them forget it, and waits until they have.
+ * Waits until more than half of the servers answer and know this one, and until each stream can do without it. Then makes the servers forget it, and waits
+ * until they have.
  *
  * @param nats a connection as the system's user
+ * @param streamsMs how long streams may lack a leader, milliseconds. Tests use less.
  * @returns how many servers the cluster has without it
- * @throws SaltworksError CLUSTER_UNAVAILABLE if too few servers answer in time, would be left, or if they do not forget it
+ * @throws SaltworksError CLUSTER_UNAVAILABLE if too few servers answer in time, would be left as a whole or for a stream, or if they do not forget it
  */
-export async function leaveServers(nats: NatsConnection, name: string): Promise<number> {
+export async function leaveServers(nats: NatsConnection, name: string, streamsMs = clusterLeaveMs): Promise<number> {
   const first = await untilRemovable(nats, name);
   if (!isKnown(first, name)) {
     // A server that has just begun is counted a moment later.
@@ -30,15 +34,24 @@ export async function leaveServers(nats: NatsConnection, name: string): Promise<
     const second = await untilRemovable(nats, name);
     if (!isKnown(second, name)) return second.serverCount - 1;
   }
+  // This server has just begun, and its streams may be between two leaders.
+  await until(
+    nats,
+    name,
+    ({ streams }) => streams.length === 0,
+    (last) => streamsFault(last, name),
+    streamsMs,
+  );
   const { success, error } = await askToForget(nats, name);
   if (success !== true)
     throw new SaltworksError(
       "CLUSTER_UNAVAILABLE",
       `the cluster does not forget ${name}: ${error?.description ?? "no reason"}`,
     );
-  const after = await until(
+  const { status: after } = await until(
     nats,
-    (status) => status.servers.some(({ isLeader }) => isLeader) && !isKnown(status, name),
+    name,
+    ({ status }) => status.servers.some(({ isLeader }) => isLeader) && !isKnown(status, name),
     () => `the cluster has not forgotten ${name}`,
   );
   return after.servers.filter((server) => server.name !== name).length;
@@ -60,24 +73,43 @@ async function untilRemovable(nats: NatsConnection, name: string): Promise<Clust
   const few = "fewer than half of the cluster's servers answer";
   await until(
     nats,
-    ({ hasQuorum }) => hasQuorum,
+    name,
+    ({ status }) => status.hasQuorum,
     () => few,
   );
-  return await until(
+  const last = await until(
     nats,
-    (status) => status.hasQuorum && (!isKnown(status, name) || awayFault(status, name) === undefined),
-    (status) => awayFault(status, name) ?? few,
+    name,
+    ({ status }) => status.hasQuorum && (!isKnown(status, name) || awayFault(status, name) === undefined),
+    ({ status }) => awayFault(status, name) ?? few,
     slowAnswerMs,
   );
+  return last.status;
 }
 
 /** The others must be a majority among themselves: otherwise they could not even take another server in. Undefined if they are. */
-function awayFault({ servers, serverCount }: ClusterStatus, name: string): string | undefined {
-  const others = servers.filter((server) => server.name !== name);
-  const working = others.filter(({ isAnswering, isStoring }) => isAnswering && isStoring).length;
+function awayFault(status: ClusterStatus, name: string): string | undefined {
+  const { servers, serverCount } = status;
+  const away = awayOf(status, name);
+  const working = servers.filter((server) => server.name !== name).length - away.length;
   if (2 * working > serverCount - 1) return undefined;
-  const away = others.filter(({ isAnswering, isStoring }) => !isAnswering || !isStoring).map((server) => server.name);
-  return `without ${name} fewer than half of the servers would work, and the cluster would take no changes: start ${away.join(", ") || "the others"} first`;
+  return `without ${name} fewer than half of the servers would work, and the cluster would take no changes: ${toStart(away)}`;
+}
+
+/** A stream with too few copies left takes no records until the servers that are down come back. */
+function streamsFault({ status, streams }: Seen, name: string): string {
+  const advice = toStart(awayOf(status, name));
+  return `without ${name} too few of the servers with a copy would work for ${streams.join(", ")}, which would take no records: ${advice}`;
+}
+
+/** Other servers that do not work. */
+function awayOf({ servers }: ClusterStatus, name: string): string[] {
+  const away = servers.filter((one) => one.name !== name && !(one.isAnswering && one.isStoring));
+  return away.map((one) => one.name);
+}
+
+function toStart(away: readonly string[]): string {
+  return `start ${away.join(", ") || "the others"} first`;
 }
 
 /** Whether the leading server counts it. */
@@ -87,15 +119,17 @@ function isKnown({ servers }: ClusterStatus, name: string): boolean {
 
 async function until(
   nats: NatsConnection,
-  isSo: (status: ClusterStatus) => boolean,
-  fault: (last: ClusterStatus) => string,
+  name: string,
+  isSo: (seen: Seen) => boolean,
+  fault: (last: Seen) => string,
   waitMs: number = clusterLeaveMs,
-): Promise<ClusterStatus> {
+): Promise<Seen> {
   const endMs = performance.now() + waitMs;
   for (;;) {
-    const status = await readClusterStatus(nats);
-    if (isSo(status)) return status;
-    if (performance.now() > endMs) throw new SaltworksError("CLUSTER_UNAVAILABLE", fault(status));
+    const answers = await readServers(nats);
+    const seen = { status: statusOf(answers), streams: leaderlessWithout(name, answers) };
+    if (isSo(seen)) return seen;
+    if (performance.now() > endMs) throw new SaltworksError("CLUSTER_UNAVAILABLE", fault(seen));
     await pause(clusterRetryMs);
   }
 }

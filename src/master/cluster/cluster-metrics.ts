@@ -20,11 +20,14 @@ export type ClusterReport = {
     | {
         readonly sees: "servers" | "streams";
         readonly hasQuorum: boolean;
+        readonly leaderless: readonly string[];
         readonly serverCount: number;
         readonly servers: readonly Server[];
       }
     | undefined;
-  readonly watch: Readonly<Record<"storesLost" | "storesMended" | "quorumsLost" | "unanswered", number>>;
+  readonly watch: Readonly<
+    Record<"storesLost" | "storesMended" | "quorumsLost" | "leadersLost" | "unanswered", number>
+  >;
   readonly secretsLost: number;
   /** Undefined until the cluster has answered, as the rest. */
   readonly aes: { readonly rotations: number; readonly followed: number; readonly conflicts: number } | undefined;
@@ -49,6 +52,7 @@ export function sampleCluster(samples: Samples, report: ClusterReport): void {
   samples.set("saltworks_cluster_servers", { state: "storing" }, storing.length);
   for (const server of status?.servers ?? []) sampleServer(samples, server);
   samples.set("saltworks_cluster_quorum", {}, status?.hasQuorum === true ? 1 : 0);
+  samples.set("saltworks_cluster_streams_without_leader", {}, status?.leaderless.length ?? 0);
   // With an operator's own NATS a member has no server. Its records are kept if the streams take them.
   const isKept = status?.sees === "streams" ? status.hasQuorum : storing.some(({ name }) => name === member);
   samples.set("saltworks_cluster_storing", {}, isKept ? 1 : 0);
@@ -56,6 +60,7 @@ export function sampleCluster(samples: Samples, report: ClusterReport): void {
   samples.set("saltworks_cluster_faults_total", { fault: "store_off" }, watch.storesLost);
   samples.set("saltworks_cluster_faults_total", { fault: "store_mended" }, watch.storesMended);
   samples.set("saltworks_cluster_faults_total", { fault: "quorum_lost" }, watch.quorumsLost);
+  samples.set("saltworks_cluster_faults_total", { fault: "leader_lost" }, watch.leadersLost);
   samples.set("saltworks_cluster_faults_total", { fault: "unanswered" }, watch.unanswered);
   samples.set("saltworks_cluster_faults_total", { fault: "secrets_lost" }, report.secretsLost);
   samples.set("saltworks_cluster_keys_pending", {}, keys?.pending ?? 0);

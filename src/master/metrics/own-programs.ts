@@ -64,6 +64,11 @@ export const cluster = {
     [],
     "1 if more than half of the servers work together, so that changes are taken.",
   ),
+  saltworks_cluster_streams_without_leader: metric(
+    "gauge",
+    [],
+    "Streams of the cluster that take no records, because too few of the servers with a copy answer. Looked at each 10 s. With `cluster_nats_servers` it stays 0, and `saltworks_cluster_quorum` is 0 for such a stream.",
+  ),
   saltworks_cluster_storing: metric(
     "gauge",
     [],
@@ -77,7 +82,7 @@ export const cluster = {
   saltworks_cluster_faults_total: metric(
     "counter",
     ["fault"],
-    "What this member has noticed: `store_off`: a server turned its store off; `store_mended`: this member's own one was started again for it; `quorum_lost`; `unanswered`: looks without an answer of its own server, or of `cluster_nats_servers`; `secrets_lost`: the cluster's secrets vanished from NATS.",
+    "What this member has noticed: `store_off`: a server turned its store off; `store_mended`: this member's own one was started again for it; `quorum_lost`; `leader_lost`: a stream had no leader at two looks while the servers had a majority; `unanswered`: looks without an answer of its own server, or of `cluster_nats_servers`; `secrets_lost`: the cluster's secrets vanished from NATS.",
   ),
   saltworks_cluster_keys_pending: metric("gauge", [], "Minions whose keys here may differ from the cluster's."),
   saltworks_cluster_keys_total: metric(

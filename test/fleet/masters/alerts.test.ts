@@ -79,7 +79,15 @@ const cases: Readonly<Record<string, readonly Series[]>> = {
   SaltworksReactionsLost: [growing("saltworks_reactor_reactions_total", 1, ',kind="local",outcome="failed"')],
   SaltworksApiRestarts: [growing("saltworks_api_restarts_total", 1)],
   SaltworksGitFetchesFail: [growing("saltworks_git_fetches_total", 1, ',outcome="failed"')],
-  SaltworksClusterQuorumLost: [steady("saltworks_cluster_quorum", 0)],
+  // Without a majority no stream has a leader.
+  SaltworksClusterQuorumLost: [
+    steady("saltworks_cluster_quorum", 0),
+    steady("saltworks_cluster_streams_without_leader", 9),
+  ],
+  SaltworksClusterStreamsLeaderless: [
+    steady("saltworks_cluster_streams_without_leader", 2),
+    steady("saltworks_cluster_quorum", 1),
+  ],
   SaltworksClusterNotStoring: [steady("saltworks_cluster_storing", 0)],
   SaltworksClusterNotJoined: [steady("saltworks_cluster_member", 0, ',cluster="prod",member="m1"')],
   SaltworksClusterJobLeaseLost: [steady("saltworks_cluster_job_lease", 0)],
@@ -113,6 +121,7 @@ const well: readonly Series[] = [
   steady("saltworks_database_lag_seconds", 5),
   steady("saltworks_event_return_up", 1, ',returner="mysql"'),
   steady("saltworks_cluster_quorum", 1),
+  steady("saltworks_cluster_streams_without_leader", 0),
   steady("saltworks_cluster_storing", 1),
   steady("saltworks_cluster_member", 1, ',cluster="prod",member="m1"'),
   steady("saltworks_cluster_job_lease", 1),

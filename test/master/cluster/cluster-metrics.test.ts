@@ -8,14 +8,14 @@ import { readExposition, sumOfSamples } from "../metrics/exposition.ts";
 const report: ClusterReport = {
   ...{ cluster: "prod", member: "a", hasJoined: true, serverRestarts: 2, secretsLost: 1 },
   status: {
-    ...{ sees: "servers", hasQuorum: true, serverCount: 3 },
+    ...{ sees: "servers", hasQuorum: true, leaderless: ["KV_sw_prod_keys", "sw_prod_jobs"], serverCount: 3 },
     servers: [
       { name: "a", isAnswering: true, isStoring: false, isLeader: false, behind: 30 },
       { name: "b", isAnswering: true, isStoring: true, isLeader: true, behind: 0 },
       { name: "c", isAnswering: false, isStoring: true, isLeader: false, behind: undefined },
     ],
   },
-  watch: { storesLost: 3, storesMended: 2, quorumsLost: 4, unanswered: 5 },
+  watch: { storesLost: 3, storesMended: 2, quorumsLost: 4, leadersLost: 19, unanswered: 5 },
   aes: { rotations: 6, followed: 7, conflicts: 8 },
   keys: { pending: 9, counters: { sent: 10, applied: 11, conflicts: 12, ignored: 13, putFailures: 14, faults: 15 } },
   tokens: { sent: 16, received: 17, failed: 18 },
@@ -45,10 +45,11 @@ describe("the metrics of a member of a cluster", () => {
     ]);
     assert.equal(sum("server_behind", { server: "a" }), 30);
     assert.deepEqual([sum("quorum"), sum("storing"), sum("server_restarts_total")], [1, 0, 2]);
-    const faults = ["store_off", "quorum_lost", "unanswered", "secrets_lost"];
+    assert.equal(sum("streams_without_leader"), 2);
+    const faults = ["store_off", "quorum_lost", "leader_lost", "unanswered", "secrets_lost"];
     assert.deepEqual(
       faults.map((fault) => sum("faults_total", { fault })),
-      [3, 4, 5, 1],
+      [3, 4, 19, 5, 1],
     );
     assert.deepEqual(
       ["own", "other", "conflict"].map((by) => sum("aes_rotations_total", { by })),
@@ -71,7 +72,15 @@ describe("the metrics of a member of a cluster", () => {
     const ofServers = ["saltworks_cluster_server", "saltworks_cluster_server_behind"];
     const expected = Object.keys(cluster).filter((name) => !ofServers.includes(name));
     assert.deepEqual([...families.keys()].filter((name) => !ofServers.includes(name)).sort(), expected.sort());
-    for (const name of ["member", "servers", "quorum", "storing", "keys_pending", "keys_total"])
+    for (const name of [
+      "member",
+      "servers",
+      "quorum",
+      "streams_without_leader",
+      "storing",
+      "keys_pending",
+      "keys_total",
+    ])
       assert.equal(sumOfSamples(families, `saltworks_cluster_${name}`, {}), 0, name);
   });
 });
