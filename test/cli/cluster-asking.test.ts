@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import { freePorts } from "../../bench/free-ports.ts";
 import { exitCodeOf, reportText } from "../../src/cli/commands/cluster/check.ts";
-import { statusText } from "../../src/cli/commands/cluster/cluster.ts";
+import { statusText } from "../../src/cli/commands/cluster/status.ts";
 import { serverFiles } from "../../src/cluster/server/prepare.ts";
 import { asStranger, cluster, confDir, isRoot, peers, place, secret, secretFileIn } from "./cluster-site.ts";
 
@@ -38,16 +38,35 @@ describe("saltworks cluster status and check on a machine that cannot ask", () =
 });
 
 describe("saltworks cluster status", () => {
+  const servers = ["a", "b", "c", "d", "e"].map((name) => ({
+    ...{ name, version: "2.15.2", isLeader: name === "a", isAnswering: name < "d", isStoring: true, behind: 0 },
+  }));
+  const report = {
+    ...{ cluster: "prod", sees: "servers" as const, hasQuorum: true, serverCount: 5, servers },
+    ...{ leaderless: [], owners: null },
+  };
+
   it("names the streams that take no changes", () => {
-    const servers = ["a", "b", "c", "d", "e"].map((name) => ({
-      ...{ name, version: "2.15.2", isLeader: name === "a", isAnswering: name < "d", isStoring: true, behind: 0 },
-    }));
-    const status = { sees: "servers" as const, hasQuorum: true, serverCount: 5, servers };
-    assert.match(statusText("prod", { ...status, leaderless: [] }), /^The cluster takes changes\.$/m);
+    assert.match(statusText(report), /^The cluster takes changes\.$/m);
     assert.match(
-      statusText("prod", { ...status, leaderless: ["KV_sw_prod_keys", "sw_prod_jobs"] }),
+      statusText({ ...report, leaderless: ["KV_sw_prod_keys", "sw_prod_jobs"] }),
       /^The cluster does not take all changes: .* answer for KV_sw_prod_keys, sw_prod_jobs\.$/m,
     );
+  });
+
+  it("shows how many jobs each member owns, and who may not go on with them", () => {
+    const owners = [
+      { member: "a", holdsLease: true, batchJobs: 2, waitingJobs: 1_200 },
+      { member: "long", holdsLease: false, batchJobs: 1, waitingJobs: 0 },
+      { member: "c", holdsLease: null, batchJobs: 0, waitingJobs: 1 },
+    ];
+    const text = statusText({ ...report, owners });
+    assert.match(text, /^Owners of jobs:\n {2}a {5}2 batch jobs, 1,200 waiting jobs$/m);
+    assert.match(
+      text,
+      /^ {2}long {2}1 batch job, 0 waiting jobs, HAS NO LEASE\n {2}c {5}0 batch jobs, 1 waiting job$/m,
+    );
+    assert.match(statusText(report), /^No member says who owns batch jobs and waiting jobs\.$/m);
   });
 });
 

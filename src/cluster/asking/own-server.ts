@@ -1,11 +1,13 @@
 /** Asks this machine's own server of the cluster, or an operator's, as operators' commands and runners do. */
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
+import type { NatsConnection } from "@nats-io/nats-core";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import { clusterStatusWaitMs } from "../../limits.ts";
 import { type ClusterConnection, connectCluster } from "../connection.ts";
-import { compareMembers, type LikenessReport } from "../likeness/ask.ts";
+import { askOwners, compareMembers, type LikenessReport } from "../likeness/ask.ts";
+import type { JobOwner } from "../likeness/message.ts";
 import { type Member, type MemberConfig, memberOf, readerAdvice } from "../member.ts";
 import { operatorServers } from "../operator/servers.ts";
 import { readStreamStatus } from "../operator/status.ts";
@@ -14,7 +16,7 @@ import { type ClusterKeys, deriveKeys } from "../secret.ts";
 import { accessTo } from "../server/access.ts";
 import { clientPortIn } from "../server/configuration.ts";
 import { serverFiles } from "../server/prepare.ts";
-import { type ClusterStatus, readClusterStatus } from "../status.ts";
+import { type ClusterServer, type ClusterStatus, readClusterStatus } from "../status.ts";
 
 const connectionName = "saltworks cluster";
 
@@ -28,11 +30,18 @@ export function ownMember(config: MemberConfig): Member {
   );
 }
 
+export type ClusterReport = ClusterStatus & {
+  readonly cluster: string;
+  /** Null if no member answers, or each is of a release that does not tell. */
+  readonly owners: readonly JobOwner[] | null;
+};
+
 /** @throws SaltworksError as `ownMember`, and CLUSTER_UNAVAILABLE if no server can be asked */
-export async function clusterStatus(config: MemberConfig): Promise<ClusterStatus & { readonly cluster: string }> {
+export async function clusterStatus(config: MemberConfig): Promise<ClusterReport> {
   const member = ownMember(config);
   const keys = await deriveKeys(member.secret, member.clusterId);
-  return { cluster: member.clusterId, ...(await statusOf(member, keys)) };
+  const status = await statusOf(member, keys);
+  return { cluster: member.clusterId, ...status, owners: await ownersOf(member, keys, status) };
 }
 
 /** @throws SaltworksError as `clusterStatus` */
@@ -40,16 +49,37 @@ export async function checkCluster(config: MemberConfig): Promise<LikenessReport
   const member = ownMember(config);
   const keys = await deriveKeys(member.secret, member.clusterId);
   const { clusterId, name: own, operatorNats } = member;
-  if (operatorNats === undefined) {
-    const { servers } = await statusOf(member, keys);
-    const names = servers.map(({ name }) => name);
-    return await asked(member, keys, "client", ({ nats }) => compareMembers(nats, { clusterId, own, names }));
+  const servers = operatorNats === undefined ? (await statusOf(member, keys)).servers : [];
+  return await asked(member, keys, "client", async ({ nats }) =>
+    compareMembers(nats, { clusterId, own, names: await memberNames(nats, member, servers) }),
+  );
+}
+
+/** The servers are known already, so that without this answer the rest is shown. */
+async function ownersOf(
+  member: Member,
+  keys: ClusterKeys,
+  { servers }: ClusterStatus,
+): Promise<readonly JobOwner[] | null> {
+  const { clusterId } = member;
+  try {
+    return await asked(member, keys, "client", async ({ nats }) =>
+      askOwners(nats, { clusterId, names: await memberNames(nats, member, servers) }),
+    );
+  } catch (error) {
+    if (hasCode(error, "CLUSTER_UNAVAILABLE")) return null;
+    throw error;
   }
-  return await asked(member, keys, "client", async ({ nats }) => {
-    // A member tells the others each second that it is there.
-    const names = await heardMembers(nats, clusterId);
-    return await compareMembers(nats, { clusterId, own, names: [...names.add(own)].sort() });
-  });
+}
+
+/** On an operator's own NATS a member has no server, and tells the others each second that it is there. */
+async function memberNames(
+  nats: NatsConnection,
+  { clusterId, name, operatorNats }: Member,
+  servers: readonly ClusterServer[],
+): Promise<string[]> {
+  if (operatorNats === undefined) return servers.map((server) => server.name);
+  return [...(await heardMembers(nats, clusterId)).add(name)].sort();
 }
 
 async function statusOf(member: Member, keys: ClusterKeys): Promise<ClusterStatus> {

@@ -7,6 +7,7 @@ import {
   decodeQuestion,
   encodeAnswer,
   encodeFailure,
+  type JobOwner,
   type LikenessQuestion,
   likenessSubject,
 } from "./message.ts";
@@ -16,7 +17,9 @@ export type AnswerParts = {
   readonly clusterId: string;
   readonly member: string;
   readonly role: ClockAnswer["role"];
-  /** Answers a question other than the one for the clock, as encoded JSON. Undefined for a witness. */
+  /** The owners of the cluster's jobs, as this member sees them. Undefined for a witness. */
+  readonly owners?: (() => readonly JobOwner[]) | undefined;
+  /** Answers a question other than the ones for the clock and the owners, as encoded JSON. Undefined for a witness. */
   readonly answer?: ((question: LikenessQuestion) => Promise<string>) | undefined;
 };
 
@@ -32,6 +35,7 @@ export function answerLikeness(parts: AnswerParts): { readonly close: () => void
       const question = decodeQuestion(message.string());
       if ("why" in question) return respond(encodeFailure({ message: question.why }));
       if (question.kind === "clock") return respond(encodeAnswer(clockOf(parts)));
+      if (question.kind === "owners") return respond(ownersOf(parts));
       if (waiting >= likenessQuestionsMax) return respond(encodeFailure({ message: "it has too many such questions" }));
       waiting += 1;
       last = last.then(async () => {
@@ -52,6 +56,10 @@ export function answerLikeness(parts: AnswerParts): { readonly close: () => void
 
 function clockOf({ role }: AnswerParts): ClockAnswer {
   return { role, atMs: Date.now() };
+}
+
+function ownersOf({ owners }: AnswerParts): string {
+  return owners === undefined ? encodeFailure({ message: "a witness owns no jobs" }) : encodeAnswer(owners());
 }
 
 async function answerOf({ answer }: AnswerParts, question: LikenessQuestion): Promise<string> {

@@ -1,9 +1,10 @@
-/** Asks the members of a cluster what each has of its own, and reports how they differ. */
+/** Asks the members of a cluster what each has of its own and reports how they differ, or asks which jobs each owns. */
 import { createHash } from "node:crypto";
 import { type NatsConnection, RequestError } from "@nats-io/nats-core";
 import { hasCode, SaltworksError } from "../../errors.ts";
 import {
   clusterClockMs,
+  clusterStatusWaitMs,
   likenessClockAnswerMs,
   likenessDifferencesMax,
   likenessPagesMax,
@@ -24,6 +25,7 @@ import {
   type ClockAnswer,
   decodeAnswer,
   encodeQuestion,
+  type JobOwner,
   type LikenessQuestion,
   likenessSubject,
   type PathPage,
@@ -86,6 +88,36 @@ export async function compareMembers(nats: NatsConnection, asked: LikenessAsk): 
     omitted: Math.max(0, differences.length - likenessDifferencesMax),
     unasked,
   };
+}
+
+/**
+ * The owners of the cluster's jobs. Each member knows all of them. One that holds its lease also knows which others hold theirs, so that such a one is
+ * believed first.
+ *
+ * @param nats a connection as the members' user
+ * @returns null if no member answers
+ */
+export async function askOwners(
+  nats: NatsConnection,
+  { clusterId, names }: Pick<LikenessAsk, "clusterId" | "names">,
+): Promise<readonly JobOwner[] | null> {
+  const answers = await Promise.all(
+    names.map(async (member) => {
+      try {
+        const subject = likenessSubject(clusterId, member);
+        const owners = await ask(nats, subject, { kind: "owners" }, clusterStatusWaitMs);
+        return Array.isArray(owners) ? [{ member, owners: owners as readonly JobOwner[] }] : [];
+      } catch (error) {
+        // A witness, a server whose master is down, or a member of a release that does not know the question.
+        if (hasCode(error, "CLUSTER_UNAVAILABLE")) return [];
+        throw error;
+      }
+    }),
+  );
+  const told = answers.flat();
+  const isHolder = ({ member, owners }: (typeof told)[number]) =>
+    owners.some((one) => one.member === member && one.holdsLease === true);
+  return (told.find(isHolder) ?? told[0])?.owners ?? null;
 }
 
 /** The digest of a tree without files. */

@@ -1,4 +1,4 @@
-/** The questions by which members of a cluster learn how they differ, and the answers. JSON over core NATS. */
+/** The questions by which operators learn how members of a cluster differ and which jobs each owns, and the answers. JSON over core NATS. */
 import type { SaltworksError } from "../../errors.ts";
 
 /** Another number means another form of question or answer. */
@@ -9,7 +9,7 @@ export type TreeName = (typeof treeNames)[number];
 
 /** `paths`: the files of a tree behind the path `after`. The member must have told the tree's digest before. */
 export type LikenessQuestion =
-  | { readonly kind: "clock" | "state" }
+  | { readonly kind: "clock" | "state" | "owners" }
   | {
       readonly kind: "paths";
       readonly tree: TreeName;
@@ -20,6 +20,15 @@ export type LikenessQuestion =
 
 /** `atMs`: the member's clock. A witness has no files and no options of a master. */
 export type ClockAnswer = { readonly role: "master" | "witness"; readonly atMs: number };
+
+/** A member as an owner of batch jobs and of jobs that wait for absent minions. */
+export type JobOwner = {
+  readonly member: string;
+  /** Null if the member that answers cannot tell, because it has no lease itself. */
+  readonly holdsLease: boolean | null;
+  readonly batchJobs: number;
+  readonly waitingJobs: number;
+};
 
 /** `digest`: of all paths and contents; undefined if the tree was not read to its end, for the reason `why`. */
 export type TreeState = {
@@ -59,7 +68,7 @@ export function decodeQuestion(text: string): LikenessQuestion | { readonly why:
   const { kind } = question;
   if (typeof form === "number" && form !== likenessForm)
     return { why: `it is asked in form ${form}, and reads form ${likenessForm}` };
-  const isKnown = form === likenessForm && (kind === "clock" || kind === "state" || kind === "paths");
+  const isKnown = form === likenessForm && ["clock", "owners", "state", "paths"].includes(kind);
   return isKnown ? question : { why: "it does not know the question" };
 }
 

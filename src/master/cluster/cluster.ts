@@ -226,7 +226,8 @@ export class Cluster {
     });
     this.#sharing = sharing;
     await sharing.start(this.#hasJoined);
-    this.#likeness ??= openLikeness((await this.#connect()).nats, { config, logger, member: start.member });
+    const owners = () => this.leases.owners();
+    this.#likeness ??= openLikeness((await this.#connect()).nats, { config, logger, member: start.member, owners });
     this.#keys = await this.#untilAnswered("the cluster's bucket of minion keys", async () =>
       KeyReplica.open({
         clients: await this.#connect(),

@@ -1,7 +1,8 @@
-/** Lets other members compare this master's options and files with theirs. A thread reads the files. */
+/** Lets other members compare this master's options and files with theirs, and ask for the owners of jobs. A thread reads the files. */
 import type { NatsConnection } from "@nats-io/nats-core";
 import type { Logger } from "pino";
 import { answerLikeness } from "../../cluster/likeness/answers.ts";
+import type { JobOwner } from "../../cluster/likeness/message.ts";
 import type { Member } from "../../cluster/member.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import {
@@ -13,11 +14,16 @@ import {
 } from "../../limits.ts";
 import { LanePool } from "../../workers/threads/lane-pool.ts";
 
-type Parts = { readonly config: MasterConfig; readonly logger: Logger; readonly member: Member };
+type Parts = {
+  readonly config: MasterConfig;
+  readonly logger: Logger;
+  readonly member: Member;
+  readonly owners: () => readonly JobOwner[];
+};
 
 export function openLikeness(
   nats: NatsConnection,
-  { config, logger, member }: Parts,
+  { config, logger, member, owners }: Parts,
 ): { readonly close: () => Promise<void> } {
   const lane = new LanePool({
     filename: new URL("../../workers/lanes/likeness-lane.js", import.meta.url).href,
@@ -33,7 +39,7 @@ export function openLikeness(
   });
   const { clusterId, name } = member;
   const answers = answerLikeness({
-    ...{ nats, clusterId, member: name, role: "master" },
+    ...{ nats, clusterId, member: name, role: "master", owners },
     answer: (question) => lane.run<string>(question),
   });
   return {

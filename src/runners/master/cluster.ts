@@ -9,7 +9,7 @@ export const clusterRunner: ReadonlyMap<string, RunnerFunction> = new Map<string
     "cluster.status",
     {
       parameters: [],
-      doc: "The cluster's servers as this member's own sees them, or a server of `cluster_nats_servers`, and whether enough of them answer.",
+      doc: "The cluster's servers as this member's own sees them, or a server of `cluster_nats_servers`, whether enough of them answer, and how many batch jobs and waiting jobs each member owns.",
       run: async ({ config }) => await (await asking()).clusterStatus(config),
     },
   ],

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { answerLikeness } from "../../../src/cluster/likeness/answers.ts";
-import { compareMembers } from "../../../src/cluster/likeness/ask.ts";
+import { askOwners, compareMembers } from "../../../src/cluster/likeness/ask.ts";
 import {
   encodeAnswer,
   encodeQuestion,
@@ -82,6 +82,22 @@ describe("members that ask each other", { skip, timeout: 60_000 }, () => {
     );
     assert.match(unasked[0]?.why ?? "", /the disk is gone/);
     assert.match(unasked[1]?.why ?? "", /does not run/);
+    for (const one of all) one.close();
+  });
+
+  it("tell the owners of jobs as a member with a lease sees them", async () => {
+    const owner = (member: string, holdsLease: boolean | null, batchJobs: number) => ({
+      ...{ member, holdsLease, batchJobs, waitingJobs: 0 },
+    });
+    const old = [owner("m1", false, 0), owner("m2", null, 0)];
+    const newest = [owner("m1", false, 0), owner("m2", true, 3)];
+    const master = { nats: clients.nats, clusterId, role: "master" as const };
+    const first = answerLikeness({ ...master, member: "m1", owners: () => old });
+    const owners = (...names: readonly string[]) => askOwners(clients.nats, { clusterId, names });
+    assert.deepEqual(await owners("m1", "m2"), old);
+    const all = [first, answerLikeness({ ...master, member: "m2", owners: () => newest }), open("w")];
+    assert.deepEqual(await owners("w", "m1", "m2"), newest);
+    assert.equal(await owners("w", "m3"), null);
     for (const one of all) one.close();
   });
 

@@ -54,6 +54,15 @@ describe("owners of a cluster's jobs", { skip, timeout: 900_000 }, () => {
     const { cluster } = JSON.parse(stdout) as { cluster: { owners: readonly Readonly<Record<string, unknown>>[] } };
     return [...cluster.owners].sort((left, right) => String(left.member).localeCompare(String(right.member)));
   };
+  /** As \`saltworks cluster status\` shows them on a member's machine. */
+  const ownersOfStatus = async (at: number) => {
+    const { stdout, stderr } = await runCli(
+      ["cluster", "status", "--json", "-c", member(at).configDirectory],
+      cliTimeoutMs,
+    );
+    assert.notEqual(stdout, "", stderr);
+    return (JSON.parse(stdout) as { owners: unknown }).owners;
+  };
   const pending = async (at: number) => (await run(at, "jobs.pending")) as Listed;
   const batch = async (at: number, jid: string) => ((await run(at, "jobs.batches")) as Listed)[jid];
   const open = async (id: string, at: number) => {
@@ -111,6 +120,7 @@ describe("owners of a cluster's jobs", { skip, timeout: 900_000 }, () => {
     );
     assert.deepEqual(seen[0]?.map(({ waitingJobs }) => waitingJobs).sort(), [0, 0, 1]);
     for (const other of seen) assert.deepEqual(other, seen[0]);
+    assert.deepEqual(await ownersOfStatus(1), seen[0]);
     assert.match(JSON.stringify(await run(1, "jobs.cancel", jid)), /late1/);
     for (const at of places) await untilSo(`member ${at} lists none`, async () => !(jid in (await pending(at))));
   });

@@ -188,6 +188,7 @@ describe("members on an operator's own NATS", { skip, timeout: 600_000 }, () => 
     assert.equal(exitCode, 0, stderr);
     assert.match(stdout, /^Cluster test: 3 of 3 servers of cluster_nats_servers that keep its streams answer\n/);
     assert.match(stdout, /^ {2}n1 {2}answers/m);
+    assert.match(stdout, /^Owners of jobs:\n {2}member1 {2}\d.* jobs?\n {2}member2 {2}\d.* jobs?\n/m);
     const check = await cli(1, "cluster", "check", "--json");
     const report = JSON.parse(check.stdout) as { readonly members: readonly { readonly name: string }[] };
     assert.deepEqual(

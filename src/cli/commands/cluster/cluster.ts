@@ -1,10 +1,7 @@
 /** `saltworks cluster`: makes a cluster, joins or leaves it, compares its members, and shows its servers. */
-import { clusterStatus } from "../../../cluster/asking/own-server.ts";
 import { clusterIdFault } from "../../../cluster/names.ts";
 import { natsPermissions } from "../../../cluster/operator/permissions.ts";
 import { newClusterSecret } from "../../../cluster/secret.ts";
-import type { ClusterStatus } from "../../../cluster/status.ts";
-import type { MasterConfig } from "../../../config/schema.ts";
 import { hasCode, SaltworksError } from "../../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { clusterWords } from "../../options/own-options.ts";
@@ -13,8 +10,9 @@ import { masterConfig } from "../../start/configuration.ts";
 import { showCheck } from "./check.ts";
 import { leaveCluster } from "./leave.ts";
 import { initCluster, joinCluster } from "./setup.ts";
+import { showStatus } from "./status.ts";
 
-const exitCodes = { quorum: 0, noQuorum: 1, unasked: 2 } as const;
+const unaskedExitCode = 2;
 
 /** @returns the exit code */
 export async function runCluster(argv: readonly string[], host: Host): Promise<number> {
@@ -68,37 +66,6 @@ async function unlessUnasked(host: Host, show: () => Promise<number>): Promise<n
     // A usage error keeps its own code. All others say that this machine is not a member, or cannot ask as one.
     if (!(error instanceof SaltworksError) || hasCode(error, "USAGE")) throw error;
     host.complain(`saltworks cluster: ${error.message}\n`);
-    return exitCodes.unasked;
+    return unaskedExitCode;
   }
-}
-
-async function showStatus(config: MasterConfig, isJson: boolean, host: Host): Promise<number> {
-  const { cluster, ...status } = await clusterStatus(config);
-  host.write(isJson ? `${JSON.stringify({ cluster, ...status }, undefined, 2)}\n` : statusText(cluster, status));
-  return status.hasQuorum && status.leaderless.length === 0 ? exitCodes.quorum : exitCodes.noQuorum;
-}
-
-export function statusText(clusterId: string, status: ClusterStatus): string {
-  const { sees, servers, serverCount } = status;
-  const width = Math.max(0, ...servers.map(({ name }) => name.length));
-  const lines = servers.map(({ name, version, isLeader, isAnswering, isStoring, behind }) => {
-    const store = isStoring ? "" : ", KEEPS NO RECORDS (is its disk full?)";
-    const program = version === undefined ? "" : `, nats-server ${version}`;
-    const silent = sees === "servers" ? "DOES NOT ANSWER" : "TAKES NO PART (is it down, cut off, or its disk full?)";
-    const state = isAnswering ? `answers${program}${store}` : silent;
-    const lag = behind === undefined || behind === 0 ? "" : `, ${behind.toLocaleString("en-US")} records behind`;
-    return `  ${name.padEnd(width)}  ${state}${isLeader ? ", leads" : ""}${lag}\n`;
-  });
-  const answering = servers.filter(({ isAnswering }) => isAnswering).length;
-  const which = sees === "streams" ? "servers of cluster_nats_servers that keep its streams" : "servers";
-  return `Cluster ${clusterId}: ${answering} of ${serverCount} ${which} answer\n${lines.join("")}${closingOf(status)}\n`;
-}
-
-function closingOf({ sees, serverCount, hasQuorum, leaderless }: ClusterStatus): string {
-  if (hasQuorum && leaderless.length > 0)
-    return `The cluster does not take all changes: too few of the servers with a copy answer for ${leaderless.join(", ")}.`;
-  if (hasQuorum) return "The cluster takes changes.";
-  return sees === "streams" && serverCount === 0
-    ? "The cluster takes no changes: it has no streams with a leader. The first member to start makes them."
-    : "The cluster takes no changes: more than half of its servers must answer and agree on a leader.";
 }

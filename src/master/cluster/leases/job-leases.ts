@@ -8,6 +8,7 @@ import { type Appeared, OwnerAsks, type OwnerQuestion } from "../../../cluster/l
 import { LeaseBucket } from "../../../cluster/leases/bucket.ts";
 import { MemberLeases } from "../../../cluster/leases/member-leases.ts";
 import { type LeaseKey, type Owner, openLease } from "../../../cluster/leases/record.ts";
+import type { JobOwner } from "../../../cluster/likeness/message.ts";
 import { clusterNames } from "../../../cluster/names.ts";
 import { OtherVersions } from "../../../cluster/other-version.ts";
 import { within } from "../../../deadline.ts";
@@ -92,6 +93,17 @@ export class JobLeases {
   /** The store of waiting jobs, shared with the other members. */
   share(store: PendingJobs): PendingJobs {
     return this.waiting.share(store);
+  }
+
+  /** The members, and how many jobs each owns, as this one sees them. */
+  owners(): JobOwner[] {
+    const holders = this.leases.holders();
+    const [batch, waiting] = [countsOf(this.batches.owners()), countsOf(this.waiting.owners())];
+    const members = new Set([...holders.keys(), ...batch.keys(), ...waiting.keys()]);
+    return [...members].sort().map((member) => ({
+      ...{ member, holdsLease: holders.get(member) ?? null },
+      ...{ batchJobs: batch.get(member) ?? 0, waitingJobs: waiting.get(member) ?? 0 },
+    }));
   }
 
   /** Questions about its jobs that this member refused, by reason. */
@@ -236,7 +248,15 @@ function moving(jid: string): SaltworksError {
   return new SaltworksError("CLUSTER_UNAVAILABLE", `the job ${jid} has no owner at present: try again in some seconds`);
 }
 
-export function sampleLeases(samples: Samples, { leases, batches, waiting, refusedQuestions }: JobLeases): void {
+/** How many jobs each member owns. */
+function countsOf(owners: readonly Owner[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { member } of owners) counts.set(member, (counts.get(member) ?? 0) + 1);
+  return counts;
+}
+
+export function sampleLeases(samples: Samples, jobLeases: JobLeases): void {
+  const { leases, batches, waiting, refusedQuestions } = jobLeases;
   samples.set("saltworks_cluster_job_lease", {}, leases.holds ? 1 : 0);
   const { renewed, unconfirmed, lapsed } = leases.counters;
   for (const [what, count] of Object.entries({ renewed, unconfirmed, lapsed }))
@@ -249,13 +269,10 @@ export function sampleLeases(samples: Samples, { leases, batches, waiting, refus
       samples.set("saltworks_cluster_owned_jobs_total", { kind, what }, count);
   for (const [reason, count] of Object.entries(refusedQuestions ?? {}))
     samples.set("saltworks_cluster_owner_questions_refused_total", { reason }, count);
-  const holders = leases.holders();
-  for (const [member, isHeld] of holders)
-    if (isHeld !== undefined) samples.set("saltworks_cluster_member_lease", { member }, isHeld ? 1 : 0);
-  for (const [kind, owners] of Object.entries({ batch: batches.owners(), waiting: waiting.owners() })) {
-    const counts = new Map([...holders.keys()].map((member) => [member, 0]));
-    for (const { member } of owners) counts.set(member, (counts.get(member) ?? 0) + 1);
-    for (const [member, count] of counts) samples.set("saltworks_cluster_member_jobs", { member, kind }, count);
+  for (const { member, holdsLease, batchJobs, waitingJobs } of jobLeases.owners()) {
+    if (holdsLease !== null) samples.set("saltworks_cluster_member_lease", { member }, holdsLease ? 1 : 0);
+    samples.set("saltworks_cluster_member_jobs", { member, kind: "batch" }, batchJobs);
+    samples.set("saltworks_cluster_member_jobs", { member, kind: "waiting" }, waitingJobs);
   }
   const { repaired, givenUp } = batches.repairs;
   for (const [what, count] of Object.entries({ repaired, given_up: givenUp }))
