@@ -1,47 +1,21 @@
 /** Logs of a cluster's batch jobs: the same on all members, with one owner, also when two believe to be it. */
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, rmdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { after, afterEach, before, describe, it, mock } from "node:test";
+import { describe, it, mock } from "node:test";
 import type { LeaseBucket } from "../../../../src/cluster/leases/bucket.ts";
 import type { PartContent } from "../../../../src/cluster/leases/record.ts";
 import { SaltworksError } from "../../../../src/errors.ts";
 import { BatchLog, listBatches } from "../../../../src/store/jobs/batch-log.ts";
-import { secretBoxWith } from "../../../../src/store/secrets/sealed.ts";
 import type { BatchEntry } from "../../../../src/wire/batch-options.ts";
-import { NatsServer } from "../../../cluster/nats.ts";
 import { untilSo } from "../../../fleet/cluster/members.ts";
 import { natsServerSkip } from "../../../services/nats-server.ts";
-import { temporaryDirectories } from "../../../store/temporary.ts";
-import { begin, done, batchJid as jid, openBatchMember, queue, start } from "./batch-member.ts";
+import { batchMembers, begin, done, batchJid as jid, queue, start } from "./batch-member.ts";
 
 const skip = await natsServerSkip();
 
 describe("logs of a cluster's batch jobs", { skip, timeout: 120_000 }, () => {
-  const server = new NatsServer();
-  const temporary = temporaryDirectories();
-  const box = secretBoxWith(randomBytes(32));
-  const buckets: LeaseBucket[] = [];
-  let bucketCount = 0;
-
-  before(() => server.start());
-  after(() => server.close());
-  afterEach(async () => {
-    await Promise.all(buckets.splice(0).map((bucket) => bucket.close()));
-  });
-
-  async function openMember(name: string) {
-    const options = { server, bucketName: `batches_${bucketCount}`, box, directory: temporary() };
-    const member = await openBatchMember(name, options);
-    buckets.push(member.bucket);
-    return member;
-  }
-  async function openMembers(...names: string[]) {
-    bucketCount += 1;
-    const members = await Promise.all(names.map(openMember));
-    return members as [(typeof members)[0], (typeof members)[0], (typeof members)[0]];
-  }
+  const { openMember, openMembers } = batchMembers();
 
   it("are the same on each member, and show the state", async () => {
     const [a, b] = await openMembers("a", "b");

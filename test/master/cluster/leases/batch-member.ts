@@ -1,14 +1,17 @@
-/** A member that copies batch logs, for tests: its jobs run when the test says so, and the watch may miss entries. */
+/** Members that copy batch logs, for tests: their jobs run when the test says so, and the watch may miss entries. */
+import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { after, afterEach, before } from "node:test";
 import pino from "pino";
 import type { LeaseBucket } from "../../../../src/cluster/leases/bucket.ts";
 import { openLease } from "../../../../src/cluster/leases/record.ts";
 import { BatchCopies } from "../../../../src/master/cluster/leases/batch-copies.ts";
 import type { OpenBatchLog } from "../../../../src/store/jobs/batch-log.ts";
-import type { SecretBox } from "../../../../src/store/secrets/sealed.ts";
+import { type SecretBox, secretBoxWith } from "../../../../src/store/secrets/sealed.ts";
 import type { BatchEntry } from "../../../../src/wire/batch-options.ts";
-import type { NatsServer } from "../../../cluster/nats.ts";
+import { NatsServer } from "../../../cluster/nats.ts";
+import { temporaryDirectories } from "../../../store/temporary.ts";
 import { Holder, openBucket } from "./lease-holder.ts";
 
 const logger = pino({ level: "silent" });
@@ -35,6 +38,36 @@ export const done: BatchEntry = {
   ...{ returned: 2, failed: 0, silent: 0, retcode: 0 },
 };
 
+export type BatchMember = Awaited<ReturnType<typeof openBatchMember>>;
+
+/** The members of a suite, on a server of its own that ends with it. Their buckets are closed after each test. */
+export function batchMembers() {
+  const server = new NatsServer();
+  const temporary = temporaryDirectories();
+  const box = secretBoxWith(randomBytes(32));
+  const buckets: LeaseBucket[] = [];
+  let bucketCount = 0;
+  before(() => server.start());
+  after(() => server.close());
+  afterEach(async () => {
+    await Promise.all(buckets.splice(0).map((bucket) => bucket.close()));
+  });
+
+  /** One more, in the bucket of the others. */
+  async function openMember(name: string, { directory = temporary(), session = 1 } = {}): Promise<BatchMember> {
+    const member = await openBatchMember(name, { server, bucketName: `b${bucketCount}`, box, directory, session });
+    buckets.push(member.bucket);
+    return member;
+  }
+  /** In a new bucket. There are as many as names. */
+  async function openMembers(...names: string[]) {
+    bucketCount += 1;
+    const members = await Promise.all(names.map((name) => openMember(name)));
+    return members as [BatchMember, BatchMember, BatchMember];
+  }
+  return { openMember, openMembers };
+}
+
 type BatchMemberOptions = {
   readonly server: NatsServer;
   readonly bucketName: string;
@@ -42,14 +75,11 @@ type BatchMemberOptions = {
   /** Of its logs. */
   readonly directory: string;
   /** Which process of the member it is. */
-  readonly session?: number;
+  readonly session: number;
 };
 
 /** A member with its own log directory, in which a test's batch jobs run. */
-export async function openBatchMember(
-  name: string,
-  { server, bucketName, box, directory, session }: BatchMemberOptions,
-) {
+async function openBatchMember(name: string, { server, bucketName, box, directory, session }: BatchMemberOptions) {
   const holder = new Holder(name, session);
   let bucket: LeaseBucket | undefined;
   const copies = new BatchCopies({

@@ -1,48 +1,23 @@
 /** Batch jobs of a cluster that are over: parts of their logs that come back begin none of them again. */
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
 import { dirname } from "node:path";
-import { after, afterEach, before, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import pino from "pino";
-import type { LeaseBucket } from "../../../../src/cluster/leases/bucket.ts";
 import type { PartContent } from "../../../../src/cluster/leases/record.ts";
 import { endedBatchesMax } from "../../../../src/limits.ts";
 import { EndedBatches } from "../../../../src/master/cluster/leases/ended-batches.ts";
-import { secretBoxWith } from "../../../../src/store/secrets/sealed.ts";
-import { NatsServer } from "../../../cluster/nats.ts";
 import { untilSo } from "../../../fleet/cluster/members.ts";
 import { natsServerSkip } from "../../../services/nats-server.ts";
 import { temporaryDirectories } from "../../../store/temporary.ts";
-import { begin, done, batchJid as jid, openBatchMember, queue, start } from "./batch-member.ts";
+import { type BatchMember, batchMembers, begin, done, batchJid as jid, queue, start } from "./batch-member.ts";
 
 const skip = await natsServerSkip();
-type Member = Awaited<ReturnType<typeof openBatchMember>>;
 
 describe("batch jobs of a cluster that are over", { skip, timeout: 120_000 }, () => {
-  const server = new NatsServer();
-  const temporary = temporaryDirectories();
-  const box = secretBoxWith(randomBytes(32));
-  const buckets: LeaseBucket[] = [];
-  let bucketCount = 0;
-
-  before(() => server.start());
-  after(() => server.close());
-  afterEach(async () => {
-    await Promise.all(buckets.splice(0).map((bucket) => bucket.close()));
-  });
-
-  async function openMember(name: string, directory = temporary(), session = 1) {
-    const member = await openBatchMember(name, { server, bucketName: `ended_${bucketCount}`, box, directory, session });
-    buckets.push(member.bucket);
-    return member;
-  }
-  async function openMembers(): Promise<[Member, Member]> {
-    bucketCount += 1;
-    return [await openMember("a"), await openMember("b")];
-  }
+  const { openMember, openMembers } = batchMembers();
 
   /** Runs a job at `a`, which claims it again, up to the part that ends it. @returns its first parts, and what puts them back after all are removed */
-  async function runWithout(a: Member, b: Member) {
+  async function runWithout(a: BatchMember, b: BatchMember) {
     const first = a.begun();
     for (const entry of [begin, queue("m1", "m2"), start("s1", "m1")]) first.append(entry);
     await first.sync();
@@ -63,7 +38,7 @@ describe("batch jobs of a cluster that are over", { skip, timeout: 120_000 }, ()
     return { log, putBack, part, latest: saved.length - 1 };
   }
 
-  async function runToEnd(a: Member, b: Member) {
+  async function runToEnd(a: BatchMember, b: BatchMember) {
     const { log, ...rest } = await runWithout(a, b);
     log.append(done);
     await log.sync();
@@ -73,7 +48,7 @@ describe("batch jobs of a cluster that are over", { skip, timeout: 120_000 }, ()
   }
 
   it("are left alone when their parts are put back, and the parts are removed", async () => {
-    const [a, b] = await openMembers();
+    const [a, b] = await openMembers("a", "b");
     const { putBack, part } = await runToEnd(a, b);
     const whole = b.text();
     assert.match(whole, /"done"/);
@@ -87,7 +62,7 @@ describe("batch jobs of a cluster that are over", { skip, timeout: 120_000 }, ()
   });
 
   it("are not gone on with by a new member, once another one has seen that they are back", async () => {
-    const [a, b] = await openMembers();
+    const [a, b] = await openMembers("a", "b");
     const { putBack } = await runToEnd(a, b);
     await putBack();
     const late = await openMember("c");
@@ -100,14 +75,14 @@ describe("batch jobs of a cluster that are over", { skip, timeout: 120_000 }, ()
   });
 
   it("are left alone by members that start after their parts were put back", async () => {
-    const [a, b] = await openMembers();
+    const [a, b] = await openMembers("a", "b");
     const { putBack, part, latest } = await runToEnd(a, b);
     const whole = a.text();
     await Promise.all([a.copies.finish(), b.copies.finish()]);
     for (const { now } of [a, b]) now.isCutOff = true;
     for (const { holder, file } of [a, b]) {
       await putBack();
-      const again = await openMember(holder.self.member, dirname(file), 2);
+      const again = await openMember(holder.self.member, { directory: dirname(file), session: 2 });
       assert.deepEqual([again.copies.counters.putBack, again.copies.states().size, again.text()], [1, 0, whole]);
       again.holder.lapsed.add("a");
       again.copies.look();
@@ -117,7 +92,7 @@ describe("batch jobs of a cluster that are over", { skip, timeout: 120_000 }, ()
   });
 
   it("are known to a member that was away at their end", async () => {
-    const [a, b] = await openMembers();
+    const [a, b] = await openMembers("a", "b");
     const { log, putBack } = await runWithout(a, b);
     b.now.isCutOff = true;
     log.append(done);
@@ -135,11 +110,11 @@ describe("batch jobs of a cluster that are over", { skip, timeout: 120_000 }, ()
   });
 
   it("count for nothing at a start when the cluster has their whole log", async () => {
-    const [a, b] = await openMembers();
+    const [a, b] = await openMembers("a", "b");
     await runToEnd(a, b);
     const whole = b.text();
     await b.copies.finish();
-    const again = await openMember("b", dirname(b.file), 2);
+    const again = await openMember("b", { directory: dirname(b.file), session: 2 });
     assert.deepEqual([again.copies.counters.putBack, again.copies.states().size, again.text()], [0, 0, whole]);
   });
 });
