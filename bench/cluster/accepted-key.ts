@@ -1,28 +1,14 @@
 /** Question: how long after a key is accepted at one member does another member answer its minion's `_auth` with the session? */
 import { setTimeout as pause } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { SaltworksError } from "../../src/errors.ts";
-import { openResult } from "../databases/result.ts";
 import { defaultKeyDirectory, loadPrimes, minionKey } from "../fleet/keys.ts";
 import { Connection } from "../fleet/storm/connection.ts";
 import { signIn } from "../fleet/storm/storm-minion.ts";
 import { LatencyHistogram } from "../load/histogram.ts";
 import type { LocalClient } from "../local-client.ts";
 import { startCluster } from "../members/cluster.ts";
-import { countOf, runProgram, say } from "../peers/program.ts";
-
-const usage = `usage: node dist/bench/cluster/accepted-key.js [options]
-  --keys COUNT      keys, one after the other, default 200
-  --workers COUNT   worker_threads of each member, default 1
-`;
-
-const { values } = parseArgs({
-  options: {
-    keys: { type: "string", default: "200" },
-    workers: { type: "string", default: "1" },
-    help: { type: "boolean", default: false },
-  },
-});
+import { say } from "../peers/program.ts";
+import { membersCount, runClusterBench } from "./program.ts";
 
 /** Between two `_auth`s of a minion whose key waits. */
 const askAgainMs = 5;
@@ -66,40 +52,34 @@ async function untilPending(client: LocalClient, id: string): Promise<void> {
   }
 }
 
-async function main(): Promise<void> {
-  if (values.help) {
-    process.stdout.write(usage);
-    return;
-  }
-  const result = openResult("cluster/accepted-key");
-  const keys = countOf("--keys", values.keys);
-  const workers = countOf("--workers", values.workers);
-  const primes = await loadPrimes(defaultKeyDirectory(), keys + warmUpKeys);
-  const cluster = await startCluster(3, { worker_threads: workers });
-  const [first, second] = cluster.members;
-  if (first === undefined || second === undefined) throw new RangeError("no members");
-  const client = first.process.client();
-  try {
-    const port = second.process.requestPort;
-    const connection = await Connection.open({ host: "127.0.0.1", port, type: "REQ" });
-    const [fromRequest, fromAnswer] = [new LatencyHistogram(), new LatencyHistogram()];
-    for (let index = 0; index < keys + warmUpKeys; index += 1) {
-      const { fromRequestMs, fromAnswerMs } = await acceptOne({ client, connection, primes }, index);
-      if (index < warmUpKeys) continue;
-      fromRequest.recordMs(fromRequestMs);
-      fromAnswer.recordMs(fromAnswerMs);
+await runClusterBench(
+  "accepted-key",
+  { keys: { text: "keys, one after the other", usual: 200 } },
+  async ({ keys, workers }) => {
+    const primes = await loadPrimes(defaultKeyDirectory(), keys + warmUpKeys);
+    const cluster = await startCluster(membersCount, { worker_threads: workers });
+    const [first, second] = cluster.members;
+    if (first === undefined || second === undefined) throw new RangeError("no members");
+    const client = first.process.client();
+    try {
+      const port = second.process.requestPort;
+      const connection = await Connection.open({ host: "127.0.0.1", port, type: "REQ" });
+      const [fromRequest, fromAnswer] = [new LatencyHistogram(), new LatencyHistogram()];
+      for (let index = 0; index < keys + warmUpKeys; index += 1) {
+        const { fromRequestMs, fromAnswerMs } = await acceptOne({ client, connection, primes }, index);
+        if (index < warmUpKeys) continue;
+        fromRequest.recordMs(fromRequestMs);
+        fromAnswer.recordMs(fromAnswerMs);
+      }
+      connection.close();
+      const figures = { fromRequestUs: fromRequest.percentilesUs(), fromAnswerUs: fromAnswer.percentilesUs() };
+      say(
+        `the other member gives the session ${(figures.fromRequestUs.p99 / 1_000).toFixed(1)} ms after the request (p99)`,
+      );
+      return { natsServer: cluster.natsServerVersion, ...figures };
+    } finally {
+      client.close();
+      await cluster.remove();
     }
-    connection.close();
-    const figures = { fromRequestUs: fromRequest.percentilesUs(), fromAnswerUs: fromAnswer.percentilesUs() };
-    say(
-      `the other member gives the session ${(figures.fromRequestUs.p99 / 1_000).toFixed(1)} ms after the request (p99)`,
-    );
-    const { natsServerVersion: natsServer } = cluster;
-    result.print({ parameters: { keys, workers, members: 3 }, natsServer, ...figures });
-  } finally {
-    client.close();
-    await cluster.remove();
-  }
-}
-
-await runProgram(main);
+  },
+);

@@ -1,26 +1,12 @@
 /** Question: how much later is a job answered by a minion of another member than the publisher's, beside one master alone? By turns. */
-import { parseArgs } from "node:util";
-import { openResult } from "../databases/result.ts";
 import { LatencyHistogram } from "../load/histogram.ts";
 import type { LocalClient } from "../local-client.ts";
 import { startCluster } from "../members/cluster.ts";
-import { countOf, runProgram, say } from "../peers/program.ts";
+import { say } from "../peers/program.ts";
 import { masterConfigOf, startMaster } from "../scenarios/setup/master-under-test.ts";
 import { addressesOf, openMinions, Waits } from "./fleet.ts";
 import type { Address } from "./moving-minion.ts";
-
-const usage = `usage: node dist/bench/cluster/first-return.js [options]
-  --jobs COUNT      jobs of each side, by turns, default 200
-  --workers COUNT   worker_threads of each master, default 1
-`;
-
-const { values } = parseArgs({
-  options: {
-    jobs: { type: "string", default: "200" },
-    workers: { type: "string", default: "1" },
-    help: { type: "boolean", default: false },
-  },
-});
+import { membersCount, runClusterBench } from "./program.ts";
 
 const warmUpJobs = 20;
 const answerLimitMs = 30_000;
@@ -77,37 +63,31 @@ async function measure(sides: readonly Side[], jobs: number) {
   }));
 }
 
-async function main(): Promise<void> {
-  if (values.help) {
-    process.stdout.write(usage);
-    return;
-  }
-  const result = openResult("cluster/first-return");
-  const jobs = countOf("--jobs", values.jobs);
-  const workers = countOf("--workers", values.workers);
-  const choice = { kind: "saltworks", workers } as const;
-  const alone = await startMaster(choice, masterConfigOf(choice, {}));
-  const sides: Side[] = [];
-  try {
-    const cluster = await startCluster(3, masterConfigOf(choice, {}));
+await runClusterBench(
+  "first-return",
+  { jobs: { text: "jobs of each side, by turns", usual: 200 } },
+  async ({ jobs, workers }) => {
+    const choice = { kind: "saltworks", workers } as const;
+    const alone = await startMaster(choice, masterConfigOf(choice, {}));
+    const sides: Side[] = [];
     try {
-      const members = cluster.members.map((member) => member.process);
-      const first = members[0]?.client();
-      if (first === undefined) throw new RangeError("no members");
-      sides.push(await openSide("alone", alone.client(), addressesOf([alone])));
-      sides.push(await openSide("another member", first, addressesOf(members)));
-      const [own, other] = await measure(sides, jobs);
-      const moreMs = ((other?.publishToAcknowledgedUs.p50 ?? 0) - (own?.publishToAcknowledgedUs.p50 ?? 0)) / 1_000;
-      say(`the first return of a minion on another member comes ${moreMs.toFixed(1)} ms later at p50`);
-      const { natsServerVersion: natsServer } = cluster;
-      result.print({ parameters: { jobs, workers, members: 3 }, natsServer, sides: [own, other], moreMsP50: moreMs });
+      const cluster = await startCluster(membersCount, masterConfigOf(choice, {}));
+      try {
+        const members = cluster.members.map((member) => member.process);
+        const first = members[0]?.client();
+        if (first === undefined) throw new RangeError("no members");
+        sides.push(await openSide("alone", alone.client(), addressesOf([alone])));
+        sides.push(await openSide("another member", first, addressesOf(members)));
+        const [own, other] = await measure(sides, jobs);
+        const moreMs = ((other?.publishToAcknowledgedUs.p50 ?? 0) - (own?.publishToAcknowledgedUs.p50 ?? 0)) / 1_000;
+        say(`the first return of a minion on another member comes ${moreMs.toFixed(1)} ms later at p50`);
+        return { natsServer: cluster.natsServerVersion, sides: [own, other], moreMsP50: moreMs };
+      } finally {
+        for (const side of sides) side.close();
+        await cluster.remove();
+      }
     } finally {
-      for (const side of sides) side.close();
-      await cluster.remove();
+      await alone.remove();
     }
-  } finally {
-    await alone.remove();
-  }
-}
-
-await runProgram(main);
+  },
+);

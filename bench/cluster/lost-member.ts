@@ -1,28 +1,12 @@
 /** Question: what does a fleet lose, and for how long, when one of three members is killed with its server in a storm of returns? */
 import { setTimeout as pause } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { SaltworksError } from "../../src/errors.ts";
-import { openResult } from "../databases/result.ts";
 import { type BenchCluster, killMachine, startCluster } from "../members/cluster.ts";
-import { countOf, runProgram, say } from "../peers/program.ts";
+import { say } from "../peers/program.ts";
 import { ourStored } from "../scenarios/measures/accounting.ts";
 import { addressesOf, ignoreTimeout, openMinions, Waits } from "./fleet.ts";
 import type { MovingMinion } from "./moving-minion.ts";
-
-const usage = `usage: node dist/bench/cluster/lost-member.js [options]
-  --minions COUNT   spread evenly over three members, default 3000
-  --jobs COUNT      jobs to all before the member is killed, default 4
-  --workers COUNT   worker_threads of each member, default 1
-`;
-
-const { values } = parseArgs({
-  options: {
-    minions: { type: "string", default: "3000" },
-    jobs: { type: "string", default: "4" },
-    workers: { type: "string", default: "1" },
-    help: { type: "boolean", default: false },
-  },
-});
+import { membersCount, runClusterBench } from "./program.ts";
 
 /** The member that is killed. The operator is at the first. */
 const lost = 2;
@@ -167,23 +151,18 @@ async function untilRead(cluster: BenchCluster, acknowledged: Acknowledged, jids
   }
 }
 
-async function main(): Promise<void> {
-  if (values.help) {
-    process.stdout.write(usage);
-    return;
-  }
-  const result = openResult("cluster/lost-member");
-  const minions = countOf("--minions", values.minions);
-  const jobs = countOf("--jobs", values.jobs);
-  const workers = countOf("--workers", values.workers);
-  const cluster = await startCluster(3, { auto_accept: true, worker_threads: workers });
-  try {
-    const figures = await measure(cluster, minions, jobs);
-    const { natsServerVersion: natsServer } = cluster;
-    result.print({ parameters: { minions, jobs, workers, members: 3 }, natsServer, ...figures });
-  } finally {
-    await cluster.remove();
-  }
-}
-
-await runProgram(main);
+await runClusterBench(
+  "lost-member",
+  {
+    minions: { text: "spread evenly over three members", usual: 3_000 },
+    jobs: { text: "jobs to all before the member is killed", usual: 4 },
+  },
+  async ({ minions, jobs, workers }) => {
+    const cluster = await startCluster(membersCount, { auto_accept: true, worker_threads: workers });
+    try {
+      return { natsServer: cluster.natsServerVersion, ...(await measure(cluster, minions, jobs)) };
+    } finally {
+      await cluster.remove();
+    }
+  },
+);
