@@ -68,7 +68,7 @@ export class SecretSharing {
     await untilAnswered("the cluster's key pair", () => this.#giveKeyPair(bucket));
     const own = { aes: secrets.aes, former: secrets.former, createdMs: secrets.createdMs };
     const onFault = (err: Error) => logger.error({ err }, "the cluster's AES key cannot be read");
-    const onLost = () => this.#restore();
+    const onLost = () => this.#noteLoss();
     const options = { ...{ bucket, box, member, onFault, onLost, giveFromMs }, ...(lookMs && { lookMs }) };
     const shared = await untilAnswered("the cluster's AES key", () => SharedAes.open(options, own));
     this.#shared = shared;
@@ -88,12 +88,17 @@ export class SecretSharing {
     await shareIdentity({ bucket, box, member, present, make: keyPair, isTrusted: () => true, take: () => undefined });
   }
 
-  #restore(): void {
-    this.#shared = undefined;
+  #noteLoss(): void {
     this.counters.lost += 1;
     const { logger, secrets } = this.#options;
     logger.error("the cluster's secrets have vanished from NATS: this member gives them again, as it has them");
-    const before = secrets.aes;
+    this.#restore(secrets.aes);
+  }
+
+  /** @param before the AES key at the time of the loss */
+  #restore(before: string): void {
+    this.#shared = undefined;
+    const { logger, secrets } = this.#options;
     this.#restoring = this.#share(0)
       .then(() => {
         if (secrets.aes !== before)
@@ -102,7 +107,8 @@ export class SecretSharing {
       .catch((err: unknown) => {
         if (this.#isClosed) return;
         logger.error({ err }, "the cluster's secrets are not restored");
-        if (!hasCode(err, "CLUSTER_REFUSED")) this.#retry = setTimeout(() => this.#restore(), clusterAttachRetryMs);
+        if (hasCode(err, "CLUSTER_REFUSED")) return;
+        this.#retry = setTimeout(() => this.#restore(before), clusterAttachRetryMs);
       });
   }
 }

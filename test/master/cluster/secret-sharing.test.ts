@@ -1,7 +1,8 @@
 /** Members whose common records vanish from NATS while they run. */
 import assert from "node:assert/strict";
 import { generateKeyPairSync, randomBytes } from "node:crypto";
-import { after, afterEach, before, describe, it } from "node:test";
+import { after, afterEach, before, describe, it, mock } from "node:test";
+import { retried } from "../../../src/cluster/connection.ts";
 import { shareIdentity } from "../../../src/cluster/secrets/identity.ts";
 import { SecretSharing } from "../../../src/master/cluster/secret-sharing.ts";
 import type { MasterKeyPair } from "../../../src/store/keys/master-keys.ts";
@@ -12,6 +13,7 @@ import { untilSo } from "../../fleet/cluster/members.ts";
 import { natsServerSkip } from "../../services/nats-server.ts";
 
 const lookMs = 20;
+const retriedMs = 30_000;
 
 function keyPair(): MasterKeyPair {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
@@ -21,7 +23,7 @@ function keyPair(): MasterKeyPair {
   };
 }
 
-describe("the secrets of members that run", { skip: await natsServerSkip(), timeout: 60_000 }, () => {
+describe("the secrets of members that run", { skip: await natsServerSkip(), timeout: 240_000 }, () => {
   const server = new NatsServer();
   const box = secretBoxWith(randomBytes(32));
   const opened: SecretSharing[] = [];
@@ -34,20 +36,56 @@ describe("the secrets of members that run", { skip: await natsServerSkip(), time
   after(() => server.close());
   afterEach(() => Promise.all(opened.splice(0).map((sharing) => sharing.close())));
 
-  async function share(bucket: string, member: string, aes: string, pair: MasterKeyPair, hasJoined = false) {
+  type Others = { readonly own?: NatsClients; readonly waitMs?: number };
+
+  /** `own`: a connection of its own. `waitMs`: how long it tries again what fails. */
+  async function share(bucket: string, member: string, aes: string, pair: MasterKeyPair, others: Others = {}) {
+    const { own = clients, waitMs = retriedMs } = others;
     const errors: string[] = [];
     const state: PresentKeys = { aes, former: undefined, createdMs: 1 };
     const secrets = state as MasterSecrets;
     const sharing = new SecretSharing({
       ...{ member, box, secrets, lookMs, keyPair: () => pair },
       logger: { error: (...words: readonly unknown[]) => void errors.push(String(words.at(-1))) },
-      openBucket: () => clients.kvm.create(bucket),
-      untilAnswered: (_, attempt) => attempt(),
+      openBucket: () => own.kvm.create(bucket),
+      untilAnswered: (what, attempt) => retried(what, waitMs, attempt),
       keyManagement: { follow: async (keys) => void Object.assign(state, keys) },
     });
     opened.push(sharing);
-    await sharing.start(hasJoined);
+    await sharing.start(false);
     return { sharing, secrets, errors };
+  }
+
+  type Shared = Awaited<ReturnType<typeof share>>;
+  const isRestored = ({ sharing }: Shared) => sharing.counters.lost === 1 && sharing.shared !== undefined;
+
+  /** Two members lose the bucket. Both find no key pair, and the second one's request to give it waits until the first has restored all. */
+  async function loseTogether(waitMs: number) {
+    const [bucket, pair] = [`secrets_${++bucketCount}`, keyPair()];
+    const [one, other] = [await server.connect(), await server.connect()];
+    const first = await share(bucket, "first", "key-0", pair, { own: one });
+    const second = await share(bucket, "second", "another", pair, { own: other, waitMs });
+    let isAsking = false;
+    onGiving(one, bucket, () => untilSo("the second asks", () => isAsking));
+    onGiving(other, bucket, async () => {
+      isAsking = true;
+      await untilSo("the first has restored", () => isRestored(first));
+    });
+    await (await clients.kvm.open(bucket)).destroy();
+    return { first, second };
+  }
+
+  /** `wait` comes before the first request of these clients to record the key pair. */
+  function onGiving({ nats }: NatsClients, bucket: string, wait: () => Promise<void>) {
+    const request = nats.request.bind(nats);
+    let isFirst = true;
+    mock.method(nats, "request", async (...asked: Parameters<typeof request>) => {
+      if (isFirst && asked[0] === `$KV.${bucket}.master_key`) {
+        isFirst = false;
+        await wait();
+      }
+      return await request(...asked);
+    });
   }
 
   it("are given again as they are when their bucket vanishes, and each member says so", async () => {
@@ -58,7 +96,6 @@ describe("the secrets of members that run", { skip: await natsServerSkip(), time
     assert.equal(b.secrets.aes, "key-0");
     const former = a.sharing.shared;
     await (await clients.kvm.open(bucket)).destroy();
-    const isRestored = ({ sharing }: typeof a) => sharing.counters.lost === 1 && sharing.shared !== undefined;
     await untilSo("both have restored", () => isRestored(a) && isRestored(b));
     assert.notEqual(a.sharing.shared, former);
     assert.deepEqual([a.sharing.shared?.keys.aes, b.sharing.shared?.keys.aes], ["key-0", "key-0"]);
@@ -72,6 +109,23 @@ describe("the secrets of members that run", { skip: await natsServerSkip(), time
     };
     await shareIdentity({ bucket: bucketNow, box, member: "c", present, make, isTrusted, take });
     assert.deepEqual(taken, pair);
+  });
+
+  it("are restored by two members that found none at the same time", async () => {
+    const { first, second } = await loseTogether(retriedMs);
+    await untilSo("the second has restored", () => isRestored(second));
+    assert.ok(isRestored(first));
+    assert.equal(second.sharing.shared?.keys.aes, "key-0");
+    assert.doesNotMatch(second.errors.join(), /are not restored/);
+  });
+
+  it("count as lost once, also if a member restores them at its second try", async () => {
+    const { second } = await loseTogether(0);
+    await untilSo("the first try fails", () => /are not restored/.test(second.errors.join()));
+    await untilSo("the second try succeeds", () => second.sharing.shared !== undefined);
+    assert.equal(second.sharing.counters.lost, 1);
+    assert.equal(second.errors.filter((text) => text.includes("have vanished from NATS")).length, 1);
+    assert.equal(second.sharing.shared?.keys.aes, "key-0");
   });
 
   it("are followed, with an error, where another member made them anew", async () => {
