@@ -13,33 +13,60 @@ import { ProbeMinion } from "../probe-minion.ts";
 const returnRetryMs = 500;
 const returnTriesMax = 100;
 
+/** Holds jobs of simulated minions back before they return, so that a test decides what comes before. It is open at first. */
+export class JobGate {
+  #freeCount = Number.POSITIVE_INFINITY;
+  readonly #held: (() => void)[] = [];
+
+  /** From now on only `freeCount` jobs pass. */
+  hold(freeCount = 0): void {
+    this.#freeCount = freeCount;
+  }
+
+  release(): void {
+    this.#freeCount = Number.POSITIVE_INFINITY;
+    for (const pass of this.#held.splice(0)) pass();
+  }
+
+  /** Resolves when the job may return. */
+  async pass(): Promise<void> {
+    this.#freeCount -= 1;
+    if (this.#freeCount < 0) await new Promise<void>((resolve) => this.#held.push(resolve));
+  }
+}
+
 export class RunningMinion {
   readonly id: string;
   /** Job ids of the functions that it ran, besides pings and the master's own questions. */
   readonly ran: string[] = [];
   readonly #probe: ProbeMinion;
   readonly #connection: Connection;
-  readonly #jobMs: number;
+  readonly #work: () => Promise<unknown>;
   readonly #known = new Set<string>();
   readonly #running = new Set<string>();
   #isClosed = false;
 
-  private constructor(probe: ProbeMinion, connection: Connection, jobMs: number) {
+  private constructor(probe: ProbeMinion, connection: Connection, work: () => Promise<unknown>) {
     this.id = probe.id;
     this.#probe = probe;
     this.#connection = connection;
-    this.#jobMs = jobMs;
+    this.#work = work;
     connection.onMessage = (frame) => {
       const load = this.#read(Buffer.from(frame));
       if (load !== undefined) void this.#run(load);
     };
   }
 
-  /** @param jobMs how long a job takes */
-  static async open(id: string, key: MinionKey, member: MasterProcess, jobMs = 0): Promise<RunningMinion> {
+  /** @param work what each job waits for until it returns */
+  static async open(
+    id: string,
+    key: MinionKey,
+    member: MasterProcess,
+    work: () => Promise<unknown>,
+  ): Promise<RunningMinion> {
     const probe = await ProbeMinion.open(id, key, member.requestPort);
     const connection = await Connection.open({ host: "127.0.0.1", port: member.publishPort, type: "SUB" });
-    return new RunningMinion(probe, connection, jobMs);
+    return new RunningMinion(probe, connection, work);
   }
 
   /** Fires the event of a minion that has started: a waiting job comes soon after it. */
@@ -78,7 +105,7 @@ export class RunningMinion {
     }
     this.ran.push(jid);
     this.#running.add(jid);
-    await pause(this.#jobMs);
+    await this.#work();
     this.#running.delete(jid);
     await this.#return(load, "done");
   }

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import { MasterClient } from "../../../src/client/master-client.ts";
 import type { LikenessReport } from "../../../src/cluster/likeness/ask.ts";
 import { readOwnPackage } from "../../../src/config/host/program.ts";
@@ -47,7 +48,7 @@ describe("members of two releases", { skip, timeout: 600_000 }, () => {
   const until = (what: string | (() => string), isSo: () => boolean | Promise<boolean>) => untilSo(what, isSo, limitMs);
   const keyOf = (id: string) => minionKeys.get(id) ?? assert.fail(id);
   const open = async (id: string, at: number) => {
-    const minion = await RunningMinion.open(id, keyOf(id), site.member(at), jobMs);
+    const minion = await RunningMinion.open(id, keyOf(id), site.member(at), () => pause(jobMs));
     minions.push(minion);
     return minion;
   };
