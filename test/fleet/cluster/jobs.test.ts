@@ -115,8 +115,11 @@ describe("jobs of a cluster's members", { skip, timeout: 600_000 }, () => {
     const jids = [await publish(1)];
     const before = places.map((at) => log(at).split("rotated the AES key").length);
     const rotates = runCli(["key", "-c", member(0).configDirectory, "-y", "-d", "gone"], cliTimeoutMs);
-    while (!places.every((at) => log(at).split("rotated the AES key").length > (before[at] ?? 0)))
+    await untilSo("all have rotated", async () => {
+      if (places.every((at) => log(at).split("rotated the AES key").length > (before[at] ?? 0))) return true;
       jids.push(await publish(jids.length % 3));
+      return false;
+    });
     assert.equal((await rotates).exitCode, 0);
     jids.push(await publish(2));
     await untilSo("all minions have all", async () => {

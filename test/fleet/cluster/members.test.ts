@@ -10,7 +10,7 @@ import { natsServerSkip } from "../../services/nats-server.ts";
 import { startOurMaster } from "../our-master.ts";
 import { ProbeMinion } from "../probe-minion.ts";
 import { runCli } from "../run-cli.ts";
-import { createKey, joinsOf, killMachine, memberConfigs, startMembers, untilSo } from "./members.ts";
+import { createKey, joinsOf, killMachine, memberConfigs, startMembers, untilAnswer, untilSo } from "./members.ts";
 
 const skip = await natsServerSkip();
 const cliTimeoutMs = 60_000;
@@ -39,6 +39,7 @@ describe("three members of a cluster", { skip, timeout: 600_000 }, () => {
     const none = { servers: [] as { name: string; isAnswering: boolean }[] };
     return { exitCode, ...(stdout === "" ? none : (JSON.parse(stdout) as typeof none)) };
   };
+  type Status = Awaited<ReturnType<typeof status>>;
 
   const isServed = async (minion: ProbeMinion, at: number) => {
     try {
@@ -61,12 +62,9 @@ describe("three members of a cluster", { skip, timeout: 600_000 }, () => {
   it("have one key pair, and tell their servers", async () => {
     const keys = members.map(({ pkiDirectory }) => readFileSync(join(pkiDirectory, "master.pem"), "utf8"));
     assert.equal(new Set(keys).size, 1);
-    await untilSo(
-      "all answer",
-      async () => (await status(0)).servers.filter(({ isAnswering }) => isAnswering).length === 3,
-    );
-    const { exitCode, servers } = await status(0);
-    assert.equal(exitCode, 0);
+    const isWhole = ({ exitCode, servers }: Status) =>
+      exitCode === 0 && servers.filter(({ isAnswering }) => isAnswering).length === 3;
+    const { servers } = await untilAnswer("all answer", () => status(0), isWhole);
     assert.deepEqual(
       servers.map(({ name, isAnswering }) => [name, isAnswering]),
       [1, 2, 3].map((number) => [`member${number}`, true]),
@@ -143,9 +141,9 @@ describe("three members of a cluster", { skip, timeout: 600_000 }, () => {
     // With a session of its minion there, the start rotates the AES key before it has joined.
     assert.equal((await key(0, "-d", "web2")).exitCode, 0);
     await member(0).restart();
-    await untilSo("its server answers, alone", async () => (await status(0)).exitCode === 1);
-    const { servers } = await status(0);
-    assert.ok(servers.some(({ name, isAnswering }) => name === "member1" && isAnswering));
+    const isAnswering = ({ servers }: Status) => servers.some((one) => one.name === "member1" && one.isAnswering);
+    const { exitCode } = await untilAnswer("its server answers", () => status(0), isAnswering);
+    assert.equal(exitCode, 1);
     const before = joins(0);
     await Promise.all([member(1).restart(), member(2).restart()]);
     await untilJoined(0, before + 1);

@@ -54,6 +54,24 @@ export async function killMachine(member: MasterProcess): Promise<void> {
   await untilSo("the server has ended", () => !signal(0));
 }
 
+/** Asks until an answer is so. @returns that answer: a later one may differ, because a slow server is missing from it */
+export async function untilAnswer<Answer>(
+  what: string,
+  ask: () => Promise<Answer>,
+  isSo: (answer: Answer) => boolean,
+): Promise<Answer> {
+  let answer = await ask();
+  await untilSo(
+    () => `${what}, not ${JSON.stringify(answer)}`,
+    async () => {
+      if (isSo(answer)) return true;
+      answer = await ask();
+      return isSo(answer);
+    },
+  );
+  return answer;
+}
+
 /** Waits for a state that has no event of its own. */
 export async function untilSo(
   what: string | (() => string),
