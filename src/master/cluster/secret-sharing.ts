@@ -64,13 +64,16 @@ export class SecretSharing {
 
   async #share(giveFromMs: number): Promise<void> {
     const { member, box, logger, secrets, keyManagement, openBucket, untilAnswered, lookMs } = this.#options;
-    const bucket = await untilAnswered("the cluster", openBucket);
-    await untilAnswered("the cluster's key pair", () => this.#giveKeyPair(bucket));
     const own = { aes: secrets.aes, former: secrets.former, createdMs: secrets.createdMs };
     const onFault = (err: Error) => logger.error({ err }, "the cluster's AES key cannot be read");
     const onLost = () => this.#noteLoss();
-    const options = { ...{ bucket, box, member, onFault, onLost, giveFromMs }, ...(lookMs && { lookMs }) };
-    const shared = await untilAnswered("the cluster's AES key", () => SharedAes.open(options, own));
+    const options = { ...{ box, member, onFault, onLost, giveFromMs }, ...(lookMs && { lookMs }) };
+    // The bucket may vanish again meanwhile, and with it what was given already.
+    const shared = await untilAnswered("the cluster's bucket of secrets", async () => {
+      const bucket = await openBucket();
+      await this.#giveKeyPair(bucket);
+      return await SharedAes.open({ ...options, bucket }, own);
+    });
     this.#shared = shared;
     if (shared.keys.aes !== secrets.aes) await keyManagement.follow(shared.keys);
     await shared.follow((keys) => {

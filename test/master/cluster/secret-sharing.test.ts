@@ -66,8 +66,8 @@ describe("the secrets of members that run", { skip: await natsServerSkip(), time
     const first = await share(bucket, "first", "key-0", pair, { own: one });
     const second = await share(bucket, "second", "another", pair, { own: other, waitMs });
     let isAsking = false;
-    onGiving(one, bucket, () => untilSo("the second asks", () => isAsking));
-    onGiving(other, bucket, async () => {
+    onGiving(one, bucket, "master_key", () => untilSo("the second asks", () => isAsking));
+    onGiving(other, bucket, "master_key", async () => {
       isAsking = true;
       await untilSo("the first has restored", () => isRestored(first));
     });
@@ -75,12 +75,18 @@ describe("the secrets of members that run", { skip: await natsServerSkip(), time
     return { first, second };
   }
 
-  /** `wait` comes before the first request of these clients to record the key pair. */
-  function onGiving({ nats }: NatsClients, bucket: string, wait: () => Promise<void>) {
+  async function recordsIn(bucket: string): Promise<string[]> {
+    const names: string[] = [];
+    for await (const name of await (await clients.kvm.open(bucket)).keys()) names.push(name);
+    return names.sort();
+  }
+
+  /** `wait` comes before the first request of these clients to make this record. */
+  function onGiving({ nats }: NatsClients, bucket: string, record: string, wait: () => Promise<void>) {
     const request = nats.request.bind(nats);
     let isFirst = true;
     mock.method(nats, "request", async (...asked: Parameters<typeof request>) => {
-      if (isFirst && asked[0] === `$KV.${bucket}.master_key`) {
+      if (isFirst && asked[0] === `$KV.${bucket}.${record}`) {
         isFirst = false;
         await wait();
       }
@@ -126,6 +132,14 @@ describe("the secrets of members that run", { skip: await natsServerSkip(), time
     assert.equal(second.sharing.counters.lost, 1);
     assert.equal(second.errors.filter((text) => text.includes("have vanished from NATS")).length, 1);
     assert.equal(second.sharing.shared?.keys.aes, "key-0");
+  });
+
+  it("are given whole when their bucket vanishes while they are given", async () => {
+    const [bucket, pair, own] = [`secrets_${++bucketCount}`, keyPair(), await server.connect()];
+    onGiving(own, bucket, "aes", async () => void (await (await clients.kvm.open(bucket)).destroy()));
+    const only = await share(bucket, "only", "key-0", pair, { own });
+    assert.equal(only.sharing.shared?.keys.aes, "key-0");
+    assert.deepEqual(await recordsIn(bucket), ["aes", "master_key"]);
   });
 
   it("are followed, with an error, where another member made them anew", async () => {
