@@ -1,6 +1,12 @@
 /** Which stream of NATS it is, if any: one of the same name that was made anew is another. Members that make one at the same time get the same. */
 import { randomUUID } from "node:crypto";
-import { JetStreamApiCodes, JetStreamApiError, type StreamInfo } from "@nats-io/jetstream";
+import {
+  JetStreamApiCodes,
+  JetStreamApiError,
+  type JetStreamManager,
+  type StreamConfig,
+  type StreamInfo,
+} from "@nats-io/jetstream";
 
 export function identityOf({ config, created }: StreamInfo): string {
   return `${config.name} ${created}`;
@@ -26,6 +32,21 @@ export async function openOrFind<Result>(open: () => Promise<Result>): Promise<R
     if (!(error instanceof JetStreamApiError && error.code === streamNameTaken)) throw error;
     return await open();
   }
+}
+
+/** The stream as it is; makes it if there is none. @throws what NATS throws */
+export function findOrMake(
+  { streams }: Pick<JetStreamManager, "streams">,
+  config: Partial<StreamConfig> & { readonly name: string },
+): Promise<StreamInfo> {
+  return openOrFind(async () => {
+    try {
+      return await streams.info(config.name);
+    } catch (error) {
+      if (!isStreamMissing(error)) throw error;
+    }
+    return await streams.add({ ...config, ...makerMark() });
+  });
 }
 
 /** The server's code for a stream that is there with another configuration. The client's list lacks it. */

@@ -20,7 +20,7 @@ import {
 } from "../../limits.ts";
 import { type ClusterConnection, retried } from "../connection.ts";
 import { clusterNames } from "../names.ts";
-import { isStreamMissing, makerMark, openOrFind } from "../stream-identity.ts";
+import { findOrMake } from "../stream-identity.ts";
 import { JobPlace } from "./place.ts";
 import { JobReader, type JobTaker } from "./reader.ts";
 import { encodeJob, type SharedJob } from "./record.ts";
@@ -192,21 +192,7 @@ const uniqueIdOf = (jid: string) => `${idOf(jid)}/${randomBytes(12).toString("ba
 
 /** The stream as it is. Makes it if there is none: its first serial is above all that a master has used by itself, and all that this member has seen. */
 function openStream(manager: JetStreamManager, name: string, replicas: number, place: JobPlace): Promise<StreamInfo> {
-  return openOrFind(() => findOrMake(manager, name, replicas, place));
-}
-
-async function findOrMake(
-  manager: JetStreamManager,
-  name: string,
-  replicas: number,
-  place: JobPlace,
-): Promise<StreamInfo> {
-  try {
-    return await manager.streams.info(name);
-  } catch (error) {
-    if (!isStreamMissing(error)) throw error;
-  }
-  return await manager.streams.add({
+  return findOrMake(manager, {
     name,
     subjects: [name],
     storage: StorageType.File,
@@ -215,7 +201,6 @@ async function findOrMake(
     max_bytes: jobsKeptBytesMax,
     duplicate_window: nanos(jobIdsKnownMs),
     first_seq: Math.max(Date.now(), place.serial + 1),
-    ...makerMark(),
   });
 }
 

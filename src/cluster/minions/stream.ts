@@ -12,7 +12,7 @@ import {
 import { isConflict } from "../conflict.ts";
 import { unavailable } from "../connection.ts";
 import { newestSequence } from "../newest-sequence.ts";
-import { identityOf, isStreamMissing, makerMark, openOrFind } from "../stream-identity.ts";
+import { findOrMake, identityOf, isStreamMissing } from "../stream-identity.ts";
 
 const timeToLiveHeader = "Nats-TTL";
 /** A pull for messages ends after this time. */
@@ -54,17 +54,13 @@ export class MinionStream {
   /** Opens the stream; makes it with `replicas` copies if there is none. @throws what NATS throws */
   static async open(clients: StreamClients, described: DescribedStream): Promise<MinionStream> {
     const { name, prefix, replicas } = described;
-    const { streams } = clients.manager;
-    const info = await openOrFind(async () => {
-      try {
-        return await streams.info(name);
-      } catch (error) {
-        if (!isStreamMissing(error)) throw error;
-      }
-      return await streams.add({
-        ...{ name, subjects: [`${prefix}.>`], num_replicas: replicas, max_msgs_per_subject: 1 },
-        ...{ max_msg_size: natsMessageBytesMax, allow_msg_ttl: true, ...makerMark() },
-      });
+    const info = await findOrMake(clients.manager, {
+      name,
+      subjects: [`${prefix}.>`],
+      num_replicas: replicas,
+      max_msgs_per_subject: 1,
+      max_msg_size: natsMessageBytesMax,
+      allow_msg_ttl: true,
     });
     return new MinionStream(clients, described, info);
   }

@@ -2,13 +2,13 @@
 import { type JetStreamManager, RetentionPolicy, StorageType, type StreamConfig } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import { returnRepeatWindowMs, returnStreamAgeMs, returnStreamBytesMax } from "../../limits.ts";
-import { isStreamMissing, makerMark, openOrFind } from "../stream-identity.ts";
+import { findOrMake } from "../stream-identity.ts";
 
 type Manager = Pick<JetStreamManager, "streams">;
 
 /** @param replicas - servers that keep a copy of each message */
 export async function ensureReturnStreams(manager: Manager, names: readonly string[], replicas: number): Promise<void> {
-  await Promise.all(names.map((name) => openOrFind(() => ensureStream(manager, name, replicas))));
+  await Promise.all(names.map((name) => ensureStream(manager, name, replicas)));
 }
 
 async function ensureStream(manager: Manager, name: string, replicas: number): Promise<void> {
@@ -18,31 +18,17 @@ async function ensureStream(manager: Manager, name: string, replicas: number): P
     duplicate_window: nanos(returnRepeatWindowMs),
     num_replicas: replicas,
   } satisfies Partial<StreamConfig>;
-  const present = await configOf(manager, name);
-  if (present === undefined) {
-    await manager.streams.add({
-      ...wanted,
-      name,
-      subjects: [name],
-      storage: StorageType.File,
-      retention: RetentionPolicy.Limits,
-      ...makerMark(),
-    });
-    return;
-  }
+  const { config } = await findOrMake(manager, {
+    ...wanted,
+    name,
+    subjects: [name],
+    storage: StorageType.File,
+    retention: RetentionPolicy.Limits,
+  });
   // A later release, or the operator, may have raised a bound. 0 and -1 are without one.
   const lower = Object.entries(wanted).filter(([key, value]) => {
-    const now = Number(present[key as keyof StreamConfig]);
+    const now = Number(config[key as keyof StreamConfig]);
     return now > 0 && now < value;
   });
   if (lower.length > 0) await manager.streams.update(name, Object.fromEntries(lower));
-}
-
-async function configOf(manager: Manager, name: string): Promise<StreamConfig | undefined> {
-  try {
-    return (await manager.streams.info(name)).config;
-  } catch (error) {
-    if (isStreamMissing(error)) return undefined;
-    throw error;
-  }
 }
