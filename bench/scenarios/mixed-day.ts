@@ -14,7 +14,7 @@ import {
   withStorm,
 } from "./setup/storm-setup.ts";
 import { stormPoint } from "./storm-point.ts";
-import { measureStorm, prepareRounds, returnLane, roundsOf, warmUp } from "./storm-returns.ts";
+import { measureStorm, prepareRounds, returnLane, roundsOf, warmingUp, warmUp } from "./storm-returns.ts";
 
 type MixedDay = StormParameters & {
   readonly seconds: number;
@@ -83,9 +83,7 @@ export const mixedDay = defineScenario<MixedDay>({
       try {
         await warmUp(context, site, { rounds: p.warmUp, fun, returnBytes: "64", seed: p.seed });
         await fillMines(context, site);
-        // A master that has just started still compiles what it runs often.
-        if (p.warmSeconds > 0)
-          await day({ ...context, parameters: { ...p, seconds: p.warmSeconds, seed: p.seed + 1_000 } }, site);
+        if (p.warmSeconds > 0) await day(warmingUp(context), site);
         return [await day(context, site)];
       } finally {
         follower.close();

@@ -16,7 +16,7 @@ import {
   versionConfig,
   withStorm,
 } from "./setup/storm-setup.ts";
-import { measureStorm, prepareRounds, returnLane, roundsOf, warmUp } from "./storm-returns.ts";
+import { measureStorm, prepareRounds, returnLane, roundsOf, warmingUp, warmUp } from "./storm-returns.ts";
 
 type ReturnStorm = StormParameters & {
   readonly returns: number;
@@ -102,12 +102,6 @@ function run(context: ScenarioContext<ReturnStorm>): Promise<Point[]> {
       follower?.close();
     }
   });
-}
-
-/** A master that has just started still compiles what it runs often. */
-function warmingUp(context: ScenarioContext<ReturnStorm>): ScenarioContext<ReturnStorm> {
-  const { parameters: p } = context;
-  return { ...context, parameters: { ...p, seconds: p.warmSeconds, seed: p.seed + 2_000 } };
 }
 
 async function storm(context: ScenarioContext<ReturnStorm>, site: StormSite): Promise<Point> {

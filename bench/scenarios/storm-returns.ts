@@ -51,6 +51,14 @@ export async function warmUp(context: Site, site: StormSite, o: Rounds): Promise
   );
 }
 
+/** The same load as a warm-up of `warmSeconds`: a master that has just started still compiles what it runs often. */
+export function warmingUp<P extends { readonly seconds: number; readonly warmSeconds: number; readonly seed: number }>(
+  context: ScenarioContext<P>,
+): ScenarioContext<P> {
+  const { parameters: p } = context;
+  return { ...context, parameters: { ...p, seconds: p.warmSeconds, seed: p.seed + 2_000 } };
+}
+
 /** Other requests than returns must be answered, too. */
 function withOthers(stored: Point["correctness"], outcome: Outcome): Point["correctness"] {
   const lanes = Object.fromEntries(Object.entries(outcome.lanes).filter(([name]) => name !== returnLane));
