@@ -27,12 +27,12 @@ type Answer = { readonly success?: boolean; readonly error?: { readonly descript
  * @throws SaltworksError CLUSTER_UNAVAILABLE if too few servers answer in time, would be left as a whole or for a stream, or if they do not forget it
  */
 export async function leaveServers(nats: NatsConnection, name: string, streamsMs = clusterLeaveMs): Promise<number> {
-  const first = await untilRemovable(nats, name);
-  if (!isKnown(first, name)) {
+  let seen = await untilRemovable(nats, name);
+  if (!isKnown(seen.status, name)) {
     // A server that has just begun is counted a moment later.
     await pause(countedMs);
-    const second = await untilRemovable(nats, name);
-    if (!isKnown(second, name)) return second.serverCount - 1;
+    seen = await untilRemovable(nats, name);
+    if (!isKnown(seen.status, name)) return seen.status.serverCount - 1;
   }
   // This server has just begun, and its streams may be between two leaders.
   await until(
@@ -41,6 +41,7 @@ export async function leaveServers(nats: NatsConnection, name: string, streamsMs
     ({ streams }) => streams.length === 0,
     (last) => streamsFault(last, name),
     streamsMs,
+    seen,
   );
   const { success, error } = await askToForget(nats, name);
   if (success !== true)
@@ -69,22 +70,22 @@ async function askToForget(nats: NatsConnection, name: string): Promise<Answer> 
 }
 
 /** Waits for servers whose way here or answer is slow. @throws SaltworksError CLUSTER_UNAVAILABLE */
-async function untilRemovable(nats: NatsConnection, name: string): Promise<ClusterStatus> {
+async function untilRemovable(nats: NatsConnection, name: string): Promise<Seen> {
   const few = "fewer than half of the cluster's servers answer";
-  await until(
+  const first = await until(
     nats,
     name,
     ({ status }) => status.hasQuorum,
     () => few,
   );
-  const last = await until(
+  return await until(
     nats,
     name,
     ({ status }) => status.hasQuorum && (!isKnown(status, name) || awayFault(status, name) === undefined),
     ({ status }) => awayFault(status, name) ?? few,
     slowAnswerMs,
+    first,
   );
-  return last.status;
 }
 
 /** The others must be a majority among themselves: otherwise they could not even take another server in. Undefined if they are. */
@@ -117,19 +118,24 @@ function isKnown({ servers }: ClusterStatus, name: string): boolean {
   return servers.some((server) => server.name === name && (server.isLeader || server.behind !== undefined));
 }
 
+/** `seen`: by a look just before, because a look takes seconds. */
 async function until(
   nats: NatsConnection,
   name: string,
   isSo: (seen: Seen) => boolean,
   fault: (last: Seen) => string,
   waitMs: number = clusterLeaveMs,
+  seen?: Seen,
 ): Promise<Seen> {
   const endMs = performance.now() + waitMs;
-  for (;;) {
-    const answers = await readServers(nats);
-    const seen = { status: statusOf(answers), streams: leaderlessWithout(name, answers) };
-    if (isSo(seen)) return seen;
-    if (performance.now() > endMs) throw new SaltworksError("CLUSTER_UNAVAILABLE", fault(seen));
+  for (let last = seen ?? (await look(nats, name)); ; last = await look(nats, name)) {
+    if (isSo(last)) return last;
+    if (performance.now() > endMs) throw new SaltworksError("CLUSTER_UNAVAILABLE", fault(last));
     await pause(clusterRetryMs);
   }
+}
+
+async function look(nats: NatsConnection, name: string): Promise<Seen> {
+  const answers = await readServers(nats);
+  return { status: statusOf(answers), streams: leaderlessWithout(name, answers) };
 }
