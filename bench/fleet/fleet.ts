@@ -98,6 +98,12 @@ export class Fleet {
     return fleetIds(this);
   }
 
+  /** The counters as text, and the first fault of a process. */
+  describe(): string {
+    const fault = this.#fault === undefined ? "" : `; ${this.#fault.message}`;
+    return `${describe(this.counters)}${fault}`;
+  }
+
   /** Resolves when every return of every job so far was acknowledged or given up. @throws SaltworksError as `until` */
   untilSettled(timeoutMs: number): Promise<FleetCounters> {
     const isSettled: Condition = ({ returnsAcknowledged, returnsLost, jobsMatched }) =>
@@ -122,7 +128,7 @@ export class Fleet {
         waiter = { check, fail: reject };
         this.#waiters.add(waiter);
         timer = setTimeout(() => {
-          reject(new SaltworksError("TASK_TIMEOUT", `no "${what}" in ${timeoutMs} ms: ${describe(this.counters)}`));
+          reject(new SaltworksError("TASK_TIMEOUT", `no "${what}" in ${timeoutMs} ms: ${this.describe()}`));
         }, timeoutMs);
         if (this.#fault) reject(this.#fault);
         else check();

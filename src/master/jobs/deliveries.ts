@@ -60,6 +60,8 @@ export class Deliveries {
       const job = new PendingJob(stored, options.numbers);
       deliveries.#keep(job);
       if (stored.areMarksDamaged === true) options.onFault(marksDamaged(job.jid));
+      // Before the first scan: a minion that is heard until then would count as one that was connected all the time.
+      deliveries.watch(job.jid, job.left());
       deliveries.#reconcile(job).catch(options.onFault);
     }
     return deliveries;
@@ -105,7 +107,7 @@ export class Deliveries {
     this.counters.kept += 1;
   }
 
-  /** Notes minions that did not answer. Their next sign of life counts as coming back. */
+  /** Notes minions that did not answer, or were not heard yet. Their next sign of life counts as coming back. */
   watch(jid: string, ids: Iterable<string>): void {
     const job = this.#jobs.get(jid);
     const lacking = [...ids].filter((id) => job?.lacks(id));
@@ -386,6 +388,8 @@ export class Deliveries {
       taken = isInTime && job.isActive ? tried.filter((id) => job.lacks(id)) : [];
       if (taken.length > 0) await this.#options.send(job.record, taken);
       this.counters.sent += taken.length;
+      // One whose connection broke in this moment does not have it, and a minion that connects again does not authenticate again.
+      this.#silent.note(taken, this.#steadyMs());
     } catch (error) {
       job.takeBackTries(taken);
       throw error;

@@ -22,7 +22,7 @@ export function takeReady(due: Map<string, Due>, nowMs: number): ReadonlyMap<num
   return ready;
 }
 
-/** Minions that did not answer. One that stays connected does not come back, so that it counts as coming back after some time. */
+/** Minions that did not answer, or do not return a job that was sent to them. One that stays connected does not come back, so that it counts as coming back after some time. */
 export class SilentMinions {
   readonly #atMs = new Map<string, number>();
 

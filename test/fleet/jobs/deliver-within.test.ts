@@ -54,11 +54,25 @@ describe("a job to 200 minions of which 50 are down, kept for two hours", () => 
   async function untilWaiting(countMax: number): Promise<void> {
     const deadlineMs = performance.now() + jobTimeoutMs;
     for (;;) {
-      const waiting = (await pending())[jid]?.Waiting ?? 0;
-      if (waiting <= countMax) return;
-      assert.ok(performance.now() < deadlineMs, `${waiting} minions still lack the job`);
+      const job = (await pending())[jid];
+      if (job === undefined || job.Waiting <= countMax) return;
+      if (performance.now() >= deadlineMs) assert.fail(await describeStuck(job));
       await wait(pollMs);
     }
+  }
+
+  /** What tells a minion that has the job and cannot return it from one that the master does not ask. */
+  async function describeStuck({ Waiting, Minions }: Pending[string]): Promise<string> {
+    const client = master.client();
+    const { main } = await readCounters(client);
+    client.close();
+    const counters = [...main].filter(([name, count]) => count > 0 && /^(?:deliveries|presence|publish)/.test(name));
+    return [
+      `${Waiting} minions still lack the job: ${Minions.join(" ")}`,
+      `master: ${counters.map(([name, count]) => `${name} ${count}`).join(", ")}`,
+      ...fleets.map((fleet) => `minions from ${fleet.firstIndex}: ${fleet.describe()}`),
+      master.logTail(),
+    ].join("\n");
   }
 
   before(async () => {

@@ -301,6 +301,34 @@ describe("Deliveries", () => {
     assert.equal(world.sent.flat().length, 2);
   });
 
+  it("sends a job to a minion that is heard right after the master's start, before any scan", async () => {
+    await deliveries.keep(record(["a"]));
+    await crash();
+    world.answers.set("a", "idle");
+    world.connected.add("a");
+    deliveries.noteContact("a");
+    deliveries.scan();
+    world.ms += settledMs;
+    await until("a has it", () => world.sent.length === 1);
+  });
+
+  it("asks a connected minion that does not return what was sent to it, and sends it again unless it runs", async () => {
+    await deliveries.keep(record(["lost", "busy"]));
+    for (const id of ["lost", "busy"]) world.answers.set(id, "idle");
+    for (const id of ["lost", "busy"]) deliveries.noteAppearance(id, "start");
+    world.ms += settledMs;
+    await until("both were sent to", () => world.sent.flat().length === 2);
+    for (const id of ["lost", "busy"]) world.connected.add(id);
+    world.answers.set("busy", "running");
+    deliveries.scan();
+    assert.equal(deliveries.dueCount, 0, "not at once");
+    world.ms += deliveryUnansweredMs;
+    deliveries.scan();
+    world.ms += settledMs;
+    await until("one is sent to again", () => world.sent.flat().length === 3);
+    assert.deepEqual([world.sent.at(-1), deliveries.counters.foundRunning], [["lost"], 1]);
+  });
+
   it("lives until its deadline, though the clock is set", async () => {
     for (const setByMs of [24 * hourMs, -24 * hourMs]) {
       const endsAtMs = world.ms + world.setByMs + hourMs;
