@@ -3,7 +3,7 @@
  * Source: docs/protocol.md section 10.2. Salt's releases differ, a subscriber does not name its release, and with the wrong framing it gets no event
  * at all.
  */
-import { headBytesAt, headValueAt, masterMark } from "./event.ts";
+import { headBytesAt, headValueAt, isMastersAt, masterMark } from "./event.ts";
 import { bufferOf } from "./walk.ts";
 
 /**
@@ -23,15 +23,15 @@ const lengthBytes = 4;
 const paddingBytesMin = 6;
 const padding = Buffer.from("81a0c6", "hex");
 
-/** `frames`: whole frames as `frameEvent` and `frameMasterEvent` write them, one or many. */
+/** `frames`: whole frames as `frameEvent` and `frameMasterEvent` write them, one or many. Copies them only if the framing asks for other bytes. */
 export function reframe(frames: Uint8Array, framing: Framing): Uint8Array {
   if (framing === "own") return frames;
+  const plain = withoutMarks(frames);
+  if (framing === "plain") return plain;
   const parts: Uint8Array[] = [];
-  for (let start = 0; start < frames.length; ) {
-    const end = start + frameLength(frames, start);
-    const unmarked = withoutMark(frames.subarray(start, end));
-    if (framing === "plain") parts.push(...unmarked);
-    else parts.push(...(framing === "counted" ? counted : padded)(Buffer.concat(unmarked)));
+  for (let start = 0; start < plain.length; ) {
+    const end = start + frameLength(plain, start);
+    parts.push(...(framing === "counted" ? counted : padded)(plain.subarray(start, end)));
     start = end;
   }
   return Buffer.concat(parts);
@@ -46,10 +46,18 @@ export function frameLength(frames: Uint8Array, start: number): number {
   return headBytes + 1 + width + bufferOf(frames).readUIntBE(lengthAt, width);
 }
 
-/** The frame without the master's mark, in parts. */
-function withoutMark(frame: Uint8Array): Uint8Array[] {
-  if (frame[headValueAt] === emptyMap[0]) return [frame];
-  return [frame.subarray(0, headValueAt), emptyMap, frame.subarray(headValueAt + masterMark.length)];
+/** The frames without the master's mark; `frames` itself if none has it, as those of workers, which may hold megabytes. */
+function withoutMarks(frames: Uint8Array): Uint8Array {
+  const parts: Uint8Array[] = [];
+  let keptTo = 0;
+  for (let start = 0; start < frames.length; start += frameLength(frames, start)) {
+    if (!isMastersAt(frames, start)) continue;
+    parts.push(frames.subarray(keptTo, start + headValueAt), emptyMap);
+    keptTo = start + headValueAt + masterMark.length;
+  }
+  if (keptTo === 0) return frames;
+  parts.push(frames.subarray(keptTo));
+  return Buffer.concat(parts);
 }
 
 function counted(frame: Uint8Array): Uint8Array[] {

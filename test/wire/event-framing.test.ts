@@ -46,6 +46,7 @@ describe("reframe", () => {
       bodies.map((_, index) => index % 2 === 0),
     );
     assert.equal(reframe(mixed, "own"), mixed);
+    assert.equal(reframe(salts, "plain"), salts, "not copied");
     for (const framing of framings.slice(1)) {
       assert.ok(Buffer.from(reframe(mixed, framing)).equals(Buffer.from(reframe(salts, framing))), framing);
       assert.ok(marks(reframe(mixed, framing)).every((isMasters) => !isMasters));

@@ -62,21 +62,32 @@ export class RequestQueue<Item extends Waiting> {
   }
 
   get count(): number {
-    return Object.values(this.#rows).reduce((sum, { items }) => sum + items.length, this.#large.count);
+    return this.#smallCount + this.#large.count;
   }
 
   get bytes(): number {
-    return Object.values(this.#rows).reduce((sum, { bytes }) => sum + bytes, this.#large.bytes);
+    return this.#smallBytes + this.#large.bytes;
   }
 
   /** Whether the small rows fill a whole batch. */
   get fillsBatch(): boolean {
-    const { proven, named, stranger } = this.#rows;
     const { framesMax, bytesMax } = this.#options;
-    return (
-      proven.items.length + named.items.length + stranger.items.length >= framesMax ||
-      proven.bytes + named.bytes + stranger.bytes >= bytesMax
-    );
+    return this.#smallCount >= framesMax || this.#smallBytes >= bytesMax;
+  }
+
+  /** Whether all rows hold so many requests, or so many bytes. */
+  holds(frames: number, bytes: number): boolean {
+    return this.#smallCount + this.#large.count >= frames || this.#smallBytes + this.#large.bytes >= bytes;
+  }
+
+  get #smallCount(): number {
+    const { proven, named, stranger } = this.#rows;
+    return proven.items.length + named.items.length + stranger.items.length;
+  }
+
+  get #smallBytes(): number {
+    const { proven, named, stranger } = this.#rows;
+    return proven.bytes + named.bytes + stranger.bytes;
   }
 
   /**

@@ -37,7 +37,6 @@ type SlotQueue = {
   readonly linger: Linger;
   /** Fires when requests that wait for others leave. */
   lingerTimer: NodeJS.Timeout | undefined;
-  /** Fires when held requests may leave. */
   heldTimer: NodeJS.Timeout | undefined;
   batchesInFlight: number;
   readonly meter: SlotMeter;
@@ -121,7 +120,8 @@ export class Batcher {
     }
     if (queue.waiting.fillsBatch) this.#flushOrdinary(slot, queue);
     // Others than minions ask in clear, and an authentication takes a thread of its own for milliseconds.
-    if (route.kind === "sealed") this.#planLate(slot, queue, queue.linger.delayMs(connection, performance.now()));
+    if (route.kind === "sealed")
+      this.#planLate(slot, queue, queue.linger.delayMs(connection, performance.now(), queue.waiting));
     else this.#planFlush(slot, queue);
   }
 

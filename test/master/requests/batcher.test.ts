@@ -46,6 +46,21 @@ describe("Batcher", () => {
     );
   });
 
+  for (const isProven of [true, false])
+    it(`lets large requests of ${isProven ? "proven" : "new"} connections wait for no others, nor behind a busy worker`, async (context) => {
+      context.mock.timers.enable({ apis: ["setTimeout"] });
+      const { taken, send } = openBatcher({ lingerMs: 250, bytesMax: 1_000_000, queueBytesMax: 4_000_000 });
+      const large = encodeSealedRequest(Buffer.alloc(600_000), { version: 3, id: "web1" });
+      for (const name of ["a", "b", "c"]) {
+        send(name, large, isProven);
+        await settle();
+      }
+      assert.equal(taken.length, 1, "the worker is busy");
+      taken[0]?.finish();
+      await settle();
+      assert.equal(taken.length, 2);
+    });
+
   it("lets nothing wait once an operator asks, who asks in clear", async (context) => {
     context.mock.timers.enable({ apis: ["setTimeout"] });
     const { batcher, taken, send } = openBatcher({ lingerMs: 250 });
