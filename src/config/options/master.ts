@@ -135,7 +135,7 @@ const load = {
   }),
   batch_linger_us: integer(
     40_000,
-    "How long at most a minion's request waits for others, so that one batch serves about eight of them. A request waits only if others are likely to come in time, and not if its client asks one thing after the other. 0: none waits. Rounded up to whole milliseconds.",
+    "How long at most a minion's request waits for others, so that one batch serves about eight of them. A request waits only if others are likely to come in time, and not if its client asks one thing after the other. Once 16 requests wait, or 512 KiB of them, they leave at once. 0: none waits. Rounded up to whole milliseconds.",
     { ...ours, min: 0, max: 1_000_000, unit: "us" },
   ),
   worker_heap_mb: integer(

@@ -75,7 +75,7 @@ export class RequestQueue<Item extends Waiting> {
     return this.#smallCount >= framesMax || this.#smallBytes >= bytesMax;
   }
 
-  /** Whether all rows hold so many requests, or so many bytes. */
+  /** Whether all rows together hold at least this number of requests, or of bytes. */
   holds(frames: number, bytes: number): boolean {
     return this.#smallCount + this.#large.count >= frames || this.#smallBytes + this.#large.bytes >= bytes;
   }
