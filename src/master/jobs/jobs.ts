@@ -83,8 +83,10 @@ export function trackerOf(
   syndics: Pick<Syndics, "ids"> | undefined,
 ): JobTracker {
   const tracker = new JobTracker({
-    findJob: async (jid, ids) =>
-      (await publisher.publish(ownJob("saltutil.find_job", [jid], [...ids], "list", config.user)))?.jid,
+    findJob: async (jid, ids, onAsk) => {
+      const question = ownJob("saltutil.find_job", [jid], [...ids], "list", config.user);
+      await publisher.publish(question, (published) => onAsk(published.jid));
+    },
     readFindJob: readFindJobAnswer,
     isConnected: (id) => !presence.isGone(id),
     below: syndics && { waitMs: config.syndic_wait * 1_000, ids: () => syndics.ids },

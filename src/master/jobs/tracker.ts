@@ -25,8 +25,8 @@ const none: ReadonlySet<string> = new Set();
 export type FindJobAnswer = { readonly id: string; readonly runsStill: boolean; readonly isFault: boolean };
 
 export type TrackerOptions = {
-  /** Publishes find_job to those ids; resolves with its jid, or undefined if no minion could be asked. */
-  readonly findJob: (jid: string, ids: readonly string[]) => Promise<string | undefined>;
+  /** Publishes find_job to those ids. Calls `onAsk` with its jid before it leaves, because minions of a cluster may answer before it resolves. */
+  readonly findJob: (jid: string, ids: readonly string[], onAsk: (question: string) => void) => Promise<void>;
   readonly readFindJob: (id: string, body: Uint8Array) => FindJobAnswer;
   readonly isConnected: (id: string) => boolean;
   /** For a master with lower masters. */
@@ -209,23 +209,30 @@ export class JobTracker {
   ): Promise<void> {
     this.counters.findJobs += 1;
     this.#records.get(jid)?.noteAsked(ids);
-    const question = await this.#options.findJob(jid, ids);
-    if (question === undefined) return;
     const waiting = new Set(ids);
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, timeoutMs);
-      const onEnd = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      const take = (answer: FindJobAnswer) => {
-        this.#noteInRecord(jid, answer);
-        if (waiting.delete(answer.id)) onAnswer(answer);
-        if (waiting.size === 0) onEnd();
-      };
-      this.#questions.set(question, { onAnswer: take, onEnd });
+    let question: string | undefined;
+    let timer: NodeJS.Timeout | undefined;
+    let end = (): void => undefined;
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
     });
-    this.#questions.delete(question);
+    const take = (answer: FindJobAnswer) => {
+      this.#noteInRecord(jid, answer);
+      if (waiting.delete(answer.id)) onAnswer(answer);
+      if (waiting.size === 0) end();
+    };
+    try {
+      await this.#options.findJob(jid, ids, (asked) => {
+        question = asked;
+        this.#questions.set(asked, { onAnswer: take, onEnd: end });
+      });
+      if (question === undefined) return;
+      timer = setTimeout(end, timeoutMs);
+      await ended;
+    } finally {
+      clearTimeout(timer);
+      if (question !== undefined) this.#questions.delete(question);
+    }
   }
 
   /**
@@ -346,11 +353,12 @@ export class JobTracker {
     this.#dropQuestion(job);
     const ids = job.record.outstanding().filter((id) => !isOnlySyndic(job, id, this.#syndics));
     if (ids.length === 0) return;
-    const jid = await this.#options.findJob(job.record.jid, ids);
-    if (jid === undefined || this.#jobs.get(job.record.jid) !== job) return;
-    job.record.noteAsked(ids);
-    job.findJobJid = jid;
-    this.#questions.set(jid, { onAnswer: (answer) => this.#noteAnswer(job, answer) });
+    await this.#options.findJob(job.record.jid, ids, (asked) => {
+      if (this.#jobs.get(job.record.jid) !== job) return;
+      job.record.noteAsked(ids);
+      job.findJobJid = asked;
+      this.#questions.set(asked, { onAnswer: (answer) => this.#noteAnswer(job, answer) });
+    });
   }
 
   #finish(job: Followed): void {

@@ -15,16 +15,19 @@ function openTracker(isConnected: (id: string) => boolean = () => true, now = ()
   const faults: Error[] = [];
   let failing = 0;
   let held: Promise<void> | undefined;
+  /** What happens while the publish is under way. */
+  let onAsked = (_jid: string): void => undefined;
   const tracker = new JobTracker({
-    findJob: async (_, ids) => {
+    findJob: async (_, ids, onAsk) => {
       await held;
       if (failing > 0) {
         failing -= 1;
         throw new Error("no space left");
       }
       const jid = `find-${questions.length + 1}`;
+      onAsk(jid);
       questions.push({ atMs: Date.now(), jid, ids });
-      return jid;
+      onAsked(jid);
     },
     readFindJob: (id, body) => ({ id, runsStill: body[0] === 1, isFault: body[0] === 2 }),
     isConnected,
@@ -58,7 +61,10 @@ function openTracker(isConnected: (id: string) => boolean = () => true, now = ()
     });
     return () => release();
   };
-  return { tracker, questions, follow, done: () => done, faults, fail, hold };
+  const whenAsked = (react: (jid: string) => void) => {
+    onAsked = react;
+  };
+  return { tracker, questions, follow, done: () => done, faults, fail, hold, whenAsked };
 }
 
 const idle = () => Uint8Array.of(0);
@@ -204,6 +210,18 @@ describe("JobTracker", () => {
     tracker.noteReturn("job", "slow", idle);
     assert.equal(questions.length, 5);
     assert.deepEqual(done()?.returned, ["slow"]);
+  });
+
+  it("hears an answer that comes before the publish of its question has ended, as from another member of a cluster", async () => {
+    const { tracker, follow, done, whenAsked } = openTracker();
+    whenAsked((question) => tracker.noteReturn(question, "a", running));
+    follow(["a"]);
+    await tick(16_000);
+    assert.equal(done(), undefined, "it runs");
+    const answers: unknown[] = [];
+    await tracker.askRunning("job", ["a"], 5_000, (answer) => answers.push(answer));
+    assert.deepEqual(answers, [{ id: "a", runsStill: true, isFault: false }]);
+    tracker.close();
   });
 
   it("does not count an empty find_job answer as running", async () => {

@@ -12,7 +12,7 @@ const empty = () => Uint8Array.of(0);
 function trackerAbove() {
   const asked: (readonly string[])[] = [];
   const tracker = new JobTracker({
-    findJob: async (_, ids) => `find-${asked.push(ids)}`,
+    findJob: async (_, ids, onAsk) => onAsk(`find-${asked.push(ids)}`),
     readFindJob: (id) => ({ id, runsStill: false, isFault: false }),
     isConnected: () => true,
     below: { waitMs: 5_000, ids: () => new Set(["low"]) },
