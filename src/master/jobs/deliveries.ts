@@ -342,6 +342,7 @@ export class Deliveries {
     await this.#options.askRunning(job.jid, asked, this.#options.gatherTimeoutMs, (answer) => {
       unanswered.delete(answer.id);
       if (answer.runsStill) this.counters.foundRunning += 1;
+      if (answer.isFault) this.#silent.note([answer.id], this.#steadyMs());
       if (answer.runsStill || answer.isFault) return;
       ready.push(answer.id);
       if (ready.length === 1) timer = setTimeout(flush, gatherReadyMs);
