@@ -109,6 +109,10 @@ export const natsFaultLogMs = 60_000;
 export const clusterReplicaSilentMs = 10_000;
 /** How often a member looks at the cluster's servers and at the records that it shares, milliseconds. */
 export const clusterLookMs = 10_000;
+/** Memory for data of a member's own nats-server, bytes: it ends when it asks for more, and is started again. */
+export const clusterServerMemoryBytesMax = 4 * 1024 * 1024 * 1024;
+/** The most that this may be of the machine's memory. */
+export const clusterServerMemoryShareMax = 1 / 2;
 /** Free space on its disk that a server whose store is off needs before its member starts it again, bytes. */
 export const clusterStoreRoomBytes = 256 * 1024 * 1024;
 /** Least time between two such starts of one server, milliseconds. */

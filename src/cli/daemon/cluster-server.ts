@@ -1,6 +1,6 @@
 /** Starts the `nats-server` of a member or witness of a cluster, and watches it; or checks an operator's own servers, which take its place. */
 import { mkdirSync } from "node:fs";
-import { hostname } from "node:os";
+import { hostname, totalmem } from "node:os";
 import type { Logger } from "pino";
 import type { OwnServerAccess } from "../../cluster/connection.ts";
 import { type Member, type MemberConfig, memberOf } from "../../cluster/member.ts";
@@ -15,9 +15,10 @@ import { StoreAgain } from "../../cluster/server/store-again.ts";
 import { watchedOwnServers } from "../../cluster/server/watched.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import { hasCode } from "../../errors.ts";
+import { clusterServerMemoryBytesMax, clusterServerMemoryShareMax } from "../../limits.ts";
 import type { ClusterStart } from "../../master/cluster/cluster.ts";
 import { checkClusterPort } from "../../master/ports/port-check.ts";
-import { endingWithParent, WatchedProgram } from "./watched-program.ts";
+import { boundedInMemory, type Command, endingWithParent, WatchedProgram } from "./watched-program.ts";
 
 const directoryMode = 0o700;
 
@@ -52,13 +53,13 @@ export async function startOwnServer(
   const { configurationFile, clientPorts, logFile, takeFreePort } = await prepareServer(member, keys, Date.now());
   await checkClusterPort(config);
   log.info({ command, version, member: member.name, log: logFile }, "starts the cluster's server");
-  const ending = await endingWithParent(command, ["-c", configurationFile]);
+  const watchedCommand = await watchedServer({ command, args: ["-c", configurationFile] }, log);
   const beforeStart = async () => {
     const port = await takeFreePort();
     if (port !== undefined)
       log.warn({ port }, "another program has the port of the cluster's server, which takes another");
   };
-  const program = new WatchedProgram({ name: "nats-server", ...ending, log, hasOwnSession: true, beforeStart });
+  const program = new WatchedProgram({ name: "nats-server", ...watchedCommand, log, hasOwnSession: true, beforeStart });
   program.start();
   const access = accessTo(clientPorts, keys, "client", member.name);
   const store = new StoreAgain({
@@ -67,6 +68,15 @@ export async function startOwnServer(
   });
   const watched = watchedOwnServers(clientPorts, keys, member.name, store);
   return { member, keys, access, watched, restarts: () => program.restarts, stop: () => program.stop() };
+}
+
+/** Its memory is bounded, because a full disk can make it collect the numbers of jobs that never were until the machine has no memory left. */
+async function watchedServer(server: Command, log: Logger): Promise<Command> {
+  const bytes = Math.min(clusterServerMemoryBytesMax, Math.floor(totalmem() * clusterServerMemoryShareMax));
+  const bounded = await boundedInMemory(server, bytes);
+  if (bounded === undefined) log.warn("`prlimit` of util-linux is missing: the memory of nats-server has no bound");
+  const { command, args } = bounded ?? server;
+  return endingWithParent(command, args);
 }
 
 /** Goes on if the servers cannot be reached now: a member that has joined before starts without them, and another one waits for them. */

@@ -9,6 +9,9 @@ import { watchedRestartMs, watchedSteadyMs, watchedStopMs } from "../../limits.t
 /** Marks the program in its environment: it ends with its standard input. */
 const mark = "SALTWORKS_WATCHED";
 
+/** A program and its arguments. */
+export type Command = { readonly command: string; readonly args: readonly string[] };
+
 export type WatchedOptions = {
   readonly name: string;
   readonly command: string;
@@ -120,15 +123,30 @@ export class WatchedProgram {
  * The command that gives a program TERM when this process ends, also by `kill -9`, for a program that is not ours. It has the program's process id. On a
  * system whose `setpriv` cannot do it, the program stays.
  */
-export async function endingWithParent(
-  command: string,
-  args: readonly string[],
-): Promise<{ readonly command: string; readonly args: readonly string[] }> {
-  const words = ["--pdeathsig", "TERM"];
+export async function endingWithParent(command: string, args: readonly string[]): Promise<Command> {
+  return (await behind("setpriv", ["--pdeathsig", "TERM"], { command, args })) ?? { command, args };
+}
+
+/**
+ * The command that ends a program, which is not ours, once it asks for more than `bytes` of memory for data, mapped files not counted (RLIMIT_DATA). It
+ * has the program's process id.
+ *
+ * @returns undefined on a system whose `prlimit` cannot do it
+ */
+export function boundedInMemory(program: Command, bytes: number): Promise<Command | undefined> {
+  return behind("prlimit", [`--data=${bytes}`], program);
+}
+
+/** A program that `tool` replaces itself with. @returns undefined if the tool is missing or cannot do it */
+async function behind(
+  tool: string,
+  words: readonly string[],
+  { command, args }: Command,
+): Promise<Command | undefined> {
   const canDo = await new Promise<boolean>((resolve) => {
-    execFile("setpriv", [...words, "true"], { timeout: watchedStopMs }, (error) => resolve(error === null));
+    execFile(tool, [...words, "true"], { timeout: watchedStopMs }, (error) => resolve(error === null));
   });
-  return canDo ? { command: "setpriv", args: [...words, command, ...args] } : { command, args };
+  return canDo ? { command: tool, args: [...words, command, ...args] } : undefined;
 }
 
 /** Ends this process in order when the daemon that watches it has ended. Without effect for a program that none watches. */

@@ -174,6 +174,8 @@ const clusters = {
 } as const;
 
 const members = {
+  clusterServerMemoryBytesMax: at("saltworks_cluster_server_restarts_total", {}),
+  clusterServerMemoryShareMax: at("saltworks_cluster_server_restarts_total", {}),
   presenceSilentMs: at("saltworks_cluster_presence_total", { what: "gone" }),
   presenceIdsOfMessageMax: at("saltworks_cluster_presence_total", { what: "unreadable" }),
   presenceIdsOfMemberMax: at("saltworks_cluster_presence_total", { what: "dropped" }),

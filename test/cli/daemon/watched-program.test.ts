@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { pino } from "pino";
-import { endingWithParent, WatchedProgram } from "../../../src/cli/daemon/watched-program.ts";
+import { boundedInMemory, endingWithParent, WatchedProgram } from "../../../src/cli/daemon/watched-program.ts";
 
 const log = pino({ level: "silent" });
 const restartMs = { first: 1, longest: 4 };
@@ -36,6 +36,8 @@ function sessionOf(pid: number): string | undefined {
 
 const setprivSkip =
   spawnSync("setpriv", ["--pdeathsig", "TERM", "true"]).status === 0 ? false : "setpriv has no --pdeathsig";
+
+const prlimitSkip = spawnSync("prlimit", ["--data=1000000000", "true"]).status === 0 ? false : "no prlimit";
 
 describe("a watched program", () => {
   it("is started again after kill -9, and ends with its watcher's stop", async () => {
@@ -74,6 +76,16 @@ describe("a watched program", () => {
     // The program holds the other end of the pipe as long as it lives. A process id stays until process 1 has looked.
     watcher.stdout?.resume();
     await once(watcher, "close");
+  });
+
+  it("that is not ours ends when it asks for more memory than it may have", { skip: prlimitSkip }, async () => {
+    const grow = "const all = []; for (;;) all.push(Buffer.alloc(10_000_000, 1));";
+    const program = { command: process.execPath, args: ["-e", grow] };
+    const { command, args } = (await boundedInMemory(program, 1_000_000_000)) ?? assert.fail("no prlimit");
+    const child = spawn(command, [...args], { stdio: "ignore" });
+    const [code, signal] = await once(child, "exit");
+    assert.notEqual(code, 0);
+    assert.notEqual(signal, "SIGKILL", "not by the kernel, which had no memory left");
   });
 
   it("that ends at once is started again each time, and no more after the stop", async () => {
