@@ -34,7 +34,7 @@ export async function openOrFind<Result>(open: () => Promise<Result>): Promise<R
   }
 }
 
-/** The stream as it is; makes it if there is none. @throws what NATS throws */
+/** Returns the stream. Makes it if there is none. @throws what NATS throws */
 export function findOrMake(
   { streams }: Pick<JetStreamManager, "streams">,
   config: Partial<StreamConfig> & { readonly name: string },

@@ -70,7 +70,7 @@ export async function startOwnServer(
   return { member, keys, access, watched, restarts: () => program.restarts, stop: () => program.stop() };
 }
 
-/** Its memory is bounded, because a full disk can make it collect the numbers of jobs that never were until the machine has no memory left. */
+/** The server with a bound of its memory. With a full disk it may list millions of lost jobs that never were, and take all memory of the machine. */
 async function watchedServer(server: Command, log: Logger): Promise<Command> {
   const bytes = Math.min(clusterServerMemoryBytesMax, Math.floor(totalmem() * clusterServerMemoryShareMax));
   const bounded = await boundedInMemory(server, bytes);

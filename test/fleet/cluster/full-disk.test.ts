@@ -85,7 +85,7 @@ describe("the full disk of a member's server", { skip: await natsServerSkip(), t
       const words = ["salt", "-c", first.configDirectory, "--async", "*", "test.echo", text];
       return (await runCli(words, cliTimeoutMs)).exitCode === 0;
     };
-    // nats-server takes gigabytes of memory when the first record of a file does not fit. docs/cluster.md, "A member's nats-server has at most".
+    // nats-server takes gigabytes of memory when the first record of a file does not fit, until its bound ends it. Here it fits.
     await untilSo("a first job", () => acceptAndSend("x"));
     const filler = fill(disk);
     const large = "x".repeat(partBytes / 16);
