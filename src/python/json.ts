@@ -112,13 +112,16 @@ function withMarks(text: string, mark: string): string {
   return pieces.join("");
 }
 
+/** What `JSON.parse` alone reads with a loss or refuses; it may stand in a text, too. */
+const needsMarks = /\d[.eE]|\d{16}|Infinity|NaN/;
+
 /** Marks floats in the text before `JSON.parse`, which does not tell ints from floats. */
 export function loadJson(text: string): Item {
   // Not guessable, so that no text of the JSON has it.
-  const mark = `number ${randomUUID().slice(0, 13)}:`;
+  const mark = needsMarks.test(text) ? `number ${randomUUID().slice(0, 13)}:` : undefined;
   let parsed: unknown;
   try {
-    parsed = JSON.parse(withMarks(text, mark));
+    parsed = JSON.parse(mark === undefined ? text : withMarks(text, mark));
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     throw raised("ValueError", "Unable to load json");
@@ -126,9 +129,10 @@ export function loadJson(text: string): Item {
   return fromJson(parsed, mark);
 }
 
-function fromJson(value: unknown, mark: string): Item {
+function fromJson(value: unknown, mark: string | undefined): Item {
   if (value === null || typeof value === "boolean" || typeof value === "number") return value;
-  if (typeof value === "string") return value.startsWith(mark) ? numberFrom(value.slice(mark.length)) : value;
+  if (typeof value === "string")
+    return mark !== undefined && value.startsWith(mark) ? numberFrom(value.slice(mark.length)) : value;
   if (Array.isArray(value)) return value.map((item) => fromJson(item, mark));
   return new Map(Object.entries(value as object).map(([key, item]): [Item, Item] => [key, fromJson(item, mark)]));
 }
