@@ -1,6 +1,6 @@
 /** Starts the `nats-server` of a member or witness of a cluster, and watches it; or checks an operator's own servers, which take its place. */
 import { mkdirSync } from "node:fs";
-import { hostname, totalmem } from "node:os";
+import { hostname } from "node:os";
 import type { Logger } from "pino";
 import type { OwnServerAccess } from "../../cluster/connection.ts";
 import { type Member, type MemberConfig, memberOf } from "../../cluster/member.ts";
@@ -15,9 +15,9 @@ import { StoreAgain } from "../../cluster/server/store-again.ts";
 import { watchedOwnServers } from "../../cluster/server/watched.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import { hasCode } from "../../errors.ts";
-import { clusterServerMemoryBytesMax, clusterServerMemoryShareMax } from "../../limits.ts";
 import type { ClusterStart } from "../../master/cluster/cluster.ts";
 import { checkClusterPort } from "../../master/ports/port-check.ts";
+import { serverMemory } from "./server-memory.ts";
 import { boundedInMemory, type Command, endingWithParent, WatchedProgram } from "./watched-program.ts";
 
 const directoryMode = 0o700;
@@ -53,13 +53,15 @@ export async function startOwnServer(
   const { configurationFile, clientPorts, logFile, takeFreePort } = await prepareServer(member, keys, Date.now());
   await checkClusterPort(config);
   log.info({ command, version, member: member.name, log: logFile }, "starts the cluster's server");
-  const watchedCommand = await watchedServer({ command, args: ["-c", configurationFile] }, log);
+  const { bytesMax, environment } = serverMemory();
+  const bounded = await watchedServer({ command, args: ["-c", configurationFile] }, bytesMax, log);
   const beforeStart = async () => {
     const port = await takeFreePort();
     if (port !== undefined)
       log.warn({ port }, "another program has the port of the cluster's server, which takes another");
   };
-  const program = new WatchedProgram({ name: "nats-server", ...watchedCommand, log, hasOwnSession: true, beforeStart });
+  const options = { name: "nats-server", log, hasOwnSession: true, beforeStart, environment };
+  const program = new WatchedProgram({ ...options, ...bounded });
   program.start();
   const access = accessTo(clientPorts, keys, "client", member.name);
   const store = new StoreAgain({
@@ -71,10 +73,10 @@ export async function startOwnServer(
 }
 
 /** The server with a bound of its memory. With a full disk it may list millions of lost jobs that never were, and take all memory of the machine. */
-async function watchedServer(server: Command, log: Logger): Promise<Command> {
-  const bytes = Math.min(clusterServerMemoryBytesMax, Math.floor(totalmem() * clusterServerMemoryShareMax));
-  const bounded = await boundedInMemory(server, bytes);
-  if (bounded === undefined) log.warn("`prlimit` of util-linux is missing: the memory of nats-server has no bound");
+async function watchedServer(server: Command, bytesMax: number, log: Logger): Promise<Command> {
+  const bounded = await boundedInMemory(server, bytesMax);
+  if (bounded === undefined)
+    log.warn({ bytesMax }, "`prlimit` of util-linux is missing or fails: it does not bound the memory of nats-server");
   const { command, args } = bounded ?? server;
   return endingWithParent(command, args);
 }

@@ -19,6 +19,8 @@ export type WatchedOptions = {
   readonly log: Logger;
   /** The program's directory; this daemon's by default. */
   readonly cwd?: string;
+  /** What its environment has beside this daemon's. */
+  readonly environment?: Readonly<Record<string, string>>;
   /**
    * Whether the program has a session of its own: Ctrl-C on a terminal then reaches this daemon only, which ends the program in its order. For a program
    * that does not end with its standard input; see `endingWithParent`.
@@ -59,9 +61,9 @@ export class WatchedProgram {
 
   #spawn(): void {
     if (this.#isStopping) return;
-    const { name, command, args, log, cwd, onStart, hasOwnSession: detached = false } = this.#options;
+    const { name, command, args, log, cwd, onStart, environment, hasOwnSession: detached = false } = this.#options;
     const startedMs = performance.now();
-    const env = { ...process.env, [mark]: "1" };
+    const env = { ...process.env, ...environment, [mark]: "1" };
     // Output that the program's log does not take goes to this daemon's.
     const child = spawn(command, [...args], { stdio: ["pipe", "inherit", "inherit"], env, cwd, detached });
     this.#child = child;

@@ -5,6 +5,7 @@ import type { Server } from "node:net";
 import { describe, it } from "node:test";
 import pino from "pino";
 import { startOwnServer } from "../../../src/cli/daemon/cluster-server.ts";
+import { serverMemory } from "../../../src/cli/daemon/server-memory.ts";
 import { connectCluster } from "../../../src/cluster/connection.ts";
 import { newClusterSecret } from "../../../src/cluster/secret.ts";
 import { serverFiles } from "../../../src/cluster/server/prepare.ts";
@@ -19,7 +20,7 @@ const fasterMs = 1_000;
 describe("a member's own server", { skip: await natsServerSkip(), timeout: 120_000 }, () => {
   const temporary = temporaryDirectories();
 
-  it("is found by its clients after a start at another port", async () => {
+  it("has bounds of memory, and is found by its clients after a start at another port", async () => {
     const member = { ...(await testMember(temporary())), secret: newClusterSecret() };
     const lines: string[] = [];
     const logger = pino({ level: "warn" }, { write: (line) => void lines.push(line) });
@@ -37,7 +38,12 @@ describe("a member's own server", { skip: await natsServerSkip(), timeout: 120_0
           for await (const { type } of nats.status()) if (type === "disconnect") resolve();
         })();
       });
-      const killServer = () => process.kill(Number(readFileSync(serverFiles(member.directory).pid, "utf8")), "SIGKILL");
+      const serverPid = () => Number(readFileSync(serverFiles(member.directory).pid, "utf8"));
+      const { bytesMax, environment } = serverMemory();
+      const processFile = (name: string) => readFileSync(`/proc/${serverPid()}/${name}`, "utf8");
+      assert.match(processFile("limits"), new RegExp(`^Max data size +${bytesMax} +${bytesMax} `, "m"));
+      assert.ok(processFile("environ").split("\0").includes(`GOMEMLIMIT=${environment.GOMEMLIMIT}`));
+      const killServer = () => process.kill(serverPid(), "SIGKILL");
       killServer();
       await left;
       let killedMs = performance.now();
