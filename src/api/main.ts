@@ -1,11 +1,13 @@
 /** Runs the HTTP API as a process of its own: it asks the master as an operator's program does. */
 
+import { existsSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { EventHub } from "../client/event-hub.ts";
 import { RequestChannels } from "../client/request-channels.ts";
-import { readApiSettings } from "../config/api-settings.ts";
+import { type ApiSettings, readApiSettings } from "../config/api-settings.ts";
+import { isDirectory, isFile } from "../config/files/kinds.ts";
 import type { MasterConfig } from "../config/load.ts";
 import { apiChannelsMax, apiDrainMs, apiSessionSweepMs } from "../limits.ts";
 import { type BrowserLogin, readBrowserLogin } from "../openid/settings.ts";
@@ -13,6 +15,8 @@ import { openFilesLimit } from "../transport/open-files.ts";
 import type { Encodable } from "../wire/values.ts";
 import { SharedCalls } from "./admission/shared-calls.ts";
 import { type ApiTimes, apiTimes } from "./admission/times.ts";
+import { builtClients } from "./clients/chunk.ts";
+import { listen } from "./http/listen.ts";
 import { reporter } from "./http/report.ts";
 import { countersOf } from "./routes/stats.ts";
 import { buildServer } from "./server.ts";
@@ -40,12 +44,28 @@ function readOidcLogin(config: MasterConfig, log: Logger): BrowserLogin | undefi
   }
 }
 
-/** @throws SaltworksError CONFIG_INVALID; the system's error if the port cannot be used */
+/** What of `netapi_enable_clients` enables nothing. */
+function clientNotes({ netapi_enable_clients: names }: MasterConfig): string[] {
+  if (names.length === 0)
+    return ["netapi_enable_clients names no client, so that every command of the HTTP API is refused with 400"];
+  const unknown = names.filter((name) => !builtClients.some((known) => known === name));
+  return unknown.map((name) => `netapi_enable_clients: there is no client ${JSON.stringify(name)}`);
+}
+
+/** Files that the settings name and that cannot be served: requests for them get 404. */
+function fileNotes({ app, favicon, staticDirectory }: ApiSettings): string[] {
+  const named = { app, favicon, static: staticDirectory };
+  return Object.entries(named).flatMap(([name, path]) => {
+    if (path === undefined) return [];
+    const isThere = existsSync(path) && (name === "static" ? isDirectory(path) : isFile(path));
+    return isThere ? [] : [`rest_cherrypy: ${name}: ${path} is no ${name === "static" ? "directory" : "file"}`];
+  });
+}
+
+/** @throws SaltworksError CONFIG_INVALID, PORT_UNUSABLE */
 export async function startApi(config: MasterConfig, log: Logger, times: ApiTimes = apiTimes): Promise<RunningApi> {
   const settings = readApiSettings(config.rest_cherrypy);
-  for (const note of settings.notes) log.warn(note);
-  if (config.netapi_enable_clients.length === 0)
-    log.warn("netapi_enable_clients names no client, so that every command of the HTTP API is refused with 400");
+  for (const note of [...settings.notes, ...clientNotes(config), ...fileNotes(settings)]) log.warn(note);
   const sessions = new Sessions(join(config.cachedir, "api_sessions"));
   const shared = { channels: new RequestChannels(config, apiChannelsMax), hub: new EventHub(config) };
   // Nothing else tells that the master has ended: an answer would be awaited until its timeout.
@@ -65,7 +85,7 @@ export async function startApi(config: MasterConfig, log: Logger, times: ApiTime
   const sweep = () =>
     void sessions.sweep().catch((error: unknown) => log.error({ err: error }, "sessions could not be swept"));
   const timer = setInterval(sweep, apiSessionSweepMs).unref();
-  await server.listen({ port: settings.port, host: settings.host });
+  await listen(server, settings);
   const stop = async () => {
     clearInterval(timer);
     streams.close();

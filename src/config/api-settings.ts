@@ -37,23 +37,17 @@ export type ApiSettings = {
   readonly notes: readonly string[];
 };
 
-/** Settings of CherryPy's threads and log files, which a program without threads does not need. */
-const unused = [
-  "thread_pool",
-  "queue_size",
-  "socket_queue_size",
-  "debug",
-  "log_access_file",
-  "log_error_file",
-  "log.access_file",
-  "log.error_file",
-] as const;
+/** First parts of the paths that this API has itself. */
+const ownPaths: ReadonlySet<string> = new Set([
+  ..."login logout run token minions jobs keys runner wheel events ws stats dashboard".split(" "),
+  ..."favicon.ico openapi.json".split(" "),
+]);
 
 /** Reads members of the block and collects faults and the names that were read. */
 class BlockReader {
   readonly faults: string[] = [];
   readonly #block: ConfigMap;
-  readonly #read = new Set<string>(unused);
+  readonly #read = new Set<string>();
 
   constructor(block: ConfigMap) {
     this.#block = block;
@@ -103,9 +97,52 @@ class BlockReader {
     return `/${path.replace(/^\/+|\/+$/g, "")}`;
   }
 
+  /** A path of requests that no other part of the API answers. */
+  placeOf(name: string, otherwise: string): string {
+    const path = this.path(name, otherwise);
+    const [, first = ""] = path.split("/");
+    if (first === "") this.faults.push(`${name} must be a path below the root`);
+    else if (ownPaths.has(first)) this.faults.push(`${name}: /${first} is a path of the API itself`);
+    return path;
+  }
+
+  /** Origins as browsers send them: no other text is ever equal to one. */
+  origins(name: string): readonly string[] {
+    const origins = this.texts(name);
+    for (const origin of origins) {
+      const isHttp = /^https?:/.test(origin) && URL.canParse(origin);
+      const own = isHttp ? new URL(origin).origin : "https://ops.example.org";
+      // Extensions of browsers have schemes of their own.
+      if (origin === "*" || (isHttp ? origin === own : /^[a-z][a-z\d+.-]*:\/\/[^/\s]+$/.test(origin))) continue;
+      this.faults.push(`${name}: '${origin}' is no origin such as ${own}`);
+    }
+    return origins;
+  }
+
+  /** Whether the block gives a value for it. */
+  has(name: string): boolean {
+    return this.value(name) !== null;
+  }
+
+  /** Names that have no effect: unknown ones, and those of CherryPy's threads and log files. */
   unread(): string[] {
     return Object.keys(this.#block).filter((name) => !this.#read.has(name));
   }
+}
+
+/** Sentences about names that have no effect, by themselves or beside the others. */
+function notesOf(reader: BlockReader): string[] {
+  const notes = reader.unread().map((name) => `rest_cherrypy: '${name}' has no effect here`);
+  const needs = (name: string, needed: string) => {
+    if (reader.has(name) && !reader.has(needed))
+      notes.push(`rest_cherrypy: '${name}' has no effect without '${needed}'`);
+  };
+  needs("app_path", "app");
+  needs("static_path", "static");
+  if (reader.value("disable_ssl") === true)
+    for (const name of ["ssl_crt", "ssl_key", "ssl_chain"])
+      if (reader.has(name)) notes.push(`rest_cherrypy: '${name}' has no effect with 'disable_ssl'`);
+  return notes;
 }
 
 function readLoginAddresses(reader: BlockReader): ReadonlyMap<string, readonly string[]> | undefined {
@@ -116,12 +153,13 @@ function readLoginAddresses(reader: BlockReader): ReadonlyMap<string, readonly s
     reader.faults.push("api_acl must have the form {users: {NAME: [ADDRESS]}}");
     return undefined;
   }
-  return new Map(
-    Object.entries(users).map(([name, addresses]) => [
-      name,
-      (Array.isArray(addresses) ? addresses : [addresses]).map(String),
-    ]),
-  );
+  const rulesOf = Object.entries(users).map(([name, written]) => {
+    const addresses = Array.isArray(written) ? written : [written];
+    const fault = networksFault(addresses.filter((address) => address !== "*"));
+    if (fault !== undefined) reader.faults.push(`api_acl: ${name}: ${fault}`);
+    return [name, addresses.map(String)] as const;
+  });
+  return new Map(rulesOf);
 }
 
 function readTls(reader: BlockReader): ApiTls | undefined {
@@ -154,25 +192,26 @@ export function readApiSettings(block: ConfigMap): ApiSettings {
     rootPrefix: root === "/" ? "" : root,
     hasSessions: reader.flag("enable_sessions", true),
     app: reader.text("app"),
-    appPath: reader.path("app_path", "/app"),
+    appPath: reader.placeOf("app_path", "/app"),
     favicon: reader.text("favicon"),
     staticDirectory: reader.text("static"),
-    staticPath: reader.path("static_path", "/static"),
-    webhookPath: reader.path("webhook_url", "/hook"),
+    staticPath: reader.placeOf("static_path", "/static"),
+    webhookPath: reader.placeOf("webhook_url", "/hook"),
     isWebhookOpen: reader.flag("webhook_disable_auth"),
     isStatsOpen: reader.flag("stats_disable_auth"),
     isCollectingStats: reader.flag("collect_stats"),
     isStatsDisabled: reader.flag("stats_disable"),
     isExpiring: reader.flag("expire_responses", true),
     bodyBytesMax: reader.integer("max_request_body_size", 1, bodyBytesLargest),
-    corsOrigins: reader.texts("cors_origin"),
+    corsOrigins: reader.origins("cors_origin"),
     authorizedIps,
     loginAddresses: readLoginAddresses(reader),
-    notes: reader.unread().map((name) => `rest_cherrypy: '${name}' has no effect here`),
   };
+  if (settings.app !== undefined && settings.staticDirectory !== undefined && settings.appPath === settings.staticPath)
+    reader.faults.push("app_path and static_path are the same path");
   if (reader.faults.length > 0)
     throw new SaltworksError("CONFIG_INVALID", reader.faults.map((text) => `rest_cherrypy: ${text}`).join("\n"));
-  return settings;
+  return { ...settings, notes: notesOf(reader) };
 }
 
 /** The permissions that a login shows: the user's own, those of its groups and of `*`; texts sorted, then maps, without repetitions. */

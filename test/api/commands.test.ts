@@ -199,6 +199,9 @@ describe("commands through the HTTP API", () => {
     assert.equal(event?.tag, "salt/netapi/hook/a/b");
     assert.deepEqual([data.post, data.body, data.headers["X-Sign"]], [{ foo: 1 }, '{"foo": 1}', "s"]);
     for (const name of ["X-Auth-Token", "Cookie", "Authorization"]) assert.ok(!(name in data.headers), name);
+    // Two line ends would end the tag on the bus, and what follows would be read as the event's data.
+    assert.equal((await site.fetch("/hook/a%0A%0Ab", { method: "POST", headers, body: "{}" })).status, 400);
+    assert.equal(site.master.fired.filter(({ tag }) => tag.startsWith("salt/netapi")).length, 1);
     assert.equal((await site.fetch("/hook/a", { method: "POST" })).status, 401);
   });
 });

@@ -71,11 +71,17 @@ export function mapsIn(body: Value | undefined): ValueMap[] {
   return body;
 }
 
+/** A form has only texts; the clients look for True. */
+function readFlags(fields: ValueMap): ValueMap {
+  for (const name of ["full_return", "raw"]) if (/^true$/i.test(textField(fields, name) ?? "")) fields.set(name, true);
+  return fields;
+}
+
 /** @param client of all chunks, whatever they say. @throws ApiError 400, 501 */
 export function readChunks(body: Value | undefined, enabled: readonly unknown[], client?: ClientName): Chunk[] {
   return mapsIn(body).map((fields) => {
     if (client !== undefined) checkEnabled(client, enabled);
-    const chunk = { client: client ?? clientOf(fields, enabled), fields };
+    const chunk = { client: client ?? clientOf(fields, enabled), fields: readFlags(fields) };
     checkShape(chunk);
     return chunk;
   });

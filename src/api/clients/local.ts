@@ -4,7 +4,7 @@ import type { MasterClient } from "../../client/master-client.ts";
 import type { JobEvent } from "../../client/running-job.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import { textField } from "../../wire/fields.ts";
-import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
+import { type Encodable, Float, type Value, type ValueMap } from "../../wire/values.ts";
 import { ApiError } from "../http/errors.ts";
 import { batchOf } from "./batch-options.ts";
 
@@ -47,7 +47,7 @@ function argumentsOf(fields: ValueMap): Value[] {
 
 function secondsIn(fields: ValueMap, name: string, otherwise: number): number {
   const written = fields.get(name);
-  const value = typeof written === "string" ? Number(written) : written;
+  const value = typeof written === "string" ? Number(written) : written instanceof Float ? written.value : written;
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : otherwise;
 }
 
@@ -132,11 +132,7 @@ export async function startLocal(client: MasterClient, job: JobRequest, fields: 
 const subsetDefault = 3;
 
 /** A part of the target's minions, at random. @throws as `runLocal` */
-export async function subsetOf(
-  client: MasterClient,
-  job: JobRequest,
-  fields: ValueMap,
-): Promise<JobRequest | undefined> {
+export async function subsetOf(client: MasterClient, job: JobRequest, fields: ValueMap): Promise<JobRequest> {
   const size = Math.floor(secondsIn(fields, "subset", secondsIn(fields, "sub", subsetDefault)));
   const ids = [...(await client.matchTarget({ ...job, delimiter: String(job.kwargs?.delimiter ?? ":") }))];
   for (let index = ids.length - 1; index > 0; index -= 1) {
@@ -144,7 +140,8 @@ export async function subsetOf(
     [ids[index], ids[other]] = [ids[other] ?? "", ids[index] ?? ""];
   }
   const chosen = ids.slice(0, Math.max(1, size));
-  return chosen.length === 0 ? undefined : { ...job, target: chosen, targetKind: "list" };
+  // Also where nothing matches: the master then says whether the user may call the function at all.
+  return { ...job, target: chosen, targetKind: "list" };
 }
 
 /** With `raw` each value is the event of the return. @throws ApiError 400, 504 at the deadline; SaltworksError as `MasterClient.batch` */

@@ -3,7 +3,7 @@ import type { CommandOutcome } from "../../client/command-reply.ts";
 import type { MasterClient } from "../../client/master-client.ts";
 import { apiYamlBodyBytesMax } from "../../limits.ts";
 import { wordValue } from "../../python/word.ts";
-import type { Encodable, Value, ValueMap } from "../../wire/values.ts";
+import { type Encodable, Float, type Value, type ValueMap } from "../../wire/values.ts";
 import { shownCode } from "../http/error-codes.ts";
 import { ApiError } from "../http/errors.ts";
 
@@ -44,11 +44,19 @@ function runnerArguments(fields: ValueMap): { readonly args: Value[]; readonly k
   return { args, kwargs };
 }
 
-/** @throws ApiError 400 for an unknown function, 504 after `timeout`; SaltworksError as `MasterClient.runner` */
+/** @returns 0 where no time is given @throws ApiError 400 */
+function secondsOf(timeout: Value): number {
+  if (timeout === null || timeout === "") return 0;
+  const seconds = timeout instanceof Float ? timeout.value : Number(timeout);
+  if (Number.isNaN(seconds)) throw new ApiError("ARGUMENT_INVALID", "'timeout' is a number of seconds");
+  return seconds;
+}
+
+/** @throws ApiError 400 for an unknown function or a wrong `timeout`, 504 after `timeout`; SaltworksError as `MasterClient.runner` */
 export async function runRunner(client: MasterClient, fields: ValueMap, signal: AbortSignal): Promise<Encodable> {
   const fun = String(fields.get("fun"));
   const { args, kwargs } = runnerArguments(fields);
-  const seconds = Number(fields.get("timeout") ?? Number.NaN);
+  const seconds = secondsOf(fields.get("timeout") ?? null);
   const ending = new AbortController();
   const end = () => ending.abort();
   const timer = seconds > 0 ? setTimeout(end, Math.min(seconds, timeoutSecondsMax) * 1_000) : undefined;

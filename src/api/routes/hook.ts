@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { fireEvents } from "../../transport/event-stream-client.ts";
 import { encodeEvent } from "../../wire/event.ts";
 import { answer } from "../http/answer.ts";
+import { ApiError } from "../http/errors.ts";
 import { hookSchema } from "../schemas/events.ts";
 import { type Api, bodyOf, forSessions } from "../sessions/context.ts";
 
@@ -27,6 +28,9 @@ export function hookRoutes(app: FastifyInstance, api: Api): void {
     const schema = hookSchema(isWebhookOpen, path !== webhookPath);
     app.post<{ readonly Params: { readonly "*"?: string } }>(path, { ...options, schema }, async (request, reply) => {
       const rest = (request.params["*"] ?? "").split("/").filter((part) => part !== "");
+      // Two line ends would end the tag on the bus.
+      if (rest.some((part) => /\p{Cc}/u.test(part)))
+        throw new ApiError("ARGUMENT_INVALID", "The path of a hook has no control characters");
       const tag = ["salt/netapi/hook", ...rest].join("/");
       const post = bodyOf(request) ?? {};
       const body = Buffer.isBuffer(request.body) ? request.body.toString() : "";

@@ -2,6 +2,7 @@
 import { runApi } from "../../api/main.ts";
 import type { Overrides } from "../../config/load.ts";
 import type { MasterConfig } from "../../config/schema.ts";
+import { SaltworksError } from "../../errors.ts";
 import { runDaemon } from "../daemon/run-daemon.ts";
 import { endWithWatcher } from "../daemon/watched-program.ts";
 import type { Host } from "../host/host.ts";
@@ -19,7 +20,7 @@ function apiConfig(configDir: string | undefined, host: Host, overrides: Overrid
 /** @returns the exit code */
 export async function runApiCommand(argv: readonly string[], host: Host): Promise<number> {
   const { options } = understand("api", argv, host);
-  endWithWatcher(process.env);
+  const isWatched = endWithWatcher(process.env);
   return await runDaemon(
     {
       role: "api",
@@ -27,7 +28,15 @@ export async function runApiCommand(argv: readonly string[], host: Host): Promis
       options,
       load: apiConfig,
       openFiles: (config) => config.max_open_files,
-      run: async (config, log, hooks) => await runApi(config, log, hooks),
+      run: async (config, log, hooks) => {
+        try {
+          return await runApi(config, log, hooks);
+        } catch (error) {
+          // Standard error is the master's, which is nothing for a master in the background.
+          if (isWatched) log.fatal(error instanceof SaltworksError ? error.message : { err: error });
+          throw error;
+        }
+      },
     },
     host,
   );

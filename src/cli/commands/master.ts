@@ -1,6 +1,7 @@
 /** `saltworks master`: runs a master until TERM or Ctrl-C, in the foreground or, with `-d`, in the background. */
 import { resolve } from "node:path";
 import type { Logger } from "pino";
+import { readApiSettings } from "../../config/api-settings.ts";
 import type { Overrides } from "../../config/load.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { hasCode, SaltworksError } from "../../errors.ts";
@@ -22,6 +23,8 @@ const refusedExitCode = 1;
 /** @returns the exit code */
 export async function runMasterCommand(argv: readonly string[], host: Host): Promise<number> {
   const { options } = understand("master", argv, host);
+  // Before the daemon goes to the root directory.
+  const configDir = options.configDir === undefined ? undefined : resolve(options.configDir);
   let openedPorts: OpenedPorts = new Map();
   let given: Overrides = {};
   return await runDaemon(
@@ -40,7 +43,7 @@ export async function runMasterCommand(argv: readonly string[], host: Host): Pro
       run: async (loaded, log, hooks, heard) => {
         const config = await servedByPython(await withSdb(loaded, given, heard, log), log, heard);
         const engines = enginesOf(config, log);
-        const api = apiOf(config, options.configDir, log);
+        const api = apiOf(config, configDir, log);
         const onReady: DaemonHooks["onReady"] = (master) => {
           hooks.onReady(master);
           for (const program of [api, ...engines]) program?.start();
@@ -85,8 +88,14 @@ async function clusterServerOf(config: MasterConfig, log: Logger): Promise<Clust
 /** The HTTP API of this master; undefined if the configuration has none. */
 function apiOf(config: MasterConfig, configDir: string | undefined, log: Logger): WatchedProgram | undefined {
   if (Object.keys(config.rest_cherrypy).length === 0) return undefined;
+  try {
+    readApiSettings(config.rest_cherrypy);
+  } catch (error) {
+    // The API is started all the same: it reads the configuration anew each time.
+    log.error((error as Error).message);
+  }
   const [, main = ""] = process.argv;
-  const place = configDir === undefined ? [] : ["-c", resolve(configDir)];
+  const place = configDir === undefined ? [] : ["-c", configDir];
   const args = [...process.execArgv, main, "api", ...place];
   return new WatchedProgram({ name: "the HTTP API", command: process.execPath, args, log });
 }

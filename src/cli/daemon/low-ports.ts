@@ -8,8 +8,9 @@ import { networkInterfaces } from "node:os";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { hostAddress } from "../../master/ports/endpoint.ts";
-import { type OpenedPorts, portFault, portsError, wantedPorts } from "../../master/ports/port-check.ts";
+import { type OpenedPorts, portsError, wantedPorts } from "../../master/ports/port-check.ts";
 import { parseAddress } from "../../python/ipaddress.ts";
+import { portFault } from "../../transport/port-fault.ts";
 import { errnoOf } from "../../transport/socket-path.ts";
 
 /** Default of `ip_unprivileged_port_start` in Linux. */

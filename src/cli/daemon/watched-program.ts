@@ -151,10 +151,11 @@ async function behind(
   return canDo ? { command: tool, args: [...words, command, ...args] } : undefined;
 }
 
-/** Ends this process in order when the daemon that watches it has ended. Without effect for a program that none watches. */
-export function endWithWatcher(environment: Record<string, string | undefined>): void {
-  if (environment[mark] !== "1") return;
+/** Ends this process in order when the daemon that watches it has ended. Without effect for a program that none watches. @returns whether one does */
+export function endWithWatcher(environment: Record<string, string | undefined>): boolean {
+  if (environment[mark] !== "1") return false;
   delete environment[mark];
   process.stdin.once("close", () => process.kill(process.pid, "SIGTERM"));
   process.stdin.resume();
+  return true;
 }

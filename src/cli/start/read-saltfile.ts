@@ -1,5 +1,5 @@
 /** Finds and reads the Saltfile: by option, environment, working directory or home directory, in this order. */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { isFile } from "../../config/files/kinds.ts";
 import { parseSaltYaml } from "../../config/yaml/salt-yaml.ts";
@@ -17,7 +17,7 @@ export function readSaltfile(
   host: Pick<Host, "environment" | "directory">,
 ): SaltfileSection | undefined {
   const named = given ?? (host.environment.SALT_SALTFILE || undefined);
-  const file = named ?? placesOf(host).find(isFile);
+  const file = named ?? placesOf(host).find((place) => existsSync(place) && isFile(place));
   if (file === undefined) return undefined;
   if (!isFile(file)) return { fault: `'${file}' file does not exist.` };
   const path = resolve(file);

@@ -6,6 +6,7 @@ import { createServer, type Server } from "node:net";
 import type { MasterConfig } from "../../config/load.ts";
 import { SaltworksError } from "../../errors.ts";
 import { portCheckTimeoutMs } from "../../limits.ts";
+import { type PortFault, portFault, type WantedPort } from "../../transport/port-fault.ts";
 import { errnoOf } from "../../transport/socket-path.ts";
 import { hostAddress } from "./endpoint.ts";
 
@@ -15,16 +16,6 @@ type PortConfig = Pick<
 >;
 /** Descriptors of sockets that listen already, by the name of the port's option. */
 export type OpenedPorts = ReadonlyMap<string, number>;
-
-/** `option` and `addressOption`: the names of the options for port and address. */
-export type WantedPort = {
-  readonly option: string;
-  readonly addressOption: string;
-  readonly host: string;
-  readonly port: number;
-};
-
-type PortFault = { readonly text: string; readonly errno: string };
 
 /**
  * @param already ports that are open and need no check
@@ -109,23 +100,4 @@ function open({ host, port }: WantedPort): Promise<Server | string> {
       else resolve(server);
     });
   });
-}
-
-/** @param errno why the port cannot be opened */
-export function portFault(wanted: WantedPort, errno: string): PortFault {
-  return { text: faultText(wanted, errno), errno };
-}
-
-function faultText({ option, addressOption, host, port }: WantedPort, errno: string): string {
-  const place = `${host.includes(":") ? `[${host}]` : host}:${port}`;
-  switch (errno) {
-    case "EADDRINUSE":
-      return `${option}: ${place} is in use by another process (${errno})`;
-    case "EADDRNOTAVAIL":
-      return `${addressOption}: ${host} is not an address of this machine, so ${option} ${port} cannot be opened (${errno})`;
-    case "EACCES":
-      return `${option}: this user may not open ${place} (${errno})`;
-    default:
-      return `${option}: ${place} cannot be opened (${errno}); ${addressOption} must be an address of this machine`;
-  }
 }

@@ -33,6 +33,12 @@ function refusal(argv: string[]): string {
 }
 
 describe("a Saltfile", () => {
+  it("of a home directory that this user may not look into is none", () => {
+    // Also root gets an error for this name: EACCES and ENAMETOOLONG say as little.
+    host.environment = { HOME: join(folder, "home", "x".repeat(300)) };
+    assert.equal(understand("salt", ["*", "test.ping"], host).options.configDir, undefined);
+  });
+
   it("gives options that the command line leaves out, to its own program only", () => {
     const section = ["  config_dir: /srv/conf", "  timeout: 9", "  verbose: true", "  show_timeout: false"];
     put("work/Saltfile", "salt:", ...section, "  output: json", "salt-run:", "  config_dir: /elsewhere");

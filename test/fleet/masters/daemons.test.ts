@@ -204,6 +204,31 @@ describe("daemons", { skip: needsRoot }, () => {
     assert.ok(!textOf(log).includes('"level":50'), textOf(log));
   });
 
+  it("start the HTTP API with the directory that -c names, and leave its fault in its log", { timeout }, async () => {
+    const [api = 0] = await freePorts(1);
+    const log = join(folder, "api", "log");
+    const rest = `rest_cherrypy: {port: ${api}, host: 127.0.0.1, disable_ssl: True}`;
+    set("master", `${rest}\napi_logfile: ${log}\napi_pidfile: ${join(folder, "api", "pid")}`);
+    const holder = createServer().listen(api, "127.0.0.1");
+    await once(holder, "listening");
+    // Relative to the working directory, which the daemon leaves.
+    const { status, stderr } = spawnSync(user.program, ["master", "-d", "-c", "conf"], {
+      cwd: folder,
+      encoding: "utf8",
+      env: user.env,
+      timeout,
+    });
+    assert.equal(status, 0, stderr);
+    const pid = Number(textOf(join(folder, "master", "pid", "file")));
+    started.push(pid);
+    await until(() => textOf(log).includes(`127.0.0.1:${api} is in use by another process (EADDRINUSE)`));
+    holder.close();
+    await until(() => textOf(log).includes("the HTTP API is ready"));
+    assert.equal((await fetch(`http://127.0.0.1:${api}/`)).status, 200);
+    process.kill(pid, "SIGTERM");
+    await until(() => !isRunning(pid));
+  });
+
   it("open ports below 1024 before they give root up, and say which of them is taken", { timeout }, async () => {
     const [publish = 0, requests = 0, metrics = 0] = await freeLowPorts(3);
     set("master", `user: ${user.name}\npublish_port: ${publish}\nret_port: ${requests}\nmetrics_port: ${metrics}`);
