@@ -1,5 +1,6 @@
 /** The program's entry: one command line, one exit code. */
 import "./daemon/first-signals.ts";
+import "./host/gone-terminal.ts";
 import { dispatch } from "./dispatch.ts";
 import { endCommand } from "./host/end-command.ts";
 import { processHost } from "./host/host.ts";

@@ -187,6 +187,11 @@ export const logTextLengthMax = 2_048;
 export const logItemsMax = 32;
 /** How often a daemon checks whether its log file was moved, milliseconds: a check takes 2 µs; until then lines go to the moved file. */
 export const logFileLookMs = 1_000;
+/**
+ * Waits for a reader of standard error whose pipe is full: their number, and the milliseconds of each. The daemon stands still meanwhile. Then lines are
+ * lost and counted, without another wait, until the reader reads.
+ */
+export const consoleLogWait = { tries: 50, ms: 100 } as const;
 /** One line to syslog, bytes: what its daemons take by default (8 KiB of rsyslog's and journald's 48 KiB). The rest of the line is cut. */
 export const syslogLineBytesMax = 8_192;
 /** Bytes that wait for a log host that does not read. Over it lines are dropped and counted; the next line that is sent reports their number. */

@@ -6,6 +6,7 @@ import { close as closeInspector } from "node:inspector";
 import type { Logger } from "pino";
 import type { Overrides } from "../../config/load.ts";
 import { SaltworksError } from "../../errors.ts";
+import { exitAtOnce } from "../../master/shutdown/leave.ts";
 import type { Host } from "../host/host.ts";
 import { openDaemonLog } from "../log/open-log.ts";
 import { syslogPlace } from "../log/syslog.ts";
@@ -18,6 +19,9 @@ import type { OwnedDirectory } from "./own-files.ts";
 import { removePidFile, writePidFile } from "./pid-file.ts";
 import { becomeDaemonUser } from "./privileges.ts";
 import { openServiceManager } from "./service-manager.ts";
+
+/** As a shell reports a program that SIGHUP has ended. */
+const hangupExitCode = 129;
 
 /** The options that this file reads. Masters and minions have them. */
 export type DaemonConfig = {
@@ -168,11 +172,19 @@ async function untilEnd<Config extends DaemonConfig>(
   }
 }
 
-/** At SIGHUP a daemon reopens its log, for logrotate. If it was started on a terminal, it stops in order, because the terminal has closed. */
+/**
+ * At SIGHUP a daemon reopens its log, for logrotate. If it was started on a terminal, it stops in order, because the terminal has closed. A shell and the
+ * system may both send the signal then: the second one must not count as the wish to end at once.
+ */
 function onHangup(reopen: () => Error | undefined, log: Logger): void {
   const isOnTerminal = process.stdin.isTTY === true || process.stderr.isTTY === true;
+  let isLeaving = false;
   process.on("SIGHUP", () => {
     if (isOnTerminal) {
+      if (isLeaving) return;
+      isLeaving = true;
+      // Before the daemon is up nothing has to be stopped in order.
+      if (process.listenerCount("SIGTERM") === 0) exitAtOnce(hangupExitCode);
       process.kill(process.pid, "SIGTERM");
       return;
     }

@@ -5,34 +5,29 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { isMoved } from "../../config/files/moved.ts";
 import { logFileLookMs } from "../../limits.ts";
+import { CountedLines } from "./counted-lines.ts";
 
 const mode = 0o640;
 
 export class LogFile {
   readonly #path: string;
-  readonly #complain: (text: string) => void;
+  readonly #lines: CountedLines;
   #descriptor: number;
   #lookedMs = 0;
-  #lostLines = 0;
 
   /** @throws the system's error if the file cannot be opened */
   constructor(path: string, complain: (text: string) => void) {
     this.#path = path;
-    this.#complain = complain;
+    this.#lines = new CountedLines(
+      (text) => this.#append(text),
+      (error) => complain(`${path} cannot be written: ${error.message}\n`),
+    );
     this.#descriptor = openSync(path, "a", mode);
   }
 
   write(line: string): void {
     this.#follow();
-    try {
-      if (this.#lostLines > 0)
-        this.#append(`${JSON.stringify({ level: 40, msg: `${this.#lostLines} lines were lost here` })}\n`);
-      this.#lostLines = 0;
-      this.#append(line);
-    } catch (error) {
-      if (this.#lostLines === 0) this.#complain(`${this.#path} cannot be written: ${(error as Error).message}\n`);
-      this.#lostLines += 1;
-    }
+    this.#lines.write(line);
   }
 
   /** @returns the error if lines still go to the moved file */

@@ -3,8 +3,12 @@ import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import pino, { type Level, type LevelWithSilent, type Logger, type StreamEntry } from "pino";
 import type { Host } from "../host/host.ts";
+import { consoleLog } from "./console.ts";
 import { LogFile } from "./file.ts";
 import { Syslog, type SyslogPlace } from "./syslog.ts";
+
+/** Its descriptor. */
+const standardError = 2;
 
 /** Salt's levels, most talkative first. */
 const levels: { readonly [name: string]: LevelWithSilent } = {
@@ -44,8 +48,7 @@ export async function openDaemonLog(
   const streams: StreamEntry[] = [];
   const consoleLevel = levelOf(choice.consoleLevel);
   const fileLevel = levelOf(choice.fileLevel);
-  if (consoleLevel !== "silent")
-    streams.push({ level: consoleLevel, stream: pino.destination({ dest: 2, sync: true }) });
+  if (consoleLevel !== "silent") streams.push({ level: consoleLevel, stream: consoleLog(standardError) });
   let file: LogFile | undefined;
   if (fileLevel !== "silent" && choice.file !== "") {
     const stream =
