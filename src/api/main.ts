@@ -58,7 +58,7 @@ function fileNotes({ app, favicon, staticDirectory }: ApiSettings): string[] {
   return Object.entries(named).flatMap(([name, path]) => {
     if (path === undefined) return [];
     const isThere = existsSync(path) && (name === "static" ? isDirectory(path) : isFile(path));
-    return isThere ? [] : [`rest_cherrypy: ${name}: ${path} is no ${name === "static" ? "directory" : "file"}`];
+    return isThere ? [] : [`rest_cherrypy: ${name}: ${path} is not a ${name === "static" ? "directory" : "file"}`];
   });
 }
 

@@ -114,7 +114,7 @@ class BlockReader {
       const own = isHttp ? new URL(origin).origin : "https://ops.example.org";
       // Extensions of browsers have schemes of their own.
       if (origin === "*" || (isHttp ? origin === own : /^[a-z][a-z\d+.-]*:\/\/[^/\s]+$/.test(origin))) continue;
-      this.faults.push(`${name}: '${origin}' is no origin such as ${own}`);
+      this.faults.push(`${name}: '${origin}' is not an origin such as ${own}`);
     }
     return origins;
   }

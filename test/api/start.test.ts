@@ -28,8 +28,8 @@ describe("the start of the HTTP API", () => {
         "rest_cherrypy: 'debug' has no effect here",
         'netapi_enable_clients: there is no client "locl"',
         'netapi_enable_clients: there is no client "ssh"',
-        "rest_cherrypy: app: /nonexistent/index.html is no file",
-        "rest_cherrypy: static: /nonexistent is no directory",
+        "rest_cherrypy: app: /nonexistent/index.html is not a file",
+        "rest_cherrypy: static: /nonexistent is not a directory",
       ],
     );
   });

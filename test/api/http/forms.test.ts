@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { builtClients } from "../../src/api/clients/chunk.ts";
-import { accepted } from "../client/fake-master.ts";
-import { ApiSite } from "./api-site.ts";
+import { builtClients } from "../../../src/api/clients/chunk.ts";
+import { accepted } from "../../client/fake-master.ts";
+import { ApiSite } from "../api-site.ts";
 
 const jid = "20261121070000123456";
 let site: ApiSite;

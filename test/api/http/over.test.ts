@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { describe, it } from "node:test";
-import { onceOver } from "../../src/api/http/over.ts";
+import { onceOver } from "../../../src/api/http/over.ts";
 
 type Begun = { readonly socket: Socket; readonly response: ServerResponse };
 
