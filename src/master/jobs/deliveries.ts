@@ -211,7 +211,7 @@ export class Deliveries {
   /** One that stays connected does not come back, and may only have been too busy to answer. */
   #lookAt(id: string, job: PendingJob): void {
     if (!this.#options.isConnected(id)) this.#watched.add(id);
-    else if (job.isActive && this.#silent.isTime(id, this.#steadyMs())) this.noteAppearance(id, "contact", true);
+    else if (job.isActive && this.#silent.isTime(id, job, this.#steadyMs())) this.noteAppearance(id, "contact", true);
   }
 
   async close(): Promise<void> {
@@ -223,7 +223,7 @@ export class Deliveries {
   }
 
   #keep(job: PendingJob): void {
-    job.endsMs = this.#bootMs() + job.record.deadlineMs - this.#now();
+    [job.keptMs, job.endsMs] = [this.#steadyMs(), this.#bootMs() + job.record.deadlineMs - this.#now()];
     this.#jobs.set(job.jid, job);
     this.#minionCount += job.minionCount;
   }
@@ -390,7 +390,7 @@ export class Deliveries {
       if (taken.length > 0) await this.#options.send(job.record, taken);
       this.counters.sent += taken.length;
       // One whose connection broke in this moment does not have it, and a minion that connects again does not authenticate again.
-      this.#silent.note(taken, this.#steadyMs());
+      this.#silent.noteSent(job, taken, this.#steadyMs());
     } catch (error) {
       job.takeBackTries(taken);
       throw error;

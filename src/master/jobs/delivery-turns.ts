@@ -24,21 +24,33 @@ export function takeReady(due: Map<string, Due>, nowMs: number): ReadonlyMap<num
 
 /** Minions that did not answer, or do not return a job that was sent to them. One that stays connected does not come back, so that it counts as coming back after some time. */
 export class SilentMinions {
-  readonly #atMs = new Map<string, number>();
+  readonly #notes = new Map<string, { readonly notedMs: number; readonly atMs: number }>();
 
   note(ids: Iterable<string>, nowMs: number): void {
-    for (const id of ids) this.#atMs.set(id, nowMs + deliveryUnansweredMs);
+    for (const id of ids) this.#notes.set(id, { notedMs: nowMs, atMs: nowMs + deliveryUnansweredMs });
   }
 
-  isTime(id: string, nowMs: number): boolean {
-    return (this.#atMs.get(id) ?? Number.POSITIVE_INFINITY) <= nowMs;
+  /** Notes a job's sending. Each wait is twice the one before, so that a minion whose return is lost does not use up its tries while it is connected. */
+  noteSent(job: Pick<PendingJob, "tries">, ids: readonly string[], nowMs: number): void {
+    for (const id of ids) {
+      const atMs = nowMs + deliveryUnansweredMs * 2 ** Math.max(0, job.tries(id) - 1);
+      // Another job that was just sent to it has a wait of its own.
+      const { atMs: othersMs = 0 } = this.#notes.get(id) ?? {};
+      this.#notes.set(id, { notedMs: nowMs, atMs: othersMs > nowMs ? Math.min(othersMs, atMs) : atMs });
+    }
+  }
+
+  /** What was noted before the job was kept says nothing of it. */
+  isTime(id: string, { keptMs }: Pick<PendingJob, "keptMs">, nowMs: number): boolean {
+    const noted = this.#notes.get(id);
+    return noted !== undefined && noted.notedMs >= keptMs && noted.atMs <= nowMs;
   }
 
   delete(id: string): void {
-    this.#atMs.delete(id);
+    this.#notes.delete(id);
   }
 
   clear(): void {
-    this.#atMs.clear();
+    this.#notes.clear();
   }
 }

@@ -32,6 +32,8 @@ export class PendingJob {
   readonly #busy = new Set<string>();
   /** The deadline by a monotonic clock, so that setting the wall clock does not move it. */
   endsMs = Number.POSITIVE_INFINITY;
+  /** Since when this process keeps it, by a steady clock. */
+  keptMs = 0;
   /** Whether this master sends it. In a cluster only the job's owner does. */
   isActive: boolean;
   /** Marks have changed since they were written. */

@@ -208,7 +208,6 @@ export class JobTracker {
     onAnswer: (answer: FindJobAnswer) => void,
   ): Promise<void> {
     this.counters.findJobs += 1;
-    this.#records.get(jid)?.noteAsked(ids);
     const waiting = new Set(ids);
     let question: string | undefined;
     let timer: NodeJS.Timeout | undefined;
@@ -227,6 +226,7 @@ export class JobTracker {
         this.#questions.set(asked, { onAnswer: take, onEnd: end });
       });
       if (question === undefined) return;
+      this.#records.get(jid)?.noteAsked(ids);
       timer = setTimeout(end, timeoutMs);
       await ended;
     } finally {
@@ -355,10 +355,10 @@ export class JobTracker {
     if (ids.length === 0) return;
     await this.#options.findJob(job.record.jid, ids, (asked) => {
       if (this.#jobs.get(job.record.jid) !== job) return;
-      job.record.noteAsked(ids);
       job.findJobJid = asked;
       this.#questions.set(asked, { onAnswer: (answer) => this.#noteAnswer(job, answer) });
     });
+    if (job.findJobJid !== undefined) job.record.noteAsked(ids);
   }
 
   #finish(job: Followed): void {

@@ -20,12 +20,12 @@ function openTracker(isConnected: (id: string) => boolean = () => true, now = ()
   const tracker = new JobTracker({
     findJob: async (_, ids, onAsk) => {
       await held;
+      const jid = `find-${questions.length + 1}`;
+      onAsk(jid);
       if (failing > 0) {
         failing -= 1;
         throw new Error("no space left");
       }
-      const jid = `find-${questions.length + 1}`;
-      onAsk(jid);
       questions.push({ atMs: Date.now(), jid, ids });
       onAsked(jid);
     },
@@ -128,7 +128,10 @@ describe("JobTracker", () => {
     await tick(5_000);
     await tick(10_000);
     assert.deepEqual([faults.length, questions.length, done()], [2, 0, undefined]);
+    const isAsked = () => [...(tracker.record("job")?.records() ?? [])].map((minion) => minion.isAsked);
+    assert.deepEqual(isAsked(), [false, false]);
     await tick(10_000);
+    assert.deepEqual(isAsked(), [true, true]);
     assert.deepEqual(
       questions.map(({ ids }) => ids),
       [["a", "b"]],
