@@ -8,6 +8,13 @@ export const storeCloseTimeoutMs = 5_000;
 export const lmdbRoomStepBytes = 1024 * 1024;
 /** Records that one step of a trim removes: it is one transaction of some milliseconds, so that it hardly delays returns. */
 export const trimmedPerStepMax = 200;
+/**
+ * How far a job id may be ahead of the clock and still count as the job's time, milliseconds: a day covers time zones. Jobs further ahead leave
+ * the cache `keep_jobs_seconds` after they were stored.
+ */
+export const jobIdAheadMs = 86_400_000;
+/** Jobs that one look for ids far ahead dates at once, in one transaction. The next trim goes on. */
+export const datedPerStepMax = 1_000;
 /** Damaged returns that a reader reports one by one; `saltworks check-store` reports all. */
 export const damagedNotesMax = 1_000;
 /** Faults of one file that are reported one by one; a damaged disk has thousands. */

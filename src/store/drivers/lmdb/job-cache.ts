@@ -12,7 +12,6 @@ import { compareNewestFirst, type JobQuery, searchOneByOne } from "../../jobs/fa
 import type {
   Durability,
   JobCache,
-  KeptAmount,
   ListOptions,
   LoadRecord,
   LoadToPut,
@@ -54,7 +53,7 @@ import {
 import { ReturnWriter } from "./return-writer.ts";
 import { type PageSource, readReturnsPage } from "./returns-page.ts";
 import { searchIndex } from "./search.ts";
-import { cutOf, trimShards } from "./trim.ts";
+import { JobTrim } from "./trim.ts";
 
 export type LmdbJobCacheOptions = {
   /** Directory that holds only this cache. */
@@ -101,6 +100,7 @@ class LmdbJobCache implements JobCache {
   readonly #logged: LoggedReturns;
   /** Opened with the first return. A cache that only reads, or stores only loads, needs no log. */
   #writer: ReturnWriter | undefined;
+  #trim: JobTrim | undefined;
 
   constructor(o: LmdbJobCacheOptions, { shards, toWrite, isIndexed }: Opened) {
     this.#path = o.path;
@@ -230,18 +230,13 @@ class LmdbJobCache implements JobCache {
     return this.#read(() => this.#indexes().flatMap((index) => postingJids(index, termKinds.flag, noCacheFlag)));
   }
 
-  async trim({ olderThanJid: tooOld, keep, stepsMax }: TrimOptions): Promise<Trimmed> {
-    const tooMany = keep === undefined ? undefined : this.#cutFor(keep);
-    const olderThanJid = tooMany !== undefined && tooMany > tooOld ? tooMany : tooOld;
+  async trim(o: TrimOptions): Promise<Trimmed> {
     await this.#writer?.flush();
     const homeOf = (jid: string) => this.#homeOf(jid);
     const held = () => (this.#feeds === "none" ? none : jidsInFeeds(this.#shards));
-    // Salt's files keep them, too.
-    if (held() === "all") return { removed: 0, hasMore: false, olderThanJid: "" };
-    const removed = attempt("old jobs cannot be removed", () =>
-      trimShards(this.#shards, { homeOf, held }, olderThanJid, stepsMax),
-    );
-    return { removed, hasMore: removed >= stepsMax || (removed > 0 && tooMany !== undefined), olderThanJid };
+    this.#trim ??= new JobTrim(this.#shards, { homeOf, held });
+    const trim = this.#trim;
+    return attempt("old jobs cannot be removed", () => trim.run(o));
   }
 
   async close(): Promise<void> {
@@ -251,14 +246,6 @@ class LmdbJobCache implements JobCache {
 
   get #fedLoads(): { readonly areFed: boolean } {
     return { areFed: this.#feeds !== "none" };
-  }
-
-  /** A job id before which some of the oldest jobs are, if the cache holds more than `keep`; otherwise undefined. */
-  #cutFor(keep: KeptAmount): string | undefined {
-    return this.#read(() => {
-      for (const { loads } of this.#shards) loads.resetReadTxn();
-      return cutOf(this.#shards, keep);
-    });
   }
 
   /** The returns in all writers' logs of the job whose keys begin with `start`. */

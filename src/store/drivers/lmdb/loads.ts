@@ -1,11 +1,10 @@
 /** Stores loads, and their index entries in the same transaction. */
 import { jobMinionsBelowMax } from "../../../limits.ts";
-import { isJid } from "../../../wire/jid.ts";
 import type { LoadToPut } from "../../jobs/job-cache.ts";
 import { transact } from "../../lmdb/env.ts";
 import { appendToFeed, jobKind } from "./feed-table.ts";
 import { indexJob } from "./job-index.ts";
-import { decodeLoad, encodeLoad, loadKey, otherKey, type Shard } from "./records.ts";
+import { aheadKey, decodeLoad, encodeLoad, loadKey, otherKey, type Shard } from "./records.ts";
 
 /** Usual number of records that a load adds: its own, and a term and a posting each, mostly on pages that other loads change, too. */
 const recordsPerLoad = 8;
@@ -23,11 +22,13 @@ export type FedLoads = { readonly areFed: boolean };
 export function keepLoads(shard: Shard, records: readonly LoadToPut[], { areFed }: FedLoads): void {
   const { environment, others, loads, index, feed } = shard;
   const values = records.map((record) => ({ record, key: loadKey(record.jid), value: encodeLoad(record) }));
+  const nowMs = Date.now();
+  const ahead = aheadKey(nowMs);
   const bytes = values.reduce((sum, { value }) => sum + value.byteLength, 0);
   transact(environment, { records: recordsOfAny + records.length * recordsPerLoad, bytes }, () => {
     for (const { record, key, value } of values) {
       if (record.isTakenOver === true && loads.doesExist(key)) continue;
-      if (!isJid(record.jid)) others.putSync(otherKey(record.jid, Date.now()), Buffer.alloc(0));
+      if (key.compare(ahead) > 0) others.putSync(otherKey(record.jid, nowMs), Buffer.alloc(0));
       loads.putSync(key, value);
       indexJob(index, key, record.load, record.isNoCache ?? false);
     }

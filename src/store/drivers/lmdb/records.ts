@@ -1,7 +1,8 @@
 /**
  * The keys and records in the files of the LMDB job cache, and the choice of a record's file.
  */
-import { isJid } from "../../../wire/jid.ts";
+import { jobIdAheadMs } from "../../../limits.ts";
+import { isJid, jidAt } from "../../../wire/jid.ts";
 import { decode, encode } from "../../../wire/msgpack.ts";
 import { pickEntries } from "../../../wire/pick.ts";
 import { checkedValue, openValue } from "../../disk/checked-value.ts";
@@ -25,7 +26,6 @@ import { indexedVersion, type Layout, shardFile } from "./layout.ts";
 /** First letter of keys. Job ids that are times sort by time. Other ids, which users may give, sort apart, so that trimming and listing skip them. */
 export const timePrefix = "t";
 export const otherPrefix = "u";
-const otherPrefixByte = otherPrefix.charCodeAt(0);
 const separator = 0;
 const msPerHour = 3_600_000;
 const hourBytes = 4;
@@ -35,7 +35,7 @@ export type Shard = {
   readonly environment: BinaryEnvironment;
   readonly loads: BinaryDatabase;
   readonly returns: BinaryDatabase;
-  /** Keys of hour and job id, for ids that are not times. Trimming reads the hour. */
+  /** Keys of hour and job id, for ids that are not times or are times far ahead. Trimming reads the hour. */
   readonly others: BinaryDatabase;
   /** Per job: when the last return of this file's minions came, as 20 digits. Only with `job_cache_store_endtime`. */
   readonly ends: BinaryDatabase;
@@ -80,6 +80,11 @@ export function otherKey(jid: string, nowMs: number): Buffer {
   key.writeUInt32BE(Math.floor(nowMs / msPerHour), 0);
   key.write(jid, hourBytes, "utf8");
   return key;
+}
+
+/** Keys of job ids at whose time nothing can be trimmed come after this key: times far ahead of the clock, and ids that are not times. */
+export function aheadKey(nowMs: number): Buffer {
+  return loadKey(jidAt(nowMs + jobIdAheadMs, 0));
 }
 
 /** FNV-1a over UTF-16 units. It must be the same in every release, because it decides in which file a record is. */
@@ -146,6 +151,8 @@ export function storeReturns(
   entries: readonly LoggedEntry[],
   { isEndKept = false, areFed = false }: BesideReturns = {},
 ): void {
+  const nowMs = Date.now();
+  const ahead = aheadKey(nowMs);
   for (const [index, { environment, returns, others, ends, feed }] of shards.entries()) {
     const own =
       shards.length === 1
@@ -159,7 +166,7 @@ export function storeReturns(
         // A log that is read again after a crash has returns that are stored and fed already.
         if (areFed && !returns.doesExist(key)) fresh.push(key);
         returns.putSync(key, value, ifAbsent);
-        if (key[0] === otherPrefixByte) others.putSync(otherKey(jidInReturnKey(key), Date.now()), Buffer.alloc(0));
+        if (key.compare(ahead) > 0) others.putSync(otherKey(jidInReturnKey(key), nowMs), Buffer.alloc(0));
       }
       appendToFeed(feed, returnKind, fresh);
       if (isEndKept) for (const [jid, end] of endsOf(own)) keepEnd(ends, loadKey(jid), end);

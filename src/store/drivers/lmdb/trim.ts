@@ -1,9 +1,11 @@
 /** Removes old jobs from the LMDB job cache by age, number or bytes, in transactions of a bounded number of records. */
-import { isJid, jidTime } from "../../../wire/jid.ts";
-import type { KeptAmount } from "../../jobs/job-cache.ts";
+import { isJid, jidAt, jidTime } from "../../../wire/jid.ts";
+import type { KeptAmount, Trimmed, TrimOptions } from "../../jobs/job-cache.ts";
 import { type BinaryDatabase, type BinaryEnvironment, transact } from "../../lmdb/env.ts";
+import { AheadJobs, jidsDatedFrom } from "./ahead.ts";
 import { unindexJob } from "./job-index.ts";
 import {
+  aheadKey,
   isReturnOf,
   jidInLoadKey,
   jidInOtherKey,
@@ -59,11 +61,46 @@ function keysIn(database: BinaryDatabase, start: Buffer, end: Buffer, limit: num
  * `homeOf`: the file of a job's load. `held`: jobs that stay, because a database does not have them yet. It is asked after the keys are read, so that
  * it knows of each record that is about to be removed.
  */
-export type TrimScope = { readonly homeOf: (jid: string) => Shard; readonly held: () => ReadonlySet<string> | "all" };
+type TrimScope = { readonly homeOf: (jid: string) => Shard; readonly held: () => ReadonlySet<string> | "all" };
+
+/** The trimming of one cache. */
+export class JobTrim {
+  readonly #shards: readonly Shard[];
+  readonly #scope: TrimScope;
+  readonly #ahead: AheadJobs;
+
+  constructor(shards: readonly Shard[], scope: TrimScope) {
+    this.#shards = shards;
+    this.#scope = scope;
+    this.#ahead = new AheadJobs(shards, scope.homeOf);
+  }
+
+  /** @throws errors of LMDB or the file system */
+  run({ olderThanJid: tooOld, keep, stepsMax }: TrimOptions): Trimmed {
+    // Salt's files keep them, too.
+    if (this.#scope.held() === "all") return { removed: 0, hasMore: false, olderThanJid: "" };
+    const nowMs = Date.now();
+    this.#ahead.date(nowMs);
+    for (const { loads } of this.#shards) loads.resetReadTxn();
+    const cut = keep === undefined ? undefined : cutOf(this.#shards, keep);
+    const end = cut !== undefined && cut > tooOld ? cut : tooOld;
+    // A job id far ahead is not a time by which other jobs are old.
+    const olderThanJid = end > jidAt(nowMs, 0) ? tooOld : end;
+    const removed = trimShards(this.#shards, this.#scope, { end, olderThanJid, stepsMax });
+    return { removed, hasMore: removed >= stepsMax || (removed > 0 && cut !== undefined), olderThanJid };
+  }
+}
+
+/** `end`: jobs whose ids are times go before this one. `olderThanJid`: the time before which the others must have been stored. */
+type TrimBounds = { readonly end: string; readonly olderThanJid: string; readonly stepsMax: number };
 
 /** @returns the number of removed records */
-export function trimShards(shards: readonly Shard[], scope: TrimScope, olderThanJid: string, stepsMax: number): number {
-  const end = Buffer.from(timePrefix + olderThanJid, "utf8");
+function trimShards(
+  shards: readonly Shard[],
+  scope: TrimScope,
+  { end: endJid, olderThanJid, stepsMax }: TrimBounds,
+): number {
+  const end = Buffer.from(timePrefix + endJid, "utf8");
   const start = Buffer.from(timePrefix, "utf8");
   let steps = 0;
   for (const shard of shards) {
@@ -85,50 +122,58 @@ export function trimShards(shards: readonly Shard[], scope: TrimScope, olderThan
   return steps + trimOthers(shards, scope, jidTime(olderThanJid).getTime(), stepsMax - steps);
 }
 
-/** Removes jobs whose ids are not times and whose last load or return came in an hour before `olderThanMs`. */
+/**
+ * Removes jobs whose ids are not times, or are far ahead, and whose last load or return came in an hour before `olderThanMs`. Each table of each file has
+ * one transaction: entries of `others` go last, so that after a crash the next trim finds the rest.
+ */
 function trimOthers(shards: readonly Shard[], scope: TrimScope, olderThanMs: number, stepsMax: number): number {
   const end = otherKey("", olderThanMs);
+  const parts = shards.map((shard) => {
+    const keys = keysIn(shard.others, Buffer.alloc(0), end, stepsMax).filter(freeTest(scope, jidInOtherKey));
+    return { shard, keys, entries: [] as Buffer[], returns: [] as Buffer[] };
+  });
+  if (parts.every(({ keys }) => keys.length === 0)) return 0;
+  const later = jidsDatedFrom(shards, end);
+  const ahead = aheadKey(Date.now());
+  const gone = new Set<string>();
   let steps = 0;
-  let later: ReadonlySet<string> | undefined;
-  for (const { environment, others } of shards) {
-    for (const key of keysIn(others, Buffer.alloc(0), end, stepsMax - steps).filter(freeTest(scope, jidInOtherKey))) {
-      const jid = jidInOtherKey(key);
-      later ??= jidsFrom(shards, end);
-      // The id was used again in a later hour, so only this entry goes.
-      if (later.has(jid)) {
-        removeAll(environment, others, [key]);
-        steps += 1;
-        continue;
+  for (const { key, entries } of parts.flatMap(({ keys, entries }) => keys.map((key) => ({ key, entries })))) {
+    if (steps >= stepsMax) break;
+    const jid = jidInOtherKey(key);
+    // If the id was used again in a later hour, or is a time by now, only this entry goes.
+    if (!(gone.has(jid) || later.has(jid) || loadKey(jid).compare(ahead) < 0)) {
+      for (const { shard, returns } of parts) {
+        const found = returnKeys(shard, jid, stepsMax - steps);
+        returns.push(...found);
+        steps += found.length;
       }
-      steps += removeReturns(shards, jid, stepsMax - steps);
-      if (steps >= stepsMax) return steps;
-      for (const shard of shards) removeAll(shard.environment, shard.ends, [loadKey(jid)]);
-      removeLoads(scope.homeOf(jid), [loadKey(jid)]);
-      removeAll(environment, others, [key]);
-      steps += 1;
+      if (steps >= stepsMax) break;
+      gone.add(jid);
     }
+    entries.push(key);
+    steps += 1;
   }
+  const keys = Array.from(gone, loadKey);
+  for (const { shard, returns } of parts) removeAll(shard.environment, shard.returns, returns);
+  for (const shard of shards) removeAll(shard.environment, shard.ends, keys);
+  for (const shard of shards)
+    removeLoads(
+      shard,
+      Array.from(gone)
+        .filter((jid) => scope.homeOf(jid) === shard)
+        .map(loadKey),
+    );
+  for (const { shard, entries } of parts) removeAll(shard.environment, shard.others, entries);
   return steps;
 }
 
-/** Ids in `others` from the hour of `start` on. */
-function jidsFrom(shards: readonly Shard[], start: Buffer): Set<string> {
-  return new Set(shards.flatMap(({ others }) => Array.from(others.getKeys({ start }), jidInOtherKey)));
-}
-
-function removeReturns(shards: readonly Shard[], jid: string, countMax: number): number {
-  let count = 0;
-  for (const { environment, returns } of shards) {
-    const { start, end } = returnRange(jid);
-    const keys = keysIn(returns, start, end, countMax - count).filter((key) => isReturnOf(key, start));
-    removeAll(environment, returns, keys);
-    count += keys.length;
-  }
-  return count;
+function returnKeys({ returns }: Shard, jid: string, countMax: number): Buffer[] {
+  const { start, end } = returnRange(jid);
+  return keysIn(returns, start, end, countMax).filter((key) => isReturnOf(key, start));
 }
 
 /** If the cache holds more than `keep`: the job id before which the oldest few jobs are removed; otherwise undefined. The latest job always stays. */
-export function cutOf(shards: readonly Shard[], { jobsMax, bytesMax }: KeptAmount): string | undefined {
+function cutOf(shards: readonly Shard[], { jobsMax, bytesMax }: KeptAmount): string | undefined {
   const excess = jobsMax === 0 ? 0 : sum(shards.map(({ loads }) => statsOf(loads).entryCount)) - jobsMax;
   const isTooLarge = bytesMax !== 0 && sum(shards.map(usedBytes)) > bytesMax;
   const goCount = Math.max(Math.min(excess, jobsPerCut), isTooLarge ? jobsPerBytesCut : 0);

@@ -24,15 +24,7 @@ class LmdbJobWalk implements JobWalk {
   }
 
   jids({ after, limit }: { readonly after: string | undefined; readonly limit: number }): readonly string[] {
-    return attempt(failure, () => {
-      const found = new Map<string, Buffer>();
-      for (const { loads, returns } of this.#shards) {
-        for (const jid of loadJids(loads, after, limit)) found.set(jid, loadKey(jid));
-        for (const jid of returnJids(returns, after, limit)) found.set(jid, loadKey(jid));
-      }
-      const sorted = [...found].sort(([, one], [, other]) => Buffer.compare(one, other));
-      return sorted.slice(0, limit).map(([jid]) => jid);
-    });
+    return attempt(failure, () => jidsAfter(this.#shards, after, limit));
   }
 
   jobCount(): number {
@@ -42,6 +34,21 @@ class LmdbJobWalk implements JobWalk {
   async close(): Promise<void> {
     await closeShards(this.#shards);
   }
+}
+
+/** Ids of jobs with a request or a return, in the order of their keys. */
+export function jidsAfter(
+  shards: readonly Pick<ReadShard, "loads" | "returns">[],
+  after: string | undefined,
+  limit: number,
+): readonly string[] {
+  const found = new Map<string, Buffer>();
+  for (const { loads, returns } of shards) {
+    for (const jid of loadJids(loads, after, limit)) found.set(jid, loadKey(jid));
+    for (const jid of returnJids(returns, after, limit)) found.set(jid, loadKey(jid));
+  }
+  const sorted = [...found].sort(([, one], [, other]) => Buffer.compare(one, other));
+  return sorted.slice(0, limit).map(([jid]) => jid);
 }
 
 function loadJids(loads: BinaryDatabase, after: string | undefined, limit: number): readonly string[] {
