@@ -5,12 +5,6 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
-type Ending = { readonly listeners: (() => void)[] };
-
-/** What is watched lies on the object itself: a weak map of answers costs each collection of garbage. */
-const ending = Symbol("ending");
-type Watched = ServerResponse & { [ending]?: Ending };
-
 /** What each connection's open answers do at its end. One listener for each connection, however many answers it carries. */
 const endings = new WeakMap<Socket, Set<() => void>>();
 
@@ -25,27 +19,16 @@ function endingsOf(socket: Socket): Set<() => void> {
   return made;
 }
 
-/** One for each answer, however many listeners it has. */
-function watch(socket: Socket, response: Watched): Ending {
-  const own = endingsOf(socket);
-  const listeners: (() => void)[] = [];
-  const end = () => {
-    if (!own.delete(end)) return;
-    for (const listener of listeners) listener();
-  };
-  own.add(end);
-  response.once("close", end);
-  const made = { listeners };
-  response[ending] = made;
-  return made;
-}
-
 /** Calls `listener` once, at once if the answer is over already. `socket` is that of the answer's request: an answer that waits has none. */
 export function onceOver(socket: Socket, response: ServerResponse, listener: () => void): void {
   if (socket.closed || response.closed) {
     listener();
     return;
   }
-  const { listeners } = (response as Watched)[ending] ?? watch(socket, response);
-  listeners.push(listener);
+  const own = endingsOf(socket);
+  const end = () => {
+    if (own.delete(end)) listener();
+  };
+  own.add(end);
+  response.once("close", end);
 }
