@@ -1,4 +1,5 @@
 /** Loads the configuration that a command works with, and reports its faults. */
+import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Logger } from "pino";
 import { isDirectory } from "../../config/files/kinds.ts";
@@ -60,13 +61,14 @@ export function clientConfig(configDir: string | undefined, host: Host): MasterC
   return explained(host, () => loadMasterConfig(directory, {}, { ownFile: ownFile(host) }));
 }
 
-/** Searches the places that Salt searches. An existing directory `salt` in XDG_CONFIG_HOME wins over the home directory. */
+/** A home directory that this user may not look into holds none, as in Salt. Searches the places that Salt searches. An existing directory `salt` in XDG_CONFIG_HOME wins over the home directory. */
 function ownFile({ environment }: Host): string | undefined {
   if (environment.SALT_CLIENT_CONFIG) return environment.SALT_CLIENT_CONFIG;
   const home = environment.HOME;
   if (home === undefined) return undefined;
   const directory = join(environment.XDG_CONFIG_HOME || join(home, ".config"), "salt");
-  return isDirectory(directory) ? join(directory, "saltrc") : join(home, ".saltrc");
+  const file = existsSync(directory) && isDirectory(directory) ? join(directory, "saltrc") : join(home, ".saltrc");
+  return existsSync(file) ? file : undefined;
 }
 
 /** @throws Exit as `masterConfig` */

@@ -37,6 +37,8 @@ describe("a Saltfile", () => {
     // Also root gets an error for this name: EACCES and ENAMETOOLONG say as little.
     host.environment = { HOME: join(folder, "home", "x".repeat(300)) };
     assert.equal(understand("salt", ["*", "test.ping"], host).options.configDir, undefined);
+    mkdirSync(join(folder, "etc"));
+    assert.equal(clientConfig(join(folder, "etc"), host).timeout, 5);
   });
 
   it("gives options that the command line leaves out, to its own program only", () => {

@@ -352,6 +352,8 @@ describe("the dashboard in a browser", { skip: skipsBrowser }, () => {
     await short.shortenLogins(2);
     await logIn(short, "short");
     await short.page.getByRole("alert").filter({ hasText: "The session has ended. Log in again." }).waitFor();
+    // For the keyboard: the first field is where the next word goes.
+    await short.page.locator("input[name=username]:focus").waitFor();
     short.assertQuiet(/401/);
     await short.context.close();
   });

@@ -38,6 +38,12 @@ function useMinions({ client, jid }: Props, filter: Filter, after: string | unde
   return { ...polled, isOver };
 }
 
+/** A text that is no job id says no time. */
+function startText(jid: string): string {
+  const time = timeText(msOfJid(jid));
+  return time === "" ? "" : `, started ${time} UTC`;
+}
+
 export function JobPage({ client, jid }: Props) {
   const [filter, setFilter] = useState<Filter>({ state: "", minion: "" });
   const [chosen, setChosen] = useState<string>();
@@ -54,7 +60,8 @@ export function JobPage({ client, jid }: Props) {
       </p>
       <h1 class="code">{value?.status.Function ?? "Job"}</h1>
       <p class="muted">
-        Job <span class="code">{jid}</span>, started {timeText(msOfJid(jid))} UTC
+        Job <span class="code">{jid}</span>
+        {startText(jid)}
       </p>
       <Asked client={client} jid={jid} />
       <BatchControls client={client} jid={jid} isOver={isOver} />

@@ -1,5 +1,5 @@
 /** The login, with those of the eauth systems that the master has, and the way to its OpenID provider. */
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Failure, Waiting } from "../parts/notices.tsx";
 import { usePolled } from "../parts/polled.ts";
 import type { ApiClient, Session } from "../session/client.ts";
@@ -45,6 +45,9 @@ type PasswordProps = Pick<Props, "client" | "onLogin"> & { readonly eauth: reado
 function PasswordLogin({ client, eauth, onLogin }: PasswordProps) {
   const [error, setError] = useState<string>();
   const [isBusy, setBusy] = useState(false);
+  // A browser honours `autofocus` for the first login of a page only, and not for the one after a session's end.
+  const user = useRef<HTMLInputElement>(null);
+  useEffect(() => user.current?.focus(), []);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     const fields = new FormData(event.currentTarget as HTMLFormElement);
@@ -62,7 +65,7 @@ function PasswordLogin({ client, eauth, onLogin }: PasswordProps) {
     <form onSubmit={(event) => void submit(event as SubmitEvent)}>
       <label>
         User
-        <input name="username" autocomplete="username" required autofocus />
+        <input name="username" autocomplete="username" required ref={user} />
       </label>
       <label>
         Password
