@@ -38,7 +38,7 @@ function useMinions({ client, jid }: Props, filter: Filter, after: string | unde
   return { ...polled, isOver };
 }
 
-/** A text that is no job id says no time. */
+/** An address may hold another text than a job id. It then has no time. */
 function startText(jid: string): string {
   const time = timeText(msOfJid(jid));
   return time === "" ? "" : `, started ${time} UTC`;
