@@ -1,5 +1,5 @@
 // Runs compiled tests with node's own runner. `npm test` runs the group "light": files that share the machine well and need nothing but Node.
-// `npm run test:all` adds the group "heavy": whole masters, fleets and real Salt, one file a runner, two at a time and two more that wait.
+// `npm run test:all` adds the group "heavy": whole masters, fleets and real Salt, one file a runner, two at a time and some more that wait.
 // Arguments: `--group light|heavy|all|node`, and words that a file's path must hold (which look in all groups). "node" are the files that
 // depend on the version of Node: sockets, threads, processes, files, crypto, SQLite and native packages. A failed test fails the run. Up to three failed
 // files of a group are run once more, alone, only to say whether they fail always. The slowest files are listed at the end; with `--times FOLDER`
@@ -25,28 +25,31 @@ const nodeFiles = [
 /** Files that assert how soon something happens: each runs alone. */
 const aloneFiles = [
   /security\/(?:floods|large-returns|publish-floods|stranger-floods)\./,
-  /fleet\/(?:golden\/timing|masters\/(?:slow-subscriber|keepalive)|rights\/auth-flood)\./,
-  /interop\/real-minions\./,
+  /fleet\/(?:masters\/(?:slow-subscriber|keepalive)|rights\/auth-flood)\./,
 ];
 /**
  * Files with many of Salt's minions, which all work at once: beside two other lanes a slow machine does not let them answer in time. They come first, one
  * at a time, beside the files that wait.
  */
-const saltFleetFiles = [/interop\/(?:golden\/(?:salt-commands|commands)|site\/site)\./];
+const saltFleetFiles = [/interop\/(?:golden\/(?:salt-commands|commands)|site\/site|real-minions)\./];
 /** Files that mostly wait and use less than half of one core: they have lanes beside the others. */
 const waitingFiles = [
-  /fault\/(?:chaos-day|disk-errors|clock-jumps|clock-jumps-minions)\./,
-  /fleet\/(?:benches\/bench-and-tune|cluster\/[^/]+|golden\/masters|jobs\/(?:missing-returns|deliver-within|schedules)|masters\/worker-loss|rights\/key-removals)\./,
+  /test\/cluster\/faults\.|fault\/(?:chaos-day|disk-errors|clock-jumps|clock-jumps-minions)\./,
+  /fleet\/(?:benches\/(?:bench-and-tune|peers)|cluster\/[^/]+|golden\/(?:masters|timing)|jobs\/(?:missing-returns|deliver-within|schedules)|masters\/worker-loss|rights\/key-removals)\./,
   /interop\/(?:deliver-within|golden\/waits|syndic\/syndic)\./,
   /workers\/(?:threads\/lane-pool|lanes\/(?:runner-lane|external-lane))\./,
-  /master\/(?:ports\/publish-front|jobs\/deliveries|upkeep\/salt-files|shutdown\/leave)\./,
-  /cli\/(?:top|log\/syslog)\.|pillar\/external\./,
+  /master\/(?:cluster\/.*|ports\/publish-front|jobs\/deliveries|upkeep\/salt-files|shutdown\/leave|batch-jobs\/sharing)\./,
+  /cli\/(?:top|check-store|log\/syslog)\.|api\/hostile\/(?:half-open|tls)\.|scripts\/test-runs\./,
+  /pillar\/(?:external|programs|gpg\/gpg)\.|minion\/(?:modules\/cmd|session\/session)\./,
 ];
+/** Files that wait for servers' elections and use a tenth of a core at most: they have one lane more. */
+const idleFiles = [/test\/cluster\/(?!faults\.)/];
 /** The longest files come first, so that the lanes end together. */
 const longFiles = [
-  /fleet\/cluster\/leases\.|fleet\/golden\/masters\.|interop\/(?:golden\/waits|syndic\/syndic)\./,
-  /fleet\/golden\/(?:commands|jobs)\.|fleet\/benches\/bench-and-tune\./,
-  /interop\/real-masters\.|fleet\/benches\/(?:scenarios|peers)\.|fleet\/masters\/(?:daemons|kill-nine)\.|fault\/chaos-day\./,
+  /fleet\/(?:cluster\/leases|golden\/masters|benches\/bench-and-tune)\.|workers\/threads\/lane-pool\./,
+  /interop\/(?:golden\/waits|syndic\/syndic)\.|fleet\/golden\/(?:commands|jobs)\./,
+  /fleet\/(?:cluster\/(?:check|replacements|golden-jobs|own-nats)|golden\/timing|benches\/(?:tune-interrupted|peers))\./,
+  /interop\/real-masters\.|fleet\/benches\/scenarios\.|fleet\/masters\/(?:daemons|kill-nine)\.|fault\/chaos-day\./,
   /interop\/(?:mines|pillars|runners)\.|fleet\/jobs\/missing-returns\./,
 ];
 /** Of the files that use a core. */
@@ -181,15 +184,17 @@ function longestFirst(files) {
   return files.toSorted((one, other) => rank(one) - rank(other));
 }
 
-/** Node's runner takes files by name. Files that wait run beside it, so that a long one of a late name does not run alone at the end. */
+/** Node's runner takes files by name. Files that wait run beside it, and one of a late name does not run alone at the end. */
 async function runLight(group, files) {
   const isWaiting = isOneOf(waitingFiles);
   const busy = files.filter((file) => !isWaiting(file));
   const failed = [];
-  const besides = async () => {
-    for (const file of files.filter(isWaiting)) if ((await runBesideOthers(group, file)) !== 0) failed.push(file);
-  };
-  const [failedBusy] = await Promise.all([busy.length === 0 ? [] : run(group, busy, 2), besides()]);
+  const waiting = longestFirst(files.filter(isWaiting));
+  const besides = Array.from({ length: waitingLanes }, async () => {
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift())
+      if ((await runBesideOthers(group, file)) !== 0) failed.push(file);
+  });
+  const [failedBusy] = await Promise.all([busy.length === 0 ? [] : run(group, busy, lanes), ...besides]);
   return [...failedBusy, ...failed];
 }
 
@@ -199,21 +204,35 @@ async function runHeavy(group, files) {
   const isWaiting = isOneOf(waitingFiles);
   const beside = longestFirst(files.filter((file) => !isAlone(file)));
   const waiting = beside.filter(isWaiting);
+  const isIdle = isOneOf(idleFiles);
+  const idle = beside.filter(isIdle);
   const isSaltFleet = isOneOf(saltFleetFiles);
   const ofSalt = beside.filter(isSaltFleet);
-  const busy = beside.filter((file) => !isWaiting(file) && !isSaltFleet(file));
-  const lane = async (...queues) => {
-    for (const queue of queues) {
-      for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
-        if ((await runBesideOthers(group, file)) !== 0) failed.push(file);
-      }
-    }
+  const busy = beside.filter((file) => !isWaiting(file) && !isIdle(file) && !isSaltFleet(file));
+  /** The next file of the first queue that has one. */
+  const nextOf = (...queues) => queues.find((queue) => queue.length > 0)?.shift();
+  const lane = async (next) => {
+    for (let file = next(); file !== undefined; file = next())
+      if ((await runBesideOthers(group, file)) !== 0) failed.push(file);
   };
-  const besideThem = async () => {
-    await lane(ofSalt);
-    await Promise.all(Array.from({ length: lanes }, () => lane(busy, waiting)));
+  let isSaltOver = false;
+  const salt = lane(() => nextOf(ofSalt)).then(() => {
+    isSaltOver = true;
+  });
+  /** Until then, Salt's fleets are the one lane that uses a core, and the others have files that wait. */
+  const afterSalt = async () => {
+    await lane(() => (isSaltOver ? undefined : nextOf(waiting)));
+    await salt;
+    await lane(() => nextOf(busy, waiting));
   };
-  await Promise.all([...Array.from({ length: waitingLanes }, () => lane(waiting)), besideThem()]);
+  await Promise.all([
+    salt.then(() => lane(() => nextOf(busy, waiting))),
+    ...Array.from({ length: lanes - 1 }, afterSalt),
+    ...Array.from({ length: waitingLanes - 1 }, () => lane(() => nextOf(waiting))),
+    // Three files that use a core take no more of two cores than two of them and two that wait.
+    lane(() => nextOf(waiting, busy)),
+    lane(() => nextOf(idle)),
+  ]);
   for (const file of files.filter(isAlone)) failed.push(...(await run(group, [file], 1)));
   process.stdout.write(`\nFiles of whole fleets: ${files.length}, with failed tests: ${failed.length}\n`);
   return failed;

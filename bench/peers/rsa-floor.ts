@@ -30,12 +30,14 @@ const undisturbedShare = 0.25;
 /** Other programs may use this share of the machine while the reference is measured. */
 const idleShareMax = 0.05;
 const idleLookMs = 250;
-const idleLooksMax = 40;
 
-/** An idle machine is waited for, at most 10 s. `otherShare`: of the machine's CPU time that other programs took during the measurement. */
-export async function measureIdleRsaFloor(iterations: number): Promise<RsaFloor & { readonly otherShare: number }> {
+/** Waits for an idle machine, at most `waitMaxMs`. `otherShare`: of the machine's CPU time that other programs took during the measurement. */
+export async function measureIdleRsaFloor(
+  iterations: number,
+  waitMaxMs: number,
+): Promise<RsaFloor & { readonly otherShare: number }> {
   let before = machineTimes();
-  for (let look = 0; look < idleLooksMax; look += 1) {
+  for (let look = 0; look < waitMaxMs / idleLookMs; look += 1) {
     await wait(idleLookMs);
     const now = machineTimes();
     const share = otherShareBetween(before, now);

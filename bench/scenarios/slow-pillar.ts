@@ -27,7 +27,7 @@ const verifyMax = 20_000;
 
 export const slowPillar = defineScenario<SlowPillar>({
   name: "slow-pillar",
-  version: 2,
+  version: 3,
   ownMaster: "needs pillar files of its own",
   question:
     "Are returns still answered in time while one minion's pillar takes two seconds to render, again and again?",
@@ -83,20 +83,9 @@ async function span(
   const jids = await prepareRounds(context, site, { rounds, fun, returnBytes: p.returnBytes, seed: p.seed });
   const lanes = [{ lane: returnLane, plannedMs: poissonMs(total, p.rate, p.seed) }];
   const label = asker === undefined ? "returns alone" : "returns beside the pillar";
-  let isOver = false;
-  const asking = asker?.askUntil(() => isOver);
-  // Errors of the asker are thrown where it is awaited.
-  asking?.catch(() => undefined);
-  const run = { verifyMax };
-  const measuring = measureStorm(context, site, { label, jids, total, lanes, run });
-  const {
-    span: spent,
-    outcome,
-    correctness,
-  } = await measuring.finally(() => {
-    isOver = true;
-  });
-  const pillars = (await asking) ?? 0;
+  const beside = asker === undefined ? undefined : (isOver: () => boolean) => asker.askUntil(isOver);
+  const work = { label, jids, total, lanes, run: { verifyMax }, beside };
+  const { span: spent, outcome, correctness, beside: pillars = 0 } = await measureStorm(context, site, work);
   return stormPoint({
     label: asker === undefined ? "alone" : "beside the pillar",
     parameters: { ...p, hasPillar: asker !== undefined },

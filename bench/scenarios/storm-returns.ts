@@ -71,8 +71,8 @@ function withOthers(stored: Point["correctness"], outcome: Outcome): Point["corr
   };
 }
 
-/** Runs prepared lanes, `total` operations in all. */
-export async function measureStorm(
+/** Runs prepared lanes, `total` operations in all. `beside`: other work for the master from the first operation until `isOver`. */
+export async function measureStorm<Beside = undefined>(
   { master, progress, signal }: Site,
   site: StormSite,
   o: {
@@ -81,15 +81,33 @@ export async function measureStorm(
     readonly total: number;
     readonly lanes: Parameters<StormRun>[0];
     readonly run?: Parameters<StormRun>[1];
+    readonly beside?: ((isOver: () => boolean) => Promise<Beside>) | undefined;
   },
-): Promise<{ readonly span: Span; readonly outcome: Outcome; readonly correctness: Point["correctness"] }> {
+): Promise<{
+  readonly span: Span;
+  readonly outcome: Outcome;
+  readonly correctness: Point["correctness"];
+  readonly beside: Beside | undefined;
+}> {
   const duplicatesBefore = await duplicatesSeen(master);
   const isPaced = o.lanes.some(({ plannedMs }) => plannedMs !== undefined);
-  const work = () => site.phase(progress, o.label, o.total, () => site.storm.run(o.lanes, { ...o.run, signal }));
+  let isOver = false;
+  let other: Promise<Beside> | undefined;
+  // Not before: the master must come to rest before the span, and after it.
+  const work = () => {
+    other = o.beside?.(() => isOver);
+    // Its errors are thrown where it is awaited.
+    other?.catch(() => undefined);
+    const run = () => site.storm.run(o.lanes, { ...o.run, signal });
+    return site.phase(progress, o.label, o.total, run).finally(() => {
+      isOver = true;
+    });
+  };
   const { span, result: outcome } = await measured(master, signal, work, isPaced ? pacedSampleMs : undefined);
+  const beside = await other;
   const returns = outcome.lanes[returnLane];
   const acknowledged = (returns?.completed ?? 0) - (returns?.wrong ?? 0);
   const observed = { acknowledged, duplicatesBefore, errors: errorsOf(outcome) };
   const stored = await account(master, { jids: o.jids, ids: site.storm.ids() }, observed);
-  return { span, outcome, correctness: withOthers(stored, outcome) };
+  return { span, outcome, correctness: withOthers(stored, outcome), beside };
 }

@@ -35,7 +35,7 @@ const fun = "test.ping";
 
 export const reactions = defineScenario<Reactions>({
   name: "reactions",
-  version: 1,
+  version: 2,
   ownMaster: "needs a reactor of its own",
   question: "Are returns still answered in time while the reactor reacts to a thousand events a second?",
   defaults: {
@@ -82,15 +82,10 @@ async function span(
   const bodies = { rounds: roundsOf(p), fun, returnBytes: p.returnBytes, seed: p.seed };
   const jids = await prepareRounds(context, site, bodies);
   const label = load === undefined ? "alone" : "beside the reactor";
-  let isOver = false;
-  const firing = load?.fireUntil(() => isOver, p.reactions);
-  // Its errors are thrown where it is awaited.
-  firing?.catch(() => undefined);
+  const beside = load === undefined ? undefined : (isOver: () => boolean) => load.fireUntil(isOver, p.reactions);
   const lanes = [{ lane: returnLane, plannedMs: poissonMs(total, p.rate, p.seed) }];
-  const measured = await measureStorm(context, site, { label: `returns ${label}`, jids, total, lanes }).finally(() => {
-    isOver = true;
-  });
-  const { sent = 0, perSecond = 0, lost = 0 } = (await firing) ?? {};
+  const measured = await measureStorm(context, site, { label: `returns ${label}`, jids, total, lanes, beside });
+  const { sent = 0, perSecond = 0, lost = 0 } = measured.beside ?? {};
   return stormPoint({
     ...{ label, parameters: { ...p, hasReactor: load !== undefined }, outcome: measured.outcome, span: measured.span },
     correctness: measured.correctness,

@@ -37,7 +37,7 @@ export class ReactorLoad {
     this.#kind = kind;
   }
 
-  /** @returns the events fired, and the reactions that followed a second */
+  /** Fires at least once. @returns the events fired, and the reactions that followed a second */
   async fireUntil(
     isOver: () => boolean,
     rate: number,
@@ -46,13 +46,13 @@ export class ReactorLoad {
     const startedMs = performance.now();
     const pull = join(this.#master.socketDirectory, "master_event_pull.ipc");
     let sent = 0;
-    while (!isOver()) {
+    do {
+      await pause(stepMs);
       const due = Math.floor(((performance.now() - startedMs) * rate) / 1_000) - sent;
       const events = Array.from({ length: due }, () => this.#event());
       if (due > 0) await fireEvents(pull, events);
       sent += due;
-      await pause(stepMs);
-    }
+    } while (!isOver());
     const seconds = (performance.now() - startedMs) / 1_000;
     const firedMs = performance.now();
     let now = await this.#counts();
