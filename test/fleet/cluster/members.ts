@@ -14,6 +14,9 @@ export { memberConfigs } from "../../../bench/members/configs.ts";
 
 type Config = Readonly<Record<string, unknown>>;
 
+/** Between two looks at a state, at least. */
+const restMs = 50;
+
 export function createKey(): MinionKey {
   const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
   return { privateKey, publicPem: publicKey.export({ type: "spki", format: "pem" }).toString() };
@@ -72,15 +75,17 @@ export async function untilAnswer<Answer>(
   return answer;
 }
 
-/** Waits for a state that has no event of its own. */
+/** Waits for a state that has no event of its own. A look that starts a program takes no more than half of the time from others. */
 export async function untilSo(
   what: string | (() => string),
   isSo: () => boolean | Promise<boolean>,
   limitMs = 60_000,
 ): Promise<void> {
   const endMs = performance.now() + limitMs;
-  while (!(await isSo())) {
+  for (;;) {
+    const lookedMs = performance.now();
+    if (await isSo()) return;
     if (performance.now() > endMs) throw new Error(`not in time: ${typeof what === "string" ? what : what()}`);
-    await pause(50);
+    await pause(Math.max(restMs, performance.now() - lookedMs));
   }
 }
