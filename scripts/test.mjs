@@ -47,10 +47,10 @@ const idleFiles = [/test\/cluster\/(?!faults\.)/];
 /** The longest files come first, so that the lanes end together. */
 const longFiles = [
   /fleet\/(?:cluster\/leases|golden\/masters|benches\/bench-and-tune)\.|workers\/threads\/lane-pool\./,
-  /interop\/(?:golden\/waits|syndic\/syndic)\.|fleet\/golden\/(?:commands|jobs)\./,
+  /interop\/(?:golden\/waits|syndic\/syndic|api\/replay|sidecar\/plugins)\.|fleet\/golden\/jobs\./,
   /fleet\/(?:cluster\/(?:check|replacements|golden-jobs|own-nats)|golden\/timing|benches\/(?:tune-interrupted|peers))\./,
-  /interop\/real-masters\.|fleet\/benches\/scenarios\.|fleet\/masters\/(?:daemons|kill-nine)\.|fault\/chaos-day\./,
-  /interop\/(?:mines|pillars|runners)\.|fleet\/jobs\/missing-returns\./,
+  /interop\/(?:real-masters|cluster\/real-minions)\.|fleet\/(?:benches\/(?:scenarios|cluster|agents)|databases\/storm)\./,
+  /fleet\/(?:masters\/(?:daemons|kill-nine)|jobs\/missing-returns)\.|fault\/chaos-day\.|interop\/(?:mines|pillars|runners|takeover)\./,
 ];
 /** Of the files that use a core. */
 const lanes = 2;

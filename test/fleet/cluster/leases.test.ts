@@ -9,7 +9,16 @@ import { jobLeaseMarginMs, jobLeaseMs } from "../../../src/limits.ts";
 import { batchDirectory, readBatchEntries } from "../../../src/store/jobs/batch-log.ts";
 import { natsServerSkip } from "../../services/nats-server.ts";
 import { runCli } from "../run-cli.ts";
-import { createKey, joinsOf, killMachine, memberAt, memberConfigs, startMembers, untilSo } from "./members.ts";
+import {
+  createKey,
+  joinsOf,
+  killMachine,
+  memberAt,
+  memberConfigs,
+  startMembers,
+  untilAnswer,
+  untilSo,
+} from "./members.ts";
 import { JobGate, RunningMinion } from "./running-minion.ts";
 
 const skip = await natsServerSkip();
@@ -90,8 +99,9 @@ describe("owners of a cluster's jobs", { skip, timeout: 900_000 }, () => {
   /** Every minion has run one step, and the members' logs of the batch job are the same. */
   const checkBatch = async (jid: string, at: readonly number[]) => {
     for (const one of at) {
-      await untilSo(`member ${one} shows the end`, async () => (await batch(one, jid))?.State === "finished");
-      const { Minions, Returned, Failed, Silent, Queued } = (await batch(one, jid)) ?? {};
+      const isOver = (shown: Listed[string] | undefined) => shown?.State === "finished";
+      const shown = await untilAnswer(`member ${one} shows the end`, () => batch(one, jid), isOver);
+      const { Minions, Returned, Failed, Silent, Queued } = shown ?? {};
       assert.deepEqual([Minions, Returned, Failed, Silent, Queued], [6, 6, 0, 0, 0]);
       const results = (await run(one, "jobs.lookup_jid", jid)) as object;
       assert.deepEqual(Object.keys(results).sort(), ids.slice(0, 6));
