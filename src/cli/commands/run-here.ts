@@ -42,9 +42,8 @@ export async function runHere(
   try {
     const { bound, extra } = bindArguments(name, described, args, kwargs);
     const running = run(here, bound, extra);
-    return orchestrationNames.has(name)
-      ? await untilInterrupted(here.host, running, () => interrupted(here))
-      : await running;
+    const words = interruptedWords(name);
+    return words === undefined ? await running : await untilInterrupted(here.host, running, () => left(here, words));
   } catch (error) {
     if (!hasCode(error, "FUNCTION_ARGUMENTS")) throw error;
     return { value: failureText(runnerFunctions, "runner", name, error), isSuccess: false };
@@ -59,9 +58,15 @@ async function orchestrate(name: string, ...call: Parameters<HereFunction>): Pro
   return await run(...call);
 }
 
-/** Salt ends with 0 or 1 then; a script must not take a part of an orchestration for the whole. */
-function interrupted({ host }: Here): HereOutcome {
-  host.complain("\nThe orchestration was stopped by Ctrl-C. Jobs that it started go on.\n");
+/** What Ctrl-C is answered with; undefined for `state.event`, which it ends as usual. */
+function interruptedWords(name: string): string | undefined {
+  if (orchestrationNames.has(name)) return "The orchestration was stopped by Ctrl-C. Jobs that it started go on.";
+  return name === "salt.cmd" ? "Exiting gracefully on Ctrl-c" : undefined;
+}
+
+/** Salt ends with 0 or 1 then; a script must not take a part of the work for the whole. */
+function left({ host }: Here, words: string): HereOutcome {
+  host.complain(`\n${words}\n`);
   return { value: null, isSuccess: false, exitCode: interruptedExitCode };
 }
 
