@@ -228,9 +228,7 @@ async function runHeavy(group, files) {
   await Promise.all([
     salt.then(() => lane(() => nextOf(busy, waiting))),
     ...Array.from({ length: lanes - 1 }, afterSalt),
-    ...Array.from({ length: waitingLanes - 1 }, () => lane(() => nextOf(waiting))),
-    // Three files that use a core take no more of two cores than two of them and two that wait.
-    lane(() => nextOf(waiting, busy)),
+    ...Array.from({ length: waitingLanes }, () => lane(() => nextOf(waiting))),
     lane(() => nextOf(idle)),
   ]);
   for (const file of files.filter(isAlone)) failed.push(...(await run(group, [file], 1)));

@@ -55,7 +55,7 @@ export async function runChunk(
     case "local_subset": {
       const asked = jobOf(api.config, fields);
       const job = await subsetOf(client, asked, fields);
-      if (job !== undefined) await runLocal(client, { ...job, follow: asked.follow }, isFull, deadline.signal, take);
+      await runLocal(client, { ...job, follow: asked.follow }, isFull, deadline.signal, take);
       return [found];
     }
     case "local_batch":
