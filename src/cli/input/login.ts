@@ -2,7 +2,7 @@
  * Finds the login for a command: a kept token, or name and password for an eauth system. Asks for a missing name or password.
  * Source: Salt's Resolver and its commands' use of it; docs/external-auth.md.
  */
-import { accessSync, chmodSync, constants, readFileSync, statSync, writeFileSync } from "node:fs";
+import { accessSync, chmodSync, constants, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Login } from "../../client/credentials.ts";
@@ -66,20 +66,21 @@ async function answerTo(host: Host, question: string): Promise<string | undefine
   return await host.readLine();
 }
 
-/** Searches Salt's three places. */
+/** Searches Salt's three places. A home directory that this user may not look into holds none of them. */
 function tokenFile({ opts }: MasterConfig, { environment }: Host): string {
   const home = environment.HOME ?? homedir();
   const given = opts.get("token_file");
   if (typeof given === "string" && given !== "") return resolve(given.replace(/^~(?=\/|$)/, home));
   const directory = join(environment.XDG_CONFIG_HOME || join(home, ".config"), "salt");
-  return join(isDirectory(directory) ? directory : home, "salt_token");
+  return join(existsSync(directory) && isDirectory(directory) ? directory : home, "salt_token");
 }
 
 /** Skips a token that is older than `token_expire`. */
 function keptToken(config: MasterConfig, host: Host): string | undefined {
   const file = tokenFile(config, host);
-  const found = statSync(file, { throwIfNoEntry: false });
-  if (found === undefined || !found.isFile()) return undefined;
+  if (!existsSync(file)) return undefined;
+  const found = statSync(file);
+  if (!found.isFile()) return undefined;
   if (found.mtimeMs + config.token_expire * 1_000 <= Date.now()) return undefined;
   const token = readFileSync(file, "utf8").trim();
   return token === "" ? undefined : token;

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { Exit } from "../../../src/cli/host/exit.ts";
+import { loginOf } from "../../../src/cli/input/login.ts";
 import { understand } from "../../../src/cli/start/command-line.ts";
 import { clientConfig } from "../../../src/cli/start/configuration.ts";
 import { TestHost } from "../test-host.ts";
@@ -33,12 +34,15 @@ function refusal(argv: string[]): string {
 }
 
 describe("a Saltfile", () => {
-  it("of a home directory that this user may not look into is none", () => {
+  it("of a home directory that this user may not look into is none, and neither are its settings and token", async () => {
     // Also root gets an error for this name: EACCES and ENAMETOOLONG say as little.
     host.environment = { HOME: join(folder, "home", "x".repeat(300)) };
     assert.equal(understand("salt", ["*", "test.ping"], host).options.configDir, undefined);
     mkdirSync(join(folder, "etc"));
-    assert.equal(clientConfig(join(folder, "etc"), host).timeout, 5);
+    const config = clientConfig(join(folder, "etc"), host);
+    assert.equal(config.timeout, 5);
+    const login = { eauth: undefined, isTokenMade: false, username: undefined, password: undefined };
+    assert.equal(await loginOf(login, config, host, true), undefined);
   });
 
   it("gives options that the command line leaves out, to its own program only", () => {
