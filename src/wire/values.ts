@@ -11,6 +11,11 @@ export class Float {
   }
 }
 
+/** A float that is kept as one, such as 1.0, as its number; other values as they are. */
+export function plainNumber(value: Value | undefined): Value | undefined {
+  return value instanceof Float ? value.value : value;
+}
+
 /** An extension object: `type` is -128..127 (Salt uses 78 for times), `data` its bytes. */
 export class Ext {
   readonly type: number;

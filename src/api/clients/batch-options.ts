@@ -1,7 +1,7 @@
 /** Options of a chunk that say how a job reaches its minions: in a batch, or also minions that come later. */
 import { durationForm, parseDuration } from "../../config/duration.ts";
 import { type BatchOptions, readBatchOptions } from "../../wire/batch-options.ts";
-import { Float, type Value, type ValueMap } from "../../wire/values.ts";
+import { plainNumber, type Value, type ValueMap } from "../../wire/values.ts";
 import { ApiError } from "../http/errors.ts";
 
 /** Salt's default for the client `local_batch`. */
@@ -15,8 +15,7 @@ const known: ReadonlySet<Value> = new Set([
 const alike = /^(?:batch|can[ae]r|deliver|max_?fail|fail_?hard)/;
 
 function given(fields: ValueMap, name: string): Value | undefined {
-  const written = fields.get(name);
-  const value = written instanceof Float ? written.value : written;
+  const value = plainNumber(fields.get(name));
   return value === undefined || value === null || value === "" ? undefined : value;
 }
 

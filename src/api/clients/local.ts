@@ -4,7 +4,7 @@ import type { MasterClient } from "../../client/master-client.ts";
 import type { JobEvent } from "../../client/running-job.ts";
 import type { MasterConfig } from "../../config/load.ts";
 import { textField } from "../../wire/fields.ts";
-import { type Encodable, Float, type Value, type ValueMap } from "../../wire/values.ts";
+import { type Encodable, plainNumber, type Value, type ValueMap } from "../../wire/values.ts";
 import { ApiError } from "../http/errors.ts";
 import { batchOf } from "./batch-options.ts";
 
@@ -46,8 +46,8 @@ function argumentsOf(fields: ValueMap): Value[] {
 }
 
 function secondsIn(fields: ValueMap, name: string, otherwise: number): number {
-  const written = fields.get(name);
-  const value = typeof written === "string" ? Number(written) : written instanceof Float ? written.value : written;
+  const written = plainNumber(fields.get(name));
+  const value = typeof written === "string" ? Number(written) : written;
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : otherwise;
 }
 

@@ -3,7 +3,7 @@ import type { CommandOutcome } from "../../client/command-reply.ts";
 import type { MasterClient } from "../../client/master-client.ts";
 import { apiYamlBodyBytesMax } from "../../limits.ts";
 import { wordValue } from "../../python/word.ts";
-import { type Encodable, Float, type Value, type ValueMap } from "../../wire/values.ts";
+import { type Encodable, plainNumber, type Value, type ValueMap } from "../../wire/values.ts";
 import { shownCode } from "../http/error-codes.ts";
 import { ApiError } from "../http/errors.ts";
 
@@ -47,7 +47,7 @@ function runnerArguments(fields: ValueMap): { readonly args: Value[]; readonly k
 /** @returns 0 where no time is given @throws ApiError 400 */
 function secondsOf(timeout: Value): number {
   if (timeout === null || timeout === "") return 0;
-  const seconds = timeout instanceof Float ? timeout.value : Number(timeout);
+  const seconds = Number(plainNumber(timeout));
   if (Number.isNaN(seconds)) throw new ApiError("ARGUMENT_INVALID", "'timeout' is a number of seconds");
   return seconds;
 }

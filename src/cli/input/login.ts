@@ -8,12 +8,12 @@ import { join, resolve } from "node:path";
 import type { Login } from "../../client/credentials.ts";
 import { MasterClient } from "../../client/master-client.ts";
 import { backendConfig, eauthBackends, isEauthBackend } from "../../config/external-auth.ts";
-import { isDirectory } from "../../config/files/kinds.ts";
 import { hasCodeIn } from "../../config/files/system-errors.ts";
 import { ownUserName } from "../../config/host/user.ts";
 import type { MasterConfig } from "../../config/schema.ts";
 import { Exit } from "../host/exit.ts";
 import type { Host } from "../host/host.ts";
+import { ownFilePath } from "../host/own-files.ts";
 
 export type LoginOptions = {
   readonly eauth: string | undefined;
@@ -66,13 +66,12 @@ async function answerTo(host: Host, question: string): Promise<string | undefine
   return await host.readLine();
 }
 
-/** Searches Salt's three places. A home directory that this user may not look into holds none of them. */
-function tokenFile({ opts }: MasterConfig, { environment }: Host): string {
-  const home = environment.HOME ?? homedir();
+/** Searches Salt's three places. */
+function tokenFile({ opts }: MasterConfig, host: Host): string {
+  const home = host.environment.HOME ?? homedir();
   const given = opts.get("token_file");
   if (typeof given === "string" && given !== "") return resolve(given.replace(/^~(?=\/|$)/, home));
-  const directory = join(environment.XDG_CONFIG_HOME || join(home, ".config"), "salt");
-  return join(existsSync(directory) && isDirectory(directory) ? directory : home, "salt_token");
+  return ownFilePath(host, home, { inDirectory: "salt_token", atHome: "salt_token" });
 }
 
 /** Skips a token that is older than `token_expire`. */

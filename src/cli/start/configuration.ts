@@ -1,6 +1,6 @@
 /** Loads the configuration that a command works with, and reports its faults. */
 import { existsSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import type { Logger } from "pino";
 import { isDirectory } from "../../config/files/kinds.ts";
 import { loadMasterConfig, loadMinionConfig, type Overrides, refuseStart } from "../../config/load.ts";
@@ -10,6 +10,7 @@ import { mayBeServed } from "../../sidecar/availability.ts";
 import { lookUpSdb } from "../../sidecar/sdb.ts";
 import { Exit } from "../host/exit.ts";
 import type { Host } from "../host/host.ts";
+import { ownFilePath } from "../host/own-files.ts";
 import { usageExitCode } from "../options/line-reader.ts";
 
 export const defaultConfigDir = "/etc/salt";
@@ -61,13 +62,12 @@ export function clientConfig(configDir: string | undefined, host: Host): MasterC
   return explained(host, () => loadMasterConfig(directory, {}, { ownFile: ownFile(host) }));
 }
 
-/** A home directory that this user may not look into holds none, as in Salt. Searches the places that Salt searches. An existing directory `salt` in XDG_CONFIG_HOME wins over the home directory. */
-function ownFile({ environment }: Host): string | undefined {
-  if (environment.SALT_CLIENT_CONFIG) return environment.SALT_CLIENT_CONFIG;
-  const home = environment.HOME;
+/** Searches the places that Salt searches. */
+function ownFile(host: Host): string | undefined {
+  const { SALT_CLIENT_CONFIG: named, HOME: home } = host.environment;
+  if (named) return named;
   if (home === undefined) return undefined;
-  const directory = join(environment.XDG_CONFIG_HOME || join(home, ".config"), "salt");
-  const file = existsSync(directory) && isDirectory(directory) ? join(directory, "saltrc") : join(home, ".saltrc");
+  const file = ownFilePath(host, home, { inDirectory: "saltrc", atHome: ".saltrc" });
   return existsSync(file) ? file : undefined;
 }
 

@@ -5,12 +5,10 @@
 import { datedPerStepMax } from "../../../limits.ts";
 import { isJid } from "../../../wire/jid.ts";
 import { transact } from "../../lmdb/env.ts";
-import { aheadKey, jidInLoadKey, jidInOtherKey, otherKey, type Shard } from "./records.ts";
+import { aheadKey, jidInLoadKey, jidInOtherKey, msPerHour, otherKey, type Shard } from "./records.ts";
 import { jidsAfter } from "./walk-jids.ts";
 
 const nothing = Buffer.alloc(0);
-/** Hours of `others` start at most one hour after the clock's. */
-const hourMs = 3_600_000;
 
 /** Looks through the jobs ahead once after the cache was opened, and again whenever the clock has gone back. Usually none is there. */
 export class AheadJobs {
@@ -53,7 +51,7 @@ export class AheadJobs {
     let isDone = true;
     for (const { environment, others } of this.#shards) {
       others.resetReadTxn();
-      const range = { start: otherKey("", nowMs + hourMs), limit: datedPerStepMax };
+      const range = { start: otherKey("", nowMs + msPerHour), limit: datedPerStepMax };
       const keys = Array.from(others.getKeys(range), (key) => Buffer.from(key));
       if (keys.length === datedPerStepMax) isDone = false;
       if (keys.length === 0) continue;

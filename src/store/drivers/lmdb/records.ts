@@ -27,7 +27,8 @@ import { indexedVersion, type Layout, shardFile } from "./layout.ts";
 export const timePrefix = "t";
 export const otherPrefix = "u";
 const separator = 0;
-const msPerHour = 3_600_000;
+/** Length of the hours of `others`, milliseconds. */
+export const msPerHour = 3_600_000;
 const hourBytes = 4;
 const ifAbsent = { noOverwrite: true };
 
