@@ -14,9 +14,9 @@ export async function endCommand(name: string | undefined, exitCode: number): Pr
   process.exit();
 }
 
-/** A stream that has failed counts as written, as does an empty one: even the write of nothing fails at a terminal that is gone. */
+/** A stream that has failed counts as written. Nothing waits for a terminal that took all: even the write of nothing fails at one that is gone. */
 function written(stream: NodeJS.WriteStream): Promise<void> {
-  if (stream.writableLength === 0) return Promise.resolve();
+  if (stream.isTTY && stream.writableLength === 0) return Promise.resolve();
   return new Promise((resolve) => {
     stream.write("", () => resolve());
   });
